@@ -40,11 +40,12 @@ def check_parameters(namespace: dict[str, object], **allowed: Collection) -> Non
     types = namespace.get("__annotations__", {})
     for name in injected_names(namespace.get("In", [])):
         if name not in types:
-            meant = "".join(f" (did you mean {near!r}?)" for near in difflib.get_close_matches(name, types, 1))
+            near = difflib.get_close_matches(name, types, 1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
             raise ValueError(f"this notebook has no parameter {name!r}{meant}; it has {', '.join(types)}")
     for name in allowed:
         if name not in types:
-            raise ValueError(f"{name!r} is no annotated parameter of this notebook; it has {', '.join(types)}")
+            raise ValueError(f"{name!r} is no annotated parameter; there are {', '.join(types)}")
     for name, annotation in types.items():
         check_type(name, namespace[name], annotation)
         items = namespace[name] if isinstance(namespace[name], (list, tuple)) else [namespace[name]]

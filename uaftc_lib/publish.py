@@ -29,12 +29,12 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from uaftc_lib import __version__
 from uaftc_lib.parameters import check_parameters as check_parameters
 from uaftc_lib.parameters import default_parameters
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 WIDGET = "application/vnd.jupyter.widget-view+json"
-SHOWN_VERSIONS = ("uaftc-lib", "torch", "numpy")
 METADATA = {
     "jupytext": {"formats": "notebooks///md:myst,book///ipynb"},
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -157,8 +157,12 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
     provenance = {
         "key": key(source, checkout),
         "parameters": default_parameters(tagged),
-        "versions": {"python": platform.python_version()}
-        | {package: metadata.version(package) for package in SHOWN_VERSIONS},
+        "versions": {
+            "Python": platform.python_version(),
+            "uaftc_lib": __version__,
+            "torch": metadata.version("torch"),
+            "numpy": metadata.version("numpy"),
+        },
     }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.ipynb"

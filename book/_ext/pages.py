@@ -14,7 +14,9 @@ def complete_page(app, pagename, templatename, context, doctree):
     context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
     # The live-code scripts are unused, declare a constant twice, and name a server.
     context["script_files"] = [
-        script for script in context["script_files"] if "thebe" not in f"{script.filename} {script.attributes}"
+        script
+        for script in context["script_files"]
+        if "thebe" not in f"{script.filename} {script.attributes}".lower()
     ]
     if "body" in context and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
         context["body"] = publish.banner(pagename) + context["body"] + publish.footer(pagename)
