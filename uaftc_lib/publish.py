@@ -148,6 +148,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         in book/ is replaced.
     """
     import papermill
+    from traitlets.config import Config
 
     # The same outputs on every run: no dates in figures, and one thread, as a sum depends on its order.
     os.environ.update(SOURCE_DATE_EPOCH="0", OMP_NUM_THREADS="1")
@@ -169,7 +170,12 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         nbformat.write(source, path)
         try:
             executed = papermill.execute_notebook(
-                path, None, cwd=checkout / "book", kernel_name="python3", progress_bar=False
+                path,
+                None,
+                cwd=checkout / "book",
+                kernel_name="python3",
+                progress_bar=False,
+                config=Config(KernelManager={"transport": "ipc"}),
             )
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"
@@ -271,9 +277,10 @@ def build(checkout: Path = CHECKOUT) -> Path:
     if built_from.exists() and built_from.read_text() == made_of:
         return pages
     shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings
-    command = [sys.executable, "-m", "jupyter_book", "build", "book", "--config", "_config.yml"]
-    command += ["--toc", "_toc.yml", "--path-output", str(target), "-W", "--keep-going", "-q"]
-    done = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", checkout / "book"]
+    command += ["--config", checkout / "_config.yml", "--toc", checkout / "_toc.yml"]
+    command += ["--path-output", target, "-W", "--keep-going", "-q"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
     built_from.write_text(made_of)
