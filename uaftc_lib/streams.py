@@ -19,8 +19,8 @@ def stream_seed(seed: int, purpose: str) -> int:
         If ``seed`` is no whole number, at least 0, or the purpose unknown.
     """
     one_of("purpose", purpose, PURPOSES)
-    state = np.random.SeedSequence([whole("seed", seed), PURPOSES.index(purpose)]).generate_state(1, np.uint64)
-    return int(state[0] >> np.uint64(1))
+    sequence = np.random.SeedSequence([whole("seed", seed), PURPOSES.index(purpose)])
+    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def generator(seed: int, purpose: str) -> torch.Generator:

@@ -187,8 +187,6 @@ def fit(
     config = config or TrainingConfig()
     if not isinstance(dataset, Dataset):
         raise ValueError(f"fit trains on a Dataset, got {dataset!r}: wrap it, Dataset(name, vocabulary, ...)")
-    if not len(dataset.train):
-        raise ValueError(f"the training split of {dataset.name} is empty: there is nothing to train on")
     unknown = set(config.learning_rates) - {name for name, _ in model.named_parameters()}
     if unknown:
         known = ", ".join(name for name, _ in model.named_parameters())
@@ -199,7 +197,7 @@ def fit(
     train, dev = dataset.train, dataset.dev
     trainer = choose_trainer(model, config)(model, train, config)
     order = generator(config.seed, "order")
-    rows = [{"epoch": 0, **record(0, model)}] if record else []
+    rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
     best_epoch, best_accuracy, best_state = 0, -1.0, None
     was_training = model.training
     model.train()
@@ -208,12 +206,12 @@ def fit(
         for epoch in tqdm(range(1, config.epochs + 1), desc="epochs", delay=3, leave=False):
             loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
             dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
-            rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
-            if record:
-                rows[-1] |= record(epoch, model)
             if dev_accuracy > best_accuracy:
                 best_epoch, best_accuracy = epoch, dev_accuracy
                 best_state = deepcopy(model.state_dict())
+            rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
+            if record:
+                rows[-1] |= extra_columns(record, epoch, model)
     finally:
         if best_state is not None:
             model.load_state_dict(best_state)
@@ -225,6 +223,16 @@ def fit(
         history=pd.DataFrame(rows, columns=None if rows else ["epoch", "loss", "dev_accuracy"]),
         config=config,
     )
+
+
+def extra_columns(record: Callable, epoch: int, model: AttentionClassifier) -> dict:
+    """What ``record`` gives, or ValueError if it is no dict or would overwrite a column."""
+    extra = record(epoch, model)
+    if not isinstance(extra, dict):
+        raise ValueError(f"record must return a dict of columns, got {extra!r}")
+    if taken := {"epoch", "loss", "dev_accuracy"} & set(extra):
+        raise ValueError(f"record must not return the column {min(taken)!r}: the history has it already")
+    return extra
 
 
 def batches_of(instances: int, batch_size: int | None, order: torch.Generator) -> list[torch.Tensor]:
