@@ -17,6 +17,7 @@ from uaftc_lib.dynamics.terms import (
     gradients,
     kind,
     polarity_update,
+    sums_and_polarity,
     sums_of_scores,
     token_sums,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "invariants",
     "kind",
     "polarity_update",
+    "sums_and_polarity",
     "sums_of_scores",
     "token_sums",
     "vector_laws",

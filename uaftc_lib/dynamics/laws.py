@@ -137,7 +137,9 @@ def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type
     """
     which = kind(model)
     if not model.binary or which not in ("DP", "DP-A"):
-        raise ValueError(f"the band is defined for binary DP and DP-A, this model is {which}, {model.W.shape}")
+        raise ValueError(
+            f"the band is defined for binary DP and DP-A, this model is {which}, {model.W.shape}"
+        )
     if per == "type":
         pi, rho = token_sums(model, corpus)
         distance = (rho / pi).abs()

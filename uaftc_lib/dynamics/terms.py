@@ -62,7 +62,7 @@ class AttentionUpdate(NamedTuple):
 
 
 def kind(model: AttentionClassifier) -> str:
-    """"DP", "DP-A", "AD" or "separate" (two tables).
+    """Which closed forms apply: "DP", "DP-A", "AD" or "separate" (two tables).
 
     Raises
     ------
@@ -83,7 +83,14 @@ def kind(model: AttentionClassifier) -> str:
 def sums_of_scores(
     attention: Float[Tensor, "types"], polarity: Float[Tensor, "types ..."], corpus: Corpus
 ) -> TokenSums:
-    """π and ρ from the scores a_e and s_e alone: two columns mean softmax, one dimension the logistic loss."""
+    """π and ρ from the scores a_e and s_e alone; s with a column for each class means softmax."""
+    return sums_and_polarity(attention, polarity, corpus)[0]
+
+
+def sums_and_polarity(
+    attention: Float[Tensor, "types"], polarity: Float[Tensor, "types ..."], corpus: Corpus
+) -> tuple[TokenSums, Float[Tensor, "instances ..."]]:
+    """:func:`sums_of_scores`, and s^(t) which comes along for nothing."""
     instance_of, instances, types = corpus.instance_of, len(corpus), len(attention)
     alpha = softmax_by_instance(attention[corpus.tokens], instance_of, instances).unsqueeze(1)
     columns = polarity if polarity.ndim == 2 else polarity.unsqueeze(1)
@@ -97,7 +104,9 @@ def sums_of_scores(
     pull = alpha * residual[instance_of]
     pi = sum_by_instance(pull, corpus.tokens, types)
     rho = sum_by_instance((pull * (s_j - s[instance_of])).sum(1), corpus.tokens, types)
-    return TokenSums(pi if polarity.ndim == 2 else pi.squeeze(1), rho)
+    if polarity.ndim == 1:
+        pi, s = pi.squeeze(1), s.squeeze(1)
+    return TokenSums(pi, rho), s
 
 
 @torch.no_grad()
