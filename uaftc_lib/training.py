@@ -166,6 +166,7 @@ def fit(
     dataset: Dataset,
     config: TrainingConfig | None = None,
     record: Callable[[int, AttentionClassifier], dict] | None = None,
+    trainer: Callable | None = None,
 ) -> Run:
     """Train the model in place; it is left at the epoch of the best dev accuracy (first of equals).
 
@@ -178,6 +179,10 @@ def fit(
     config : TrainingConfig, optional
     record : callable, optional
         ``record(epoch, model)`` returns extra columns of ``run.history``; called for epoch 0 too.
+
+    trainer : callable, optional
+        ``trainer(model, corpus, config)`` takes the steps instead of the one that ``config.method`` chooses:
+        an object with ``epoch(batches) -> mean loss`` (:class:`uaftc_lib.ledger.LedgerTrainer`).
 
     Raises
     ------
@@ -195,7 +200,7 @@ def fit(
     for corpus in dataset.splits.values():
         model.check(corpus)
     train, dev = dataset.train, dataset.dev
-    trainer = choose_trainer(model, config)(model, train, config)
+    trainer = (trainer or choose_trainer(model, config))(model, train, config)
     order = generator(config.seed, "order")
     rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
     best_epoch, best_accuracy, best_state = 0, -1.0, None
