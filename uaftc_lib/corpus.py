@@ -1,0 +1,219 @@
+"""Words, instances and data sets. Everything else in the library reads these three classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+SPECIALS = ("<unk>", "<eos>", "<pad>")
+
+
+class Vocabulary:
+    """Token types and their ids: words first, in the order given, then ``<unk>``, ``<eos>``, ``<pad>``.
+
+    A word of a text that happens to be spelt like a special is an ordinary word: :meth:`id` looks words up
+    first, and the specials' own ids are :attr:`unk`, :attr:`eos` and :attr:`pad`.
+    """
+
+    def __init__(self, words: Sequence[str]):
+        self._words = tuple(words)
+        self._ids = {word: i for i, word in enumerate(self._words)}
+        if len(self._ids) != len(self._words):
+            repeated = Counter(self._words).most_common(1)[0][0]
+            raise ValueError(f"a vocabulary holds each word once, but {repeated!r} was given more than once")
+        self.word_count = len(self._words)
+        self.unk, self.eos, self.pad = range(self.word_count, self.word_count + len(SPECIALS))
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[Sequence[str]]) -> Vocabulary:
+        """Words by falling frequency over all texts; words of equal frequency in order of appearance."""
+        counts = Counter(word for text in texts for word in text)
+        return cls([word for word, _ in counts.most_common()])
+
+    def __len__(self) -> int:
+        return self.word_count + len(SPECIALS)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({self.word_count:,} words + {len(SPECIALS)} specials)"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words without the specials, in the order of their ids."""
+        return self._words
+
+    def word(self, i: int) -> str:
+        """The spelling of token type ``i``.
+
+        Raises
+        ------
+        ValueError
+            If ``i`` is not between 0 and ``len(self) - 1``.
+        """
+        if not 0 <= i < len(self):
+            raise ValueError(f"token id {i} is not in this vocabulary; ids run from 0 to {len(self) - 1}")
+        return self._words[i] if i < self.word_count else SPECIALS[i - self.word_count]
+
+    def id(self, word: str) -> int:
+        """The id of ``word``; the id of ``<unk>`` for a word that the vocabulary does not hold."""
+        if word in self._ids:
+            return self._ids[word]
+        return self.word_count + SPECIALS.index(word) if word in SPECIALS else self.unk
+
+    def encode(self, text: Sequence[str]) -> list[int]:
+        """Token ids of a tokenised text; unknown words, however spelt, become ``<unk>``."""
+        return [self._ids.get(word, self.unk) for word in text]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Instances of token ids, laid end to end without padding, and their labels.
+
+    Attributes
+    ----------
+    tokens : Int[Tensor, "positions"]
+        Token ids of all instances.
+    offsets : Int[Tensor, "instances+1"]
+        Instance t is ``tokens[offsets[t]:offsets[t + 1]]``.
+    labels : Int[Tensor, "instances"]
+        Class indices; binary: 0 negative, 1 positive.
+    class_count : int
+    classes : tuple of str
+        The names of the classes; "0", "1", ... where none were given.
+    """
+
+    tokens: Int[Tensor, "positions"]
+    offsets: Int[Tensor, "instances+1"]
+    labels: Int[Tensor, "instances"]
+    class_count: int = 2
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if not self.classes:
+            object.__setattr__(self, "classes", tuple(str(k) for k in range(self.class_count)))
+        if len(self.classes) != self.class_count:
+            raise ValueError(f"{self.class_count} classes need {self.class_count} names, got {self.classes}")
+        if len(self.offsets) != len(self.labels) + 1:
+            raise ValueError(
+                f"{len(self.labels)} labels need {len(self.labels) + 1} offsets, got {len(self.offsets)}"
+            )
+        if int(self.offsets[0]) != 0 or int(self.offsets[-1]) != len(self.tokens):
+            raise ValueError(f"offsets must run from 0 to the number of positions, {len(self.tokens)}")
+        empty = (self.lengths <= 0).nonzero()
+        if len(empty):
+            raise ValueError(
+                f"instance {int(empty[0])} is empty; attention needs at least one token: drop it first"
+            )
+        if len(self.tokens) and int(self.tokens.min()) < 0:
+            raise ValueError(f"token ids must not be negative, got {int(self.tokens.min())}")
+        if len(self.labels) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < self.class_count:
+            raise ValueError(
+                f"labels must lie between 0 and {self.class_count - 1} for {self.class_count} classes, "
+                f"got {sorted(set(self.labels.tolist()))[:10]}"
+            )
+
+    @classmethod
+    def from_lists(
+        cls,
+        instances: Sequence[Sequence[int]],
+        labels: Sequence[int],
+        class_count: int = 2,
+        classes: tuple[str, ...] = (),
+    ) -> Corpus:
+        """A corpus from one list of token ids for each instance.
+
+        Raises
+        ------
+        ValueError
+            If an instance is empty (the message names it), or labels do not fit.
+        """
+        if len(instances) != len(labels):
+            raise ValueError(f"got {len(instances)} instances but {len(labels)} labels")
+        lengths = torch.tensor([0, *map(len, instances)])
+        return cls(
+            tokens=torch.tensor([token for instance in instances for token in instance], dtype=torch.long),
+            offsets=lengths.cumsum(0),
+            labels=torch.as_tensor(labels, dtype=torch.long).reshape(-1),
+            class_count=class_count,
+            classes=classes,
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Corpus({len(self):,} instances, {len(self.tokens):,} tokens, {self.class_count} classes)"
+
+    @property
+    def lengths(self) -> Int[Tensor, "instances"]:
+        """Number of tokens of each instance."""
+        return self.offsets.diff()
+
+    @property
+    def instance_of(self) -> Int[Tensor, "positions"]:
+        """For each position the index of its instance."""
+        return torch.repeat_interleave(self.lengths, output_size=len(self.tokens))
+
+    @property
+    def signs(self) -> Float[Tensor, "instances"]:
+        """y = ±1 (Eq 5).
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes.
+        """
+        if self.class_count != 2:
+            raise ValueError(f"signs are defined for two classes, this corpus has {self.class_count}")
+        return (2 * self.labels - 1).to(torch.get_default_dtype())
+
+    def __getitem__(self, indices) -> Corpus:
+        """Some of the instances, in the order given: indices, a slice, a boolean mask or one integer."""
+        chosen = torch.arange(len(self), device=self.tokens.device)[indices].reshape(-1)
+        lengths = self.lengths[chosen]
+        ends = lengths.cumsum(0)
+        starts = torch.repeat_interleave(self.offsets[chosen] - (ends - lengths), lengths)
+        return replace(
+            self,
+            tokens=self.tokens[starts + torch.arange(len(starts), device=self.tokens.device)],
+            offsets=torch.cat([ends.new_zeros(1), ends]),
+            labels=self.labels[chosen],
+        )
+
+    def to(self, device) -> Corpus:
+        """The same corpus on another device."""
+        return replace(
+            self,
+            tokens=self.tokens.to(device),
+            offsets=self.offsets.to(device),
+            labels=self.labels.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named task: its splits, vocabulary and classes. Splits that do not exist are None."""
+
+    name: str
+    vocabulary: Vocabulary
+    classes: tuple[str, ...]
+    train: Corpus
+    dev: Corpus | None = None
+    test: Corpus | None = None
+    provenance: dict = field(default_factory=dict)
+
+    @property
+    def splits(self) -> dict[str, Corpus]:
+        """The splits that exist, by name."""
+        named = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {name: corpus for name, corpus in named.items() if corpus is not None}
+
+    def text(self, split: str, instance: int) -> list[str]:
+        """The words of one instance."""
+        corpus = self.splits[split]
+        begin, end = corpus.offsets[instance : instance + 2].tolist()
+        return [self.vocabulary.word(i) for i in corpus.tokens[begin:end].tolist()]

@@ -1,0 +1,69 @@
+"""The Stanford Sentiment Treebank (Socher et al., 2013), sentence level, two classes."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+
+from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
+from uaftc_lib.datasets import register
+from uaftc_lib.datasets.download import fetch
+
+ARCHIVE = "trainDevTestTrees_PTB.zip"
+URL = f"https://nlp.stanford.edu/sentiment/{ARCHIVE}"
+SHA256 = "5c613a4f673fc74097d523a2c83f38e0cc462984d847b82c7aaf36b01cbbbfcc"
+CLASSES = ("negative", "positive")
+LEAF = re.compile(r"\((\d) ([^() ]+)\)")
+
+
+def trees(data_home: Path) -> dict[str, list[str]]:
+    """The bracketed trees of each split, as they are in the archive."""
+    with zipfile.ZipFile(fetch(URL, data_home, SHA256)) as archive:
+        return {
+            split: archive.read(f"trees/{split}.txt").decode("utf-8").splitlines()
+            for split in ("train", "dev", "test")
+        }
+
+
+def sentence(tree: str) -> str:
+    """The words of a tree as one string, cleaned as Jain & Wallace (2019) did."""
+    text = " ".join(word for _, word in LEAF.findall(tree))
+    text = text.replace("-LRB-", "").replace("-RRB-", " ")
+    return re.sub(r"\s+", " ", re.sub(r"\W", " ", text)).strip()
+
+
+@register("sst")
+def load_sst(data_home: Path) -> Dataset:
+    """SST with the official splits; neutral sentences (root label 2) are dropped, positive is 3 or 4."""
+    from spacy.lang.en import English  # imports slowly, and only preparation needs it
+
+    tokenizer = English().tokenizer
+    texts: dict[str, list[list[str]]] = {}
+    labels: dict[str, list[int]] = {}
+    for split, lines in trees(data_home).items():
+        kept = [line for line in lines if line.startswith("(") and line[1] != "2"]
+        texts[split] = [[token.lower_ for token in tokenizer(sentence(line))] for line in kept]
+        labels[split] = [int(int(line[1]) >= 3) for line in kept]
+    vocabulary = Vocabulary.from_texts(text for split in texts.values() for text in split)
+    corpora = {
+        split: Corpus.from_lists(
+            [vocabulary.encode(text) for text in texts[split]], labels[split], classes=CLASSES
+        )
+        for split in texts
+    }
+    return Dataset("sst", vocabulary, CLASSES, **corpora, provenance={"source": URL, "sha256": SHA256})
+
+
+def word_ratings(data_home: Path) -> pd.DataFrame:
+    """What people said of single words: columns word (lower case), rating (0 to 4, mean), trees (count)."""
+    rated = [
+        (word.lower(), int(rating))
+        for lines in trees(data_home).values()
+        for line in lines
+        for rating, word in LEAF.findall(line)
+    ]
+    frame = pd.DataFrame(rated, columns=["word", "rating"])
+    return frame.groupby("word")["rating"].agg(rating="mean", trees="size").reset_index()

@@ -1,0 +1,251 @@
+"""The classifier with attention of Section 3, and its variants of Appendices D, E and F."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.streams import generator
+
+ENCODERS = ("none", "affine", "lstm", "gru")
+ATTENTIONS = ("dot", "additive")
+LOSSES = ("auto", "logistic", "softmax")
+
+
+class Output(NamedTuple):
+    """What the model says of a corpus.
+
+    polarity: s^(t), "instances" (binary) or "instances classes" (Eq 4, 72); scores a_j and weights α_j,
+    "positions" (Eq 1, 2); token_polarity: s_j, "positions" or "positions classes" (Eq 7, 81).
+    """
+
+    polarity: Float[Tensor, "instances ..."]
+    scores: Float[Tensor, "positions"]
+    weights: Float[Tensor, "positions"]
+    token_polarity: Float[Tensor, "positions ..."]
+
+
+class TokenScores(NamedTuple):
+    """Attention and polarity scores of token types: a_e, "types"; s_e, "types" or "types classes"."""
+
+    attention: Float[Tensor, "types"]
+    polarity: Float[Tensor, "types ..."]
+
+
+class Dropout(NamedTuple):
+    """Masks of one training step, already divided by the probability of keeping an element."""
+
+    embedding: Float[Tensor, "positions d"]
+    pooled: Float[Tensor, "instances d"]
+
+
+def softmax_by_instance(
+    scores: Float[Tensor, "positions"], instance_of: Int[Tensor, "positions"], instances: int
+) -> Float[Tensor, "positions"]:
+    """α_j = exp(a_j) / Σ_j' exp(a_j'), the sum over the positions of the same instance (Eq 2)."""
+    # The largest score of each instance is subtracted first, so that exp cannot overflow at small λ.
+    largest = scores.new_full((instances,), -torch.inf)
+    largest = largest.scatter_reduce(0, instance_of, scores.detach(), "amax")
+    exponentials = (scores - largest[instance_of]).exp()
+    return exponentials / sum_by_instance(exponentials, instance_of, instances)[instance_of]
+
+
+def sum_by_instance(
+    values: Float[Tensor, "positions ..."], instance_of: Int[Tensor, "positions"], instances: int
+) -> Float[Tensor, "instances ..."]:
+    """The sum of the positions of each instance."""
+    return values.new_zeros(instances, *values.shape[1:]).index_add(0, instance_of, values)
+
+
+class AttentionClassifier(nn.Module):
+    """Pools token representations by attention and classifies the pooled vector (Eq 1 to 7).
+
+    Parameters
+    ----------
+    vocabulary_size : int
+        Number of token types, specials included: ``len(dataset.vocabulary)``.
+    dimension : int
+        d, of embeddings, V and W.
+    lam : float
+        The scaling factor λ > 0.
+    encoder : {"none", "affine", "lstm", "gru"}
+        h_j = e_j (DP), h_j = M e_j (DP-A, Eq 56), or a recurrent encoder (DP-L).
+    attention : {"dot", "additive"}
+        a = h·V/λ (Eq 1), or a = tanh(M e)·V/λ (AD, Eq 65).
+    classes : int
+        Two classes: one vector W, logistic loss (Eq 5). More: W is "d classes", softmax (Eq 72 to 74).
+    loss : {"auto", "logistic", "softmax"}
+        "softmax" gives two classes two columns of W.
+    hidden : int
+        Units per direction of a recurrent encoder.
+    embedding_range, weight_range : float
+        E and W start uniform in ± these; V starts standard normal; M uniform in ±1/√d.
+    seed : int
+    dtype : torch.dtype
+    device : str or torch.device
+
+    Raises
+    ------
+    ValueError
+        For an unknown choice or an impossible size; the message says what is allowed.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        dimension: int = 100,
+        lam: float = 10.0,
+        encoder: str = "none",
+        attention: str = "dot",
+        classes: int = 2,
+        loss: str = "auto",
+        hidden: int = 50,
+        embedding_range: float = 0.1,
+        weight_range: float = 0.1,
+        seed: int = 0,
+        dtype: torch.dtype = torch.float32,
+        device: str | torch.device = "cpu",
+    ):
+        super().__init__()
+        for name, value, allowed in (
+            ("encoder", encoder, ENCODERS),
+            ("attention", attention, ATTENTIONS),
+            ("loss", loss, LOSSES),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        for name, value, least in (
+            ("vocabulary_size", vocabulary_size, 1),
+            ("dimension", dimension, 1),
+            ("classes", classes, 2),
+            ("hidden", hidden, 1),
+        ):
+            if value != int(value) or value < least:
+                raise ValueError(f"{name} must be a whole number, at least {least}, got {value}")
+        if not (lam > 0 and math.isfinite(lam)):
+            raise ValueError(f"the scaling factor lam must be positive and finite, got {lam}")
+        for name, value in (("embedding_range", embedding_range), ("weight_range", weight_range)):
+            if not (value >= 0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be non-negative and finite, got {value}")
+        if loss == "logistic" and classes != 2:
+            raise ValueError(f'loss="logistic" needs two classes, got {classes}: use "softmax" or "auto"')
+        if encoder == "affine" and attention == "additive":
+            raise ValueError('encoder="affine" and attention="additive" would both own M: choose one of them')
+        if encoder in ("lstm", "gru"):
+            raise NotImplementedError(
+                f'encoder="{encoder}" is not in this version yet: use "none" or "affine"'
+            )
+
+        self.lam = float(lam)
+        self.encoder, self.attention, self.classes, self.seed = encoder, attention, classes, seed
+        self.binary = classes == 2 and loss != "softmax"
+
+        # Drawn in float64 on the CPU, so that every dtype and device starts from the same numbers.
+        draws = generator(seed, "initial values")
+
+        def uniform(scale: float, *shape: int) -> nn.Parameter:
+            values = (2 * torch.rand(*shape, generator=draws, dtype=torch.float64) - 1) * scale
+            return nn.Parameter(values.to(device, dtype))
+
+        d = dimension
+        self.embedding = uniform(embedding_range, vocabulary_size, d)
+        self.V = nn.Parameter(torch.randn(d, generator=draws, dtype=torch.float64).to(device, dtype))
+        self.W = uniform(weight_range, d) if self.binary else uniform(weight_range, d, classes)
+        if encoder == "affine" or attention == "additive":
+            self.M = uniform(1 / math.sqrt(d), d, d)
+
+    def extra_repr(self) -> str:
+        types, d = self.embedding.shape
+        return (
+            f"types={types}, dimension={d}, lam={self.lam:g}, encoder={self.encoder}, "
+            f"attention={self.attention}, classes={self.classes}"
+        )
+
+    def score(
+        self, embeddings: Float[Tensor, "tokens d"]
+    ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens d"]]:
+        """Attention scores, polarity scores and representations h of tokens, from their embeddings."""
+        h = embeddings @ self.M.T if self.encoder == "affine" else embeddings
+        keys = torch.tanh(embeddings @ self.M.T) if self.attention == "additive" else h
+        return keys @ self.V / self.lam, h @ self.W, h
+
+    def forward(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Output:
+        """Polarity of every instance, and scores, weights and polarity of every position.
+
+        ``dropout`` is drawn by :func:`uaftc_lib.fit`; without it nothing is dropped, whatever the mode.
+        ``sparse`` makes the embedding's gradient hold only the rows of types that occur.
+        """
+        self.check(corpus)
+        instance_of, instances = corpus.instance_of, len(corpus)
+        if dropout is None:
+            # h depends on the type alone: each type is scored once, then gathered.
+            rows, where = self.embedding, corpus.tokens
+            if sparse:
+                types, where = torch.unique(corpus.tokens, return_inverse=True)
+                rows = functional.embedding(types, self.embedding, sparse=True)
+            a, s, _ = self.score(rows)
+            scores, token_polarity = a[where], s[where]
+            weights = softmax_by_instance(scores, instance_of, instances)
+            shaped = weights if self.binary else weights.unsqueeze(1)
+            polarity = sum_by_instance(shaped * token_polarity, instance_of, instances)
+        else:
+            rows = functional.embedding(corpus.tokens, self.embedding, sparse=sparse) * dropout.embedding
+            scores, token_polarity, h = self.score(rows)
+            weights = softmax_by_instance(scores, instance_of, instances)
+            pooled = sum_by_instance(weights.unsqueeze(1) * h, instance_of, instances)
+            polarity = (pooled * dropout.pooled) @ self.W
+        return Output(polarity, scores, weights, token_polarity)
+
+    def loss(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Float[Tensor, ""]:
+        """The mean loss over the instances: logistic (Eq 5), or softmax cross-entropy (Eq 74)."""
+        polarity = self(corpus, dropout, sparse).polarity
+        if self.binary:
+            return functional.softplus(-corpus.signs.to(polarity) * polarity).mean()
+        return functional.cross_entropy(polarity, corpus.labels)
+
+    def penalty(self) -> Float[Tensor, ""]:
+        """|V·W|; with an affine encoder |(MᵀW)·(MᵀV)|; K classes: Σ_k |V·W_k|."""
+        V, W = (self.V @ self.M, self.M.T @ self.W) if self.encoder == "affine" else (self.V, self.W)
+        return (V @ W).abs().sum()
+
+    def token_scores(self, corpus: Corpus | None = None) -> TokenScores:
+        """Global scores (each type fed alone), or, with a corpus, the mean over its occurrences (local).
+
+        Local scores of types that do not occur are nan.
+        """
+        with torch.no_grad():
+            if corpus is None:
+                a, s, _ = self.score(self.embedding)
+                return TokenScores(a, s)
+            out = self(corpus)
+            types = len(self.embedding)
+            counts = torch.bincount(corpus.tokens, minlength=types).to(out.scores)
+            a = sum_by_instance(out.scores, corpus.tokens, types)
+            s = sum_by_instance(out.token_polarity, corpus.tokens, types)
+            return TokenScores(a / counts, s / (counts if self.binary else counts.unsqueeze(1)))
+
+    @torch.no_grad()
+    def predict(self, corpus: Corpus) -> Int[Tensor, "instances"]:
+        """Class indices: 1 where s > 0 (Section 3), or the class of the largest polarity."""
+        polarity = self(corpus).polarity
+        return (polarity > 0).long() if self.binary else polarity.argmax(1)
+
+    def accuracy(self, corpus: Corpus) -> float:
+        """The fraction of instances that are classified rightly."""
+        return float((self.predict(corpus) == corpus.labels).double().mean())
+
+    def check(self, corpus: Corpus) -> None:
+        """Raise ValueError if the corpus does not fit the model."""
+        if corpus.class_count != self.classes:
+            raise ValueError(f"the model has {self.classes} classes, the corpus {corpus.class_count}")
+        if len(corpus.tokens) and int(corpus.tokens.max()) >= len(self.embedding):
+            raise ValueError(
+                f"the corpus holds token id {int(corpus.tokens.max())}, the model has "
+                f"{len(self.embedding)} token types: build it with vocabulary_size=len(dataset.vocabulary)"
+            )

@@ -1,0 +1,237 @@
+"""Training under the paper's protocol (Section 5), by autograd or by the exact fast path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+import pandas as pd
+import torch
+from tqdm.auto import tqdm
+
+from uaftc_lib import masks
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.models import AttentionClassifier, Dropout
+from uaftc_lib.streams import generator, stream_seed
+
+OPTIMIZERS = {
+    "adagrad": torch.optim.Adagrad,
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+}
+METHODS = ("auto", "fast", "autograd")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train.
+
+    Parameters
+    ----------
+    optimizer : {"adagrad", "sgd", "adam"}
+    learning_rate : float
+        η; step t = 1, 2, ... uses η / (1 + (t − 1) · ``learning_rate_decay``).
+    learning_rate_decay : float
+    learning_rates : dict
+        Overrides of η by parameter name, for example ``{"V": 0.002}``.
+    batch_size : int or None
+        None: full batch.
+    epochs : int
+    dropout : float
+        Probability of dropping an element of an embedding (each occurrence has its own mask) and of the
+        pooled vector; what is kept is divided by the probability of keeping it.
+    penalty : float
+        Coefficient of |V·W| (:meth:`AttentionClassifier.penalty`).
+    weight_decay : float
+        L2 on M and on the weights of a recurrent encoder only, added to the gradient.
+    method : {"auto", "fast", "autograd"}
+        "auto" takes the fast path whenever it is exact, "fast" insists, "autograd" is the reference.
+    seed : int
+        Of the order of the instances and of the dropout masks.
+
+    Raises
+    ------
+    ValueError
+        For an unknown choice or an impossible number.
+    """
+
+    optimizer: str = "adagrad"
+    learning_rate: float = 0.02
+    learning_rate_decay: float = 0.0
+    learning_rates: dict[str, float] = field(default_factory=dict)
+    batch_size: int | None = 100
+    epochs: int = 20
+    dropout: float = 0.0
+    penalty: float = 0.0
+    weight_decay: float = 0.0
+    method: str = "auto"
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {self.optimizer!r}")
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        for name in ("learning_rate", "learning_rate_decay", "penalty", "weight_decay"):
+            value = getattr(self, name)
+            if not (value >= 0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be non-negative and finite, got {value}")
+        for name, value in self.learning_rates.items():
+            if not (value >= 0 and math.isfinite(value)):
+                raise ValueError(f"the learning rate of {name} must be non-negative and finite, got {value}")
+        if self.batch_size is not None and (self.batch_size != int(self.batch_size) or self.batch_size < 1):
+            raise ValueError(f"batch_size must be a whole number, at least 1, or None, got {self.batch_size}")
+        if self.epochs != int(self.epochs) or self.epochs < 0:
+            raise ValueError(f"epochs must be a whole number, not negative, got {self.epochs}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
+        if self.seed != int(self.seed) or self.seed < 0:
+            raise ValueError(f"seed must be a non-negative whole number, got {self.seed}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training run gave; accuracies are fractions, nan where there is no such split.
+
+    history: a row for each epoch, counted from 1 (``record`` adds epoch 0), with the mean training loss of
+    the epoch's batches and the dev accuracy after it.
+    """
+
+    dev_accuracy: float
+    test_accuracy: float
+    best_epoch: int
+    history: pd.DataFrame
+    config: TrainingConfig
+
+
+def draw_dropout(model: AttentionClassifier, batch: Corpus, config: TrainingConfig, step: int) -> Dropout:
+    """The masks of one training step, the same whatever the method."""
+    seed, kept = stream_seed(config.seed, "masks"), masks.keep_probability(config.dropout)
+
+    def scaled(stream: int, rows: int, dimension: int) -> torch.Tensor:
+        keep = masks.draw_masks(seed, stream, step, 0, rows, dimension, config.dropout)
+        return keep.to(model.embedding) / kept
+
+    return Dropout(
+        embedding=scaled(masks.EMBEDDINGS, len(batch.tokens), model.embedding.shape[1]),
+        pooled=scaled(masks.POOLED, len(batch), len(model.W)),
+    )
+
+
+class AutogradTrainer:
+    """The reference: torch's own optimizers on torch's own gradients."""
+
+    def __init__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig):
+        self.model, self.corpus, self.config = model, corpus, config
+        self.step = 0
+        # Adam moves every row at every step; the others leave untouched rows alone, so sparse is exact.
+        self.sparse = config.optimizer != "adam"
+        decayed = [name for name, _ in model.named_parameters() if name not in ("embedding", "V", "W")]
+        groups = [
+            {
+                "params": [parameter],
+                "lr": config.learning_rates.get(name, config.learning_rate),
+                "weight_decay": config.weight_decay if name in decayed else 0.0,
+            }
+            for name, parameter in model.named_parameters()
+        ]
+        self.optimizer = OPTIMIZERS[config.optimizer](groups)
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer, lambda done: 1 / (1 + done * config.learning_rate_decay)
+        )
+
+    def epoch(self, batches: list[torch.Tensor]) -> float:
+        """One pass over the batches of instance indices; the mean of the instances' losses."""
+        total = 0.0
+        for indices in batches:
+            batch = self.corpus[indices]
+            dropout = None
+            if self.config.dropout:
+                dropout = draw_dropout(self.model, batch, self.config, self.step)
+            loss = self.model.loss(batch, dropout, self.sparse)
+            objective = loss + self.config.penalty * self.model.penalty() if self.config.penalty else loss
+            self.optimizer.zero_grad(set_to_none=True)
+            objective.backward()
+            with torch.sparse.check_sparse_tensor_invariants(enable=False):  # else Adagrad warns
+                self.optimizer.step()
+            self.schedule.step()
+            self.step += 1
+            total += float(loss.detach()) * len(batch)
+        return total / len(self.corpus)
+
+
+def choose_trainer(model: AttentionClassifier, config: TrainingConfig):
+    """The trainer that ``config.method`` asks for."""
+    if config.method == "fast":
+        raise ValueError('method="fast" is not available for this model: use "auto" or "autograd"')
+    return AutogradTrainer
+
+
+def fit(
+    model: AttentionClassifier,
+    dataset: Dataset,
+    config: TrainingConfig | None = None,
+    record: Callable[[int, AttentionClassifier], dict] | None = None,
+) -> Run:
+    """Train the model in place; it is left at the epoch of the best dev accuracy (first of equals).
+
+    Without a dev split it is left at the last epoch. An interrupted run leaves it at the best epoch so far.
+
+    Parameters
+    ----------
+    model : AttentionClassifier
+    dataset : Dataset
+    config : TrainingConfig, optional
+    record : callable, optional
+        ``record(epoch, model)`` returns extra columns of ``run.history``; called for epoch 0 too.
+
+    Raises
+    ------
+    ValueError
+        If model, data and configuration do not fit together.
+    """
+    config = config or TrainingConfig()
+    unknown = set(config.learning_rates) - {name for name, _ in model.named_parameters()}
+    if unknown:
+        known = ", ".join(name for name, _ in model.named_parameters())
+        raise ValueError(f"learning_rates names {', '.join(sorted(unknown))}; the parameters are {known}")
+    for corpus in dataset.splits.values():
+        model.check(corpus)
+    train = dataset.train
+    trainer = choose_trainer(model, config)(model, train, config)
+    order = generator(config.seed, "order")
+    rows = [{"epoch": 0, **record(0, model)}] if record else []
+    best_epoch, best_accuracy, best_state = 0, -1.0, None
+    was_training = model.training
+    model.train()
+    try:
+        # The bar appears only when training takes long.
+        for epoch in tqdm(range(1, config.epochs + 1), desc="epochs", delay=3, leave=False):
+            loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
+            dev_accuracy = model.accuracy(dataset.dev) if dataset.dev else math.nan
+            rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
+            if record:
+                rows[-1] |= record(epoch, model)
+            if dataset.dev and dev_accuracy > best_accuracy:
+                best_epoch, best_accuracy = epoch, dev_accuracy
+                best_state = deepcopy(model.state_dict())
+    finally:
+        if best_state is not None:
+            model.load_state_dict(best_state)
+        model.train(was_training)
+    return Run(
+        dev_accuracy=best_accuracy if best_state is not None else math.nan,
+        test_accuracy=model.accuracy(dataset.test) if dataset.test else math.nan,
+        best_epoch=best_epoch if dataset.dev else config.epochs,
+        history=pd.DataFrame(rows, columns=None if rows else ["epoch", "loss", "dev_accuracy"]),
+        config=config,
+    )
+
+
+def batches_of(instances: int, batch_size: int | None, order: torch.Generator) -> list[torch.Tensor]:
+    """Instance indices of each batch of an epoch; shuffled, but for the full batch."""
+    if batch_size is None:
+        return [torch.arange(instances)]
+    return list(torch.randperm(instances, generator=order).split(batch_size))
