@@ -34,6 +34,15 @@ def _address(context, builder, row_type, row, start):
     return builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
 
 
+def _suffix(vector):
+    return "f32" if vector.type.element == ir.FloatType() else "f64"
+
+
+def _builtin(builder, name, result, arguments):
+    found = builder.module.globals.get(name)
+    return found or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+
+
 @intrinsic
 def load(_, row, start):
     """row[start : start + LANES]"""
@@ -111,7 +120,7 @@ def adagrad_step(_, gradient, squares, rate, epsilon):
 
     def generate(context, builder, signature, arguments):
         gradient, squares, rate, epsilon = arguments
-        root = builder.module.declare_intrinsic("llvm.sqrt", [squares.type])
+        root = _builtin(builder, f"llvm.sqrt.v{LANES}{_suffix(squares)}", squares.type, [squares.type])
         below = builder.fadd(builder.call(root, [squares]), epsilon)
         return builder.fdiv(builder.fmul(rate, gradient), below)
 
@@ -124,10 +133,8 @@ def total(_, lanes):
 
     def generate(context, builder, signature, arguments):
         vector = arguments[0].type
-        name = f"llvm.vector.reduce.fadd.v{LANES}f{lanes.dtype.bitwidth}"
-        function = builder.module.globals.get(name) or ir.Function(
-            builder.module, ir.FunctionType(vector.element, [vector.element, vector]), name
-        )
+        name = f"llvm.vector.reduce.fadd.v{LANES}{_suffix(arguments[0])}"
+        function = _builtin(builder, name, vector.element, [vector.element, vector])
         return builder.call(function, [ir.Constant(vector.element, 0.0), arguments[0]], fastmath=("reassoc",))
 
     return lanes.dtype(lanes), generate
@@ -140,8 +147,7 @@ def prefetch(_, array, start):
     def generate(context, builder, signature, arguments):
         data = context.make_array(array)(context, builder, arguments[0]).data
         byte = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, _INDEX, _INDEX, _INDEX])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        function = _builtin(builder, "llvm.prefetch.p0", ir.VoidType(), [byte, _INDEX, _INDEX, _INDEX])
         address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
         builder.call(function, [address, _INDEX(1), _INDEX(3), _INDEX(1)])
         return context.get_dummy_value()
