@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 
 from uaftc_lib import checks, masks
 from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.fast import fast_trainer, obstacle
 from uaftc_lib.models import AttentionClassifier, Dropout
 from uaftc_lib.streams import generator, stream_seed
 
@@ -155,9 +156,18 @@ class AutogradTrainer:
 
 
 def choose_trainer(model: AttentionClassifier, config: TrainingConfig):
-    """The trainer that ``config.method`` asks for."""
-    if config.method == "fast":
-        raise ValueError('method="fast" is not available for this model: use "auto" or "autograd"')
+    """The trainer that ``config.method`` asks for.
+
+    Raises
+    ------
+    ValueError
+        If the fast path is asked for but would not be exact.
+    """
+    reason = obstacle(model, config)
+    if config.method == "fast" and reason:
+        raise ValueError(f'method="fast" would not be exact: {reason}. Use method="auto" or "autograd"')
+    if config.method != "autograd" and not reason:
+        return fast_trainer(model)
     return AutogradTrainer
 
 
