@@ -40,4 +40,3 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
             f"{path} is not there and could not be downloaded from {url} ({error}). "
             "Put the archive there yourself, or set UAFTC_DATA to a folder that holds it."
         ) from error
-    return path
