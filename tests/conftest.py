@@ -10,8 +10,8 @@ from hypothesis import settings
 
 torch.set_num_threads(1)  # small models: threads cost more than they bring, and sums depend on their order
 
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("local", deadline=None, max_examples=25)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
