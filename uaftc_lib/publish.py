@@ -79,7 +79,6 @@ def digest(root: Path, files: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-@functools.cache
 def surroundings(checkout: Path = CHECKOUT) -> str:
     """Digest of what every notebook depends on: the lock, the library's files and the measured results."""
     files = [checkout / "requirements.lock"]
