@@ -7,6 +7,10 @@ from pathlib import Path
 import pooch
 
 
+class DataUnavailable(OSError):
+    """An archive is not in the data home and cannot be downloaded."""
+
+
 def fetch(url: str, data_home: Path, sha256: str) -> Path:
     """The archive of ``url`` in the data home; downloaded with a progress bar if it is not there.
 
@@ -15,7 +19,7 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
     ValueError
         If the file that is there, or the one that was downloaded, is not the archive that was meant; the
         message names the file. A bad download is not kept.
-    OSError
+    DataUnavailable
         If the file is not there and cannot be downloaded.
     """
     path = Path(data_home) / url.rsplit("/", 1)[-1]
@@ -32,7 +36,7 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
             pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=True)
         )
     except OSError as error:
-        raise OSError(
+        raise DataUnavailable(
             f"{path} is not there and could not be downloaded from {url} ({error}). "
             "Put the archive there yourself, or set UAFTC_DATA to a folder that holds it."
         ) from error
