@@ -2,6 +2,7 @@
 
     scatter · boxes · sentence                   tokens: by type, as distributions, one instance as a heat map
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
+    architecture · word_map                      drawings of the model
     row                                          several figures as panels of one
 
 Each function takes a DataFrame and a caption and returns a :class:`Figure`; as the last expression of a cell
@@ -26,6 +27,7 @@ in print.
   here from the data. A figure without a caption is a ValueError.
 """
 
+from uaftc_lib.plots.drawings import architecture, word_map
 from uaftc_lib.plots.figure import Figure, Panel, row
 from uaftc_lib.plots.points import boxes, scatter, sentence
 from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
@@ -35,6 +37,7 @@ __all__ = [
     "Figure",
     "Panel",
     "accuracy_against_lam",
+    "architecture",
     "bars",
     "boxes",
     "curves",
@@ -42,4 +45,5 @@ __all__ = [
     "scatter",
     "sentence",
     "summarise",
+    "word_map",
 ]
