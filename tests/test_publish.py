@@ -278,7 +278,7 @@ def namespace(annotations: dict, values: dict, injected: str = "") -> dict:
         (int, "seed", -1, "at least 0"),
         (int, "epochs", 0, "at least 1"),
         (float, "dropout", 1.0, "at least 0 and less than 1"),
-        (list, "lams", [1.0, 0.0], "lams = 0.0 is impossible"),
+        (list, "lams", [1.0, 0.0], "0.0 is impossible"),
         (list[float], "lams", 3.0, "of type float, expected list"),
         (int | None, "batch_size", "all", "expected int | None"),
         (int | None, "batch_size", 0, "at least 1"),

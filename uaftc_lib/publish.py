@@ -172,7 +172,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
                 cwd=checkout / "book",
                 kernel_name="python3",
                 progress_bar=False,
-                config=Config(KernelManager={"transport": "ipc"}),
+                config=Config(KernelManager={"transport_encryption": "auto"}),
             )
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"
