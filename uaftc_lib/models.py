@@ -10,12 +10,33 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.streams import generator
 
 ENCODERS = ("none", "affine", "lstm", "gru")
 ATTENTIONS = ("dot", "additive")
 LOSSES = ("auto", "logistic", "softmax")
+
+# The models of Table 2, as arguments of AttentionClassifier.
+MODELS = {
+    "DP": {"encoder": "none", "attention": "dot"},
+    "DP-L": {"encoder": "lstm", "attention": "dot"},
+    "DP-A": {"encoder": "affine", "attention": "dot"},
+    "AD": {"encoder": "none", "attention": "additive"},
+}
+
+
+def model_arguments(name: str) -> dict[str, str]:
+    """The arguments of :class:`AttentionClassifier` that make a model of Table 2.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model; the message lists those there are.
+    """
+    checks.one_of("model", name, MODELS)
+    return dict(MODELS[name])
 
 
 class Output(NamedTuple):
@@ -118,21 +139,20 @@ class AttentionClassifier(nn.Module):
             ("attention", attention, ATTENTIONS),
             ("loss", loss, LOSSES),
         ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+            checks.one_of(name, value, allowed)
         for name, value, least in (
             ("vocabulary_size", vocabulary_size, 1),
             ("dimension", dimension, 1),
             ("classes", classes, 2),
             ("hidden", hidden, 1),
         ):
-            if value != int(value) or value < least:
-                raise ValueError(f"{name} must be a whole number, at least {least}, got {value}")
-        if not (lam > 0 and math.isfinite(lam)):
-            raise ValueError(f"the scaling factor lam must be positive and finite, got {lam}")
-        for name, value in (("embedding_range", embedding_range), ("weight_range", weight_range)):
-            if not (value >= 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be non-negative and finite, got {value}")
+            checks.whole(name, value, least)
+        lam = checks.number("the scaling factor lam", lam, positive=True)
+        checks.number("embedding_range", embedding_range)
+        checks.number("weight_range", weight_range)
+        if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+            raise ValueError(f"dtype must be a floating-point type such as torch.float64, got {dtype!r}")
+        device = checks.device(device)
         if loss == "logistic" and classes != 2:
             raise ValueError(f'loss="logistic" needs two classes, got {classes}: use "softmax" or "auto"')
         if encoder == "affine" and attention == "additive":
@@ -142,7 +162,7 @@ class AttentionClassifier(nn.Module):
                 f'encoder="{encoder}" is not in this version yet: use "none" or "affine"'
             )
 
-        self.lam = float(lam)
+        self.lam = lam
         self.encoder, self.attention, self.classes, self.seed = encoder, attention, classes, seed
         self.binary = classes == 2 and loss != "softmax"
 
@@ -242,6 +262,11 @@ class AttentionClassifier(nn.Module):
 
     def check(self, corpus: Corpus) -> None:
         """Raise ValueError if the corpus does not fit the model."""
+        if corpus.tokens.device != self.V.device:
+            raise ValueError(
+                f"the corpus is on {corpus.tokens.device}, the model on {self.V.device}: "
+                "use corpus.to(model.V.device)"
+            )
         if corpus.class_count != self.classes:
             raise ValueError(f"the model has {self.classes} classes, the corpus {corpus.class_count}")
         if len(corpus.tokens) and int(corpus.tokens.max()) >= len(self.embedding):
