@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 
 from uaftc_lib import checks, masks
 from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.fast import fast_trainer, obstacle
 from uaftc_lib.models import AttentionClassifier, Dropout
 from uaftc_lib.streams import generator, stream_seed
 
@@ -155,9 +156,18 @@ class AutogradTrainer:
 
 
 def choose_trainer(model: AttentionClassifier, config: TrainingConfig):
-    """The trainer that ``config.method`` asks for."""
-    if config.method == "fast":
-        raise ValueError('method="fast" is not available for this model: use "auto" or "autograd"')
+    """The trainer that ``config.method`` asks for.
+
+    Raises
+    ------
+    ValueError
+        If the fast path is asked for but would not be exact.
+    """
+    reason = obstacle(model, config)
+    if config.method == "fast" and reason:
+        raise ValueError(f'method="fast" would not be exact: {reason}. Use method="auto" or "autograd"')
+    if config.method != "autograd" and not reason:
+        return fast_trainer(model)
     return AutogradTrainer
 
 
@@ -166,6 +176,7 @@ def fit(
     dataset: Dataset,
     config: TrainingConfig | None = None,
     record: Callable[[int, AttentionClassifier], dict] | None = None,
+    trainer: Callable | None = None,
 ) -> Run:
     """Train the model in place; it is left at the epoch of the best dev accuracy (first of equals).
 
@@ -178,6 +189,10 @@ def fit(
     config : TrainingConfig, optional
     record : callable, optional
         ``record(epoch, model)`` returns extra columns of ``run.history``; called for epoch 0 too.
+
+    trainer : callable, optional
+        ``trainer(model, corpus, config)`` takes the steps instead of the one that ``config.method`` chooses:
+        an object with ``epoch(batches) -> mean loss`` (:class:`uaftc_lib.ledger.LedgerTrainer`).
 
     Raises
     ------
@@ -195,7 +210,7 @@ def fit(
     for corpus in dataset.splits.values():
         model.check(corpus)
     train, dev = dataset.train, dataset.dev
-    trainer = choose_trainer(model, config)(model, train, config)
+    trainer = (trainer or choose_trainer(model, config))(model, train, config)
     order = generator(config.seed, "order")
     rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
     best_epoch, best_accuracy, best_state = 0, -1.0, None

@@ -15,7 +15,8 @@ class PaperMathDomain(MathDomain):
 
     def note_equation(self, docname, labelid, location=None):
         if labelid in self.equations and self.equations[labelid][0] != docname:
-            raise ExtensionError(f"equation {labelid} stands on {self.equations[labelid][0]} and on {docname}")
+            elsewhere = self.equations[labelid][0]
+            raise ExtensionError(f"equation {labelid} stands on {elsewhere} and on {docname}")
         numbered = re.fullmatch(r"eq-(\d+[a-z]?)", labelid)
         if numbered:
             number = numbered[1]
