@@ -160,6 +160,8 @@ def hand_made(scores, polarity):
         ([0, 0], [1, 0], [0]),  # what is left is a tie, which counts as negative
         ([0, 0], [-1, 0], None),  # ... and so a tie does not overturn a negative
         ([0, 0], [-1, 1], [0]),
+        ([0, 0, 0], [2, 1, -1], [0]),
+        ([0, 0, 0], [-2, -1, 1], [0, 1]),
         ([0, -1000, -2000], [1, 1, -1], [0, 1]),  # weights far below the smallest float
         ([0, -1000, -2000], [1, -1, 1], [0]),
         ([0], [1], None),

@@ -66,8 +66,8 @@ def leave_group_out(
 ) -> Float[Tensor, "groups ..."]:
     """The fall of the logit when all positions of a group are dropped: A (S/A − s) / (1 − A).
 
-    A and S are the sums of the group's weights and contributions. A group lies within one instance. It is 0
-    for a group that is the whole instance.
+    A and S are the sums of the group's weights and contributions. A group lies within one instance; for one
+    that is the whole instance the numerator is 0, and so is the result.
     """
     instances, groups = len(corpus), len(instance_of_group)
     weights, polarity = out.weights, out.token_polarity
@@ -87,10 +87,9 @@ def leave_group_out(
     others = softmax_by_instance(scores, corpus.instance_of, instances)
     rest = sum_by_instance(beside(others, polarity) * polarity, corpus.instance_of, instances)
     s = out.polarity[instance_of_group]
-    dropped = torch.where(
+    return torch.where(
         beside(dominant, S), S - A_ * rest[instance_of_group], (S - A_ * s) / (1 - A_.clamp(max=0.5))
     )
-    return dropped.masked_fill(beside(whole, S), 0)
 
 
 @torch.no_grad()
