@@ -15,7 +15,8 @@ CHECKOUT = Path(__file__).resolve().parent
 
 # Shapes and types in signatures are checked while tests run; numba compiles the loops of the other two.
 ROOMS = {path.stem for path in (CHECKOUT / "uaftc_lib").iterdir()} - {"masks", "kernels"}
-install_import_hook([f"uaftc_lib.{room}" for room in ROOMS], "beartype.beartype")
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"  # an int may stand for a float
+install_import_hook([f"uaftc_lib.{room}" for room in ROOMS], CHECKER)
 
 from uaftc_lib.datasets import dataset_names, load_dataset  # noqa: E402
 

@@ -22,9 +22,7 @@ from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
 PURPOSES = {
     name: i + 1
-    for i, name in enumerate(
-        ["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"]
-    )
+    for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
 }
 NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
@@ -225,3 +223,31 @@ def numbers(moment: Epoch) -> dict[str, float]:
     told["gap"] = abs(told["a_positive"] - told["a_negative"])
     told["VW"] = float(moment.model.V.detach() @ moment.model.W.detach())
     return told
+
+
+TOLD = (
+    "epoch", "loss", "accuracy", "gap", "VW", "a_neutral", "a_positive", "a_negative", "s_neutral", "s_positive",
+    "s_negative",
+)  # fmt: skip
+
+
+def reference(states: tuple[dict, ...] = ({}, {"lam": 100})) -> list[dict]:
+    """What PyTorch finds at every epoch, for the page to hold its own numbers against.
+
+    loss: None before training; attention, polarity: means over the neutral, positive and negative types.
+    """
+    made = []
+    for state in states:
+        rows = [numbers(moment) for moment in train(state)]
+        made.append(
+            {"state": state, "loss": [None if math.isnan(row["loss"]) else row["loss"] for row in rows]}
+        )
+        for name, letter in (("attention", "a"), ("polarity", "s")):
+            kinds = ("neutral", "positive", "negative")
+            made[-1][name] = [[row[f"{letter}_{kind}"] for kind in kinds] for row in rows]
+    return made
+
+
+if __name__ == "__main__":  # python -m uaftc_lib.lab.parity > uaftc_lib/lab/reference.json
+    torch.set_num_threads(1)
+    print(json.dumps(reference()))
