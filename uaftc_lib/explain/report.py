@@ -34,15 +34,18 @@ LONGEST_EXAMPLE = 150  # words
 
 @dataclass(frozen=True)
 class Settings:
-    """How ``uaftc explain`` trains. epochs None: 30 for small files, down to 5 for a million rows."""
+    """How ``uaftc explain`` trains. epochs None: 30 for small files, down to 5 for a million rows.
+
+    Less learning and more dropout than the paper's: as accurate on its sentences, and far better calibrated.
+    """
 
     lam: float = 10.0
     dimension: int = 100
     encoder: str = "none"
     seeds: int = 3
     epochs: int | None = None
-    learning_rate: float = 0.02
-    dropout: float = 0.0
+    learning_rate: float = 0.01
+    dropout: float = 0.5
     seed: int = 0
     replicates: int = 200
 
@@ -53,8 +56,15 @@ class Settings:
         if self.epochs is not None:
             checks.whole("epochs", self.epochs, 1)
 
-    def epochs_for(self, rows: int) -> int:
-        return self.epochs or max(5, min(30, 2_000_000 // rows))
+    def training(self, rows: int, seed: int) -> TrainingConfig:
+        """Small files are read more often and in smaller batches, or there would be too few steps."""
+        return TrainingConfig(
+            learning_rate=self.learning_rate,
+            dropout=self.dropout,
+            batch_size=max(8, min(100, rows // 100)),
+            epochs=self.epochs or max(5, min(30, 2_000_000 // rows)),
+            seed=seed,
+        )
 
 
 def explain_file(
@@ -123,7 +133,7 @@ def explain_file(
             "notes": table.notes,
             "classes": class_counts(prepared),
             "vocabulary": {"words": dataset.vocabulary.word_count, "rare": prepared.rare_words},
-            "settings": asdict(settings) | {"epochs": settings.epochs_for(len(table.texts))},
+            "settings": asdict(settings) | training_settings(settings, dataset),
             "quality": judged,
             "words_over": over,
             "top_words": top_words(words),
@@ -141,6 +151,12 @@ def count_with_bar(progress: bool) -> Callable:
     return lambda texts: tqdm(texts, "texts", leave=False, disable=not progress)
 
 
+def training_settings(settings: Settings, dataset: Dataset) -> dict:
+    """What the settings leave to the size of the file."""
+    config = settings.training(len(dataset.train), settings.seed)
+    return {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer}
+
+
 def train(dataset: Dataset, settings: Settings, done: Callable) -> list[AttentionClassifier]:
     """One model for each seed; ``done()`` after each."""
     models = []
@@ -153,13 +169,7 @@ def train(dataset: Dataset, settings: Settings, done: Callable) -> list[Attentio
             classes=len(dataset.classes),
             seed=seed,
         )
-        rows = sum(map(len, dataset.splits.values()))
-        config = TrainingConfig(
-            learning_rate=settings.learning_rate,
-            dropout=settings.dropout,
-            epochs=settings.epochs_for(rows),
-            seed=seed,
-        )
+        config = settings.training(len(dataset.train), seed)
         fit(model, dataset, config)
         models.append(model)
         done()
@@ -197,10 +207,10 @@ def class_counts(prepared: Prepared) -> list[dict]:
 def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
     """For each class the words of largest influence, by the lower end of their intervals.
 
-    So a word must both push hard and be seen often enough to be sure of it.
+    So a word must push hard and be seen often enough to be sure of it, and runs with other seeds must agree.
     """
     columns = ["word", "influence", "influence_low", "influence_high", "leave_one_out", "attention", "support"]
-    sure = words[words["influence_low"] > 0].sort_values("influence_low", ascending=False, kind="stable")
+    sure = words[(words["influence_low"] > 0) & (words.get("influence_seed_low", 1) > 0)].sort_values("influence_low", ascending=False, kind="stable")
     found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in sure.groupby("class")}
     return {name: found.get(name, []) for name in words["class"].unique()}
 
