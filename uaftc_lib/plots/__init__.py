@@ -32,8 +32,11 @@ from uaftc_lib.plots.figure import Figure, Panel, row
 from uaftc_lib.plots.points import boxes, scatter, sentence
 from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
 from uaftc_lib.plots.summaries import summarise
+from uaftc_lib.plots.theme import PANEL, WIDE
 
 __all__ = [
+    "PANEL",
+    "WIDE",
     "Figure",
     "Panel",
     "accuracy_against_lam",
