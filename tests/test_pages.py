@@ -41,9 +41,13 @@ def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
         if not request.url.startswith(("file:", "data:", "blob:", "about:")):
             troubles.append(f"request: {request.url}")
 
+    def said(message):
+        if message.type in ("error", "warning"):
+            troubles.append(f"console: {message.text}")
+
     page.on("request", recorded)
     page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url} {request.failure}"))
-    page.on("console", lambda m: troubles.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
+    page.on("console", said)
     page.on("pageerror", lambda error: troubles.append(f"exception: {error}"))
     page.goto(path.as_uri(), wait_until="load")
     page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
@@ -78,12 +82,21 @@ def test_chapter_is_complete(browser, name):
         assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
         assert "Traceback (most recent call last)" not in text
         assert page.locator(".stale").count() == 0
-        images = page.locator("article img").all()
-        assert [image.get_attribute("src") for image in images if not image.get_attribute("alt")] == []
         downloads = page.locator(f'a[href$="{name}.ipynb"]')
         assert downloads.count() >= 1
         assert page.locator(".dropdown-launch-buttons a").count() >= 1
         assert page.locator("a.left-prev, a.right-next").count() >= 1
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_pictures_have_words(browser, name):
+    """Each figure has a caption; each drawing an alternative text that is more than a file's name."""
+    with opened(browser, PAGES / f"{name}.html") as (page, _):
+        captions = [figure.locator("figcaption").all_inner_texts() for figure in page.locator("figure").all()]
+        assert [caption for caption in captions if len(caption) != 1 or len(caption[0]) < 20] == []
+        drawn = [svg.get_attribute("aria-label") for svg in page.locator("figure svg").all()]
+        shown = [image.get_attribute("alt") for image in page.locator("article img").all()]
+        assert [words for words in drawn + shown if not words or len(words) < 20 or "_images/" in words] == []
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

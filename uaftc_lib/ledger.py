@@ -33,7 +33,7 @@ ATTENTION = ("D", "E", "F", "attention_remainder")
 
 @dataclass(frozen=True)
 class Ledger:
-    """Sums over a run, in units of the scores: polarity terms "types" or "types classes", the rest "types"."""
+    """Sums over a run, in units of the scores; float64 whatever the model."""
 
     A: Float[Tensor, "types ..."]
     B: Float[Tensor, "types ..."]

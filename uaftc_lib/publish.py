@@ -79,7 +79,6 @@ def digest(root: Path, files: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-@functools.cache
 def surroundings(checkout: Path = CHECKOUT) -> str:
     """Digest of what every notebook depends on: the lock, the library's files and the measured results."""
     files = [checkout / "requirements.lock"]
@@ -173,7 +172,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
                 cwd=checkout / "book",
                 kernel_name="python3",
                 progress_bar=False,
-                config=Config(KernelManager={"transport": "ipc"}),
+                config=Config(KernelManager={"transport_encryption": "auto"}),
             )
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"

@@ -122,7 +122,7 @@ def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type
     ----------
     per : {"type", "occurrence"}
         Δ = |s_e − s^(t)| of each occurrence ("positions"), or Δ = |ρ(e)/π(e)|, its mean over the occurrences
-        of a token type ("types"; nan where the type does not occur).
+        of a token type ("types"; nan where the type does not occur, or alone in its instances).
 
     Returns
     -------
