@@ -1,7 +1,7 @@
 """The lab's problem in PyTorch: the same corpus, initial values and batches, trained by the reference.
 
-Random numbers are a pure function of (seed, purpose, index) on 32-bit integers, the same ones, bit for bit, as
-in js/random.js.
+Random numbers are a pure function of (seed, purpose, index) on 32-bit integers, bit for bit those of
+js/random.js.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ PURPOSES = {
     name: i + 1
     for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
 }
+KINDS = ("neutral", "positive", "negative")
+TOLD = ("epoch", "loss", "accuracy", "gap", "VW", *(f"{score}_{kind}" for score in "as" for kind in KINDS))
 NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
 
@@ -201,7 +203,7 @@ class Epoch:
 
 
 def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Epoch]:
-    """Train a state of the lab by autograd (:class:`AutogradTrainer`); the model is the same at every epoch."""
+    """Train a state by autograd (:class:`AutogradTrainer`); each epoch yields the one model as it is then."""
     config, data = complete(state), data or dataset(state)
     classifier = model(config, len(data.vocabulary))
     trainer = AutogradTrainer(classifier, data.train, training(config))
@@ -223,12 +225,6 @@ def numbers(moment: Epoch) -> dict[str, float]:
     told["gap"] = abs(told["a_positive"] - told["a_negative"])
     told["VW"] = float(moment.model.V.detach() @ moment.model.W.detach())
     return told
-
-
-TOLD = (
-    "epoch", "loss", "accuracy", "gap", "VW", "a_neutral", "a_positive", "a_negative", "s_neutral", "s_positive",
-    "s_negative",
-)  # fmt: skip
 
 
 def reference(states: tuple[dict, ...] = ({}, {"lam": 100})) -> list[dict]:

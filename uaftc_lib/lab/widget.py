@@ -19,6 +19,8 @@ TEXT = (
     "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} "
     "for neutral tokens."
 )
+# The theme lays HTML outputs on a light card; the lab brings its own colours.
+CLEAR = "{ background: none !important; padding: 0 !important }"
 VIEW_KEY = "application/vnd.jupyter.widget-view+json"
 
 
@@ -73,7 +75,7 @@ class Lab:
             "state": json.dumps(self.given, ensure_ascii=False) if self.given else "",
         }
         written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
-        clear = "<style>.cell_output .text_html:has(uaftc-lab){background:none!important;padding:0!important}</style>"
+        clear = f"<style>.cell_output .text_html:has(uaftc-lab) {CLEAR}</style>"
         script = f'{clear}<script type="module">\n{module_source()}</script>' if with_module else ""
         return f"<uaftc-lab{written}><p>{escape(self.caption())}</p></uaftc-lab>{script}"
 
@@ -134,8 +136,8 @@ def lab(
     Parameters
     ----------
     state : dict, optional
-        Settings that differ from the defaults, for example ``{"lam": 100, "seed": 3}``: lam, optimizer, lr, d,
-        epochs, batch, seed, penalty, angle, ratio, noise, instances.
+        Settings that differ from the defaults, for example ``{"lam": 100, "seed": 3}``: lam, optimizer, lr,
+        d, epochs, batch, seed, penalty, angle, ratio, noise, instances.
     data : {"synthetic-1", "synthetic-2", "sst"}
     mode : {"full", "compact"}
         "compact": one sentence with λ in it, and one picture.
