@@ -5,7 +5,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(she
   $(p) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $(p))))
 TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' requirements.lock)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --constraint requirements.lock --editable
+INSTALL := $(PIP) install --quiet --no-compile --constraint requirements.lock --editable
 STRICT ?=
 # One thread for each process: small models are faster so, and sums come out the same everywhere.
 export OMP_NUM_THREADS := 1
@@ -43,9 +43,9 @@ $(VENV)/book.installed: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 with its venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
 	@echo "Installing into $(VENV) with $$($(PYTHON) --version)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --quiet torch==$(TORCH)+cpu 2>/dev/null \
-	  || $(PIP) install --quiet --no-deps --retries 1 --index-url https://download.pytorch.org/whl/cpu torch==$(TORCH)+cpu 2>/dev/null \
-	  || $(PIP) install --quiet torch==$(TORCH)
+	@$(PIP) install --quiet --no-compile torch==$(TORCH)+cpu 2>/dev/null \
+	  || $(PIP) install --quiet --no-compile --no-deps --retries 1 --index-url https://download.pytorch.org/whl/cpu torch==$(TORCH)+cpu 2>/dev/null \
+	  || $(PIP) install --quiet --no-compile torch==$(TORCH)
 	@$(INSTALL) .
 	@touch $@
 

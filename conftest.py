@@ -9,10 +9,17 @@ from pathlib import Path
 
 import nbformat
 import pytest
-
-from uaftc_lib.datasets import dataset_names, load_dataset
+from jaxtyping import install_import_hook
 
 CHECKOUT = Path(__file__).resolve().parent
+
+# Shapes and types in signatures are checked while tests run; numba compiles the loops of the other two.
+ROOMS = {path.stem for path in (CHECKOUT / "uaftc_lib").iterdir()} - {"masks", "kernels"}
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"  # an int may stand for a float
+install_import_hook([f"uaftc_lib.{room}" for room in ROOMS], CHECKER)
+
+from uaftc_lib.datasets import dataset_names, load_dataset  # noqa: E402
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -70,7 +70,7 @@ def check_type(name: str, value: object, annotation: object) -> None:
         raise ValueError(f"{name} = {value!r} is of type {type(value).__name__}, expected {expected}")
 
 
-def check_range(name: str, number: float) -> None:
+def check_range(name: str, number: int | float) -> None:
     """Raise ValueError unless the number is finite and, where the name is well known, in its range."""
     lowest, included, below = RANGES.get(name, (-math.inf, True, math.inf))
     if not math.isfinite(number):

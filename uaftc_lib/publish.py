@@ -79,7 +79,6 @@ def digest(root: Path, files: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-@functools.cache
 def surroundings(checkout: Path = CHECKOUT) -> str:
     """Digest of what every notebook depends on: the lock, the library's files and the measured results."""
     files = [checkout / "requirements.lock"]
@@ -148,15 +147,14 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         in book/ is replaced.
     """
     import papermill
+    from traitlets.config import Config
 
     # The same outputs on every run: no dates in figures, and one thread, as a sum depends on its order.
     os.environ.update(SOURCE_DATE_EPOCH="0", OMP_NUM_THREADS="1")
     started = time.perf_counter()
     source = read_source(name, checkout)
-    tagged = (cell.source for cell in code_cells(source) if "parameters" in cell.metadata.get("tags", []))
     provenance = {
         "key": key(source, checkout),
-        "parameters": default_parameters(tagged),
         "versions": {
             "Python": platform.python_version(),
             "uaftc_lib": __version__,
@@ -169,7 +167,12 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         nbformat.write(source, path)
         try:
             executed = papermill.execute_notebook(
-                path, None, cwd=checkout / "book", kernel_name="python3", progress_bar=False
+                path,
+                None,
+                cwd=checkout / "book",
+                kernel_name="python3",
+                progress_bar=False,
+                config=Config(KernelManager={"transport_encryption": "auto"}),
             )
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"
@@ -214,8 +217,14 @@ def forget(checkout: Path = CHECKOUT) -> None:
     for name in chapters(checkout):
         executed = read_published(name, checkout)
         if executed is not None and "uaftc" in executed.metadata:
-            del executed.metadata.uaftc
+            executed.metadata.uaftc.key = ""
             write(executed, checkout / "book" / f"{name}.ipynb")
+
+
+def parameters_of(notebook: NotebookNode) -> dict[str, object]:
+    """The notebook's parameters and their default values, in its order."""
+    tagged = [cell for cell in code_cells(notebook) if "parameters" in cell.metadata.get("tags", [])]
+    return default_parameters(cell.source for cell in tagged)
 
 
 def rerun_command(name: str, parameters: dict[str, object]) -> str:
@@ -242,15 +251,14 @@ def banner(name: str, checkout: Path = CHECKOUT) -> str:
 
 def footer(name: str, checkout: Path = CHECKOUT) -> str:
     """HTML to stand below a page: seed, versions, and how to make it again."""
-    about = read_published(name, checkout).metadata.get("uaftc")
-    if about is None:
-        return ""
-    facts = [f"seed {about.parameters[one]}" for one in ("seed", "seeds") if one in about.parameters]
-    facts += [f"{package} {version}" for package, version in about.versions.items()]
+    executed = read_published(name, checkout)
+    parameters = parameters_of(executed)
+    facts = [f"{one} {parameters[one]}" for one in ("seed", "seeds") if one in parameters]
+    facts += [f"{package} {version}" for package, version in executed.metadata.uaftc.versions.items()]
     return (
         f'<footer class="provenance"><p>Made with {escape(", ".join(facts))}. To make this page\'s notebook '
         "again, or with other parameters:</p>"
-        f"<pre>{escape(rerun_command(name, about.parameters))}</pre></footer>"
+        f"<pre>{escape(rerun_command(name, parameters))}</pre></footer>"
     )
 
 
@@ -271,9 +279,10 @@ def build(checkout: Path = CHECKOUT) -> Path:
     if built_from.exists() and built_from.read_text() == made_of:
         return pages
     shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings
-    command = [sys.executable, "-m", "jupyter_book", "build", "book", "--config", "_config.yml"]
-    command += ["--toc", "_toc.yml", "--path-output", str(target), "-W", "--keep-going", "-q"]
-    done = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", checkout / "book"]
+    command += ["--config", checkout / "_config.yml", "--toc", checkout / "_toc.yml"]
+    command += ["--path-output", target, "-W", "--keep-going", "-q"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
     built_from.write_text(made_of)

@@ -1,0 +1,187 @@
+"""The fast path gives the numbers of autograd: same batches, same masks, equal up to rounding."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
+from uaftc_lib.fast import FusedTrainer, TypewiseTrainer, obstacle
+from uaftc_lib.training import AutogradTrainer, batches_of
+
+TYPES = 40
+MODELS = {
+    "DP": {},
+    "DP-A": {"encoder": "affine"},
+    "AD": {"attention": "additive"},
+    "DP, 3 classes": {"classes": 3},
+    "DP-A, 3 classes": {"encoder": "affine", "classes": 3},
+    "AD, 3 classes": {"attention": "additive", "classes": 3},
+    "DP, softmax of two": {"loss": "softmax"},
+}
+FUSED = [name for name in MODELS if not name.startswith("AD")]
+
+
+def random_corpus(classes=2, instances=50, seed=0):
+    draws = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, 12, (instances,), generator=draws).tolist()
+    tokens = [(TYPES * torch.rand(n, generator=draws) ** 2).long().tolist() for n in lengths]
+    labels = torch.randint(classes, (instances,), generator=draws).tolist()
+    return Corpus.from_lists(tokens, labels, classes)
+
+
+def trained(trainer, options, config, steps, dtype=torch.float64, dimension=20, batches=None):
+    """The parameters after some epochs of one batch each, and the losses of those epochs."""
+    corpus = random_corpus(options.get("classes", 2))
+    model = AttentionClassifier(
+        TYPES, **{"dimension": dimension, "lam": 10.0, "weight_range": 0.5, "dtype": dtype, **options}
+    )
+    running = trainer(model, corpus, config)
+    order = torch.Generator().manual_seed(1)
+    losses = [running.epoch(batches_of(len(corpus), config.batch_size, order)) for _ in range(steps)]
+    return dict(model.named_parameters()), losses
+
+
+@torch.no_grad()
+def difference(fast, reference):
+    """The largest difference of any parameter, relative to its largest element."""
+    return max(
+        float((fast[name] - reference[name]).abs().max() / reference[name].abs().max()) for name in reference
+    )
+
+
+def fast_trainers(name):
+    return [FusedTrainer, TypewiseTrainer] if name in FUSED else [TypewiseTrainer]
+
+
+CASES = [(name, trainer) for name in MODELS for trainer in fast_trainers(name)]
+ALL_TERMS = {
+    "penalty": 0.01,
+    "weight_decay": 0.02,
+    "learning_rate_decay": 0.1,
+    "learning_rates": {"V": 0.005},
+}
+
+
+@pytest.mark.parametrize("name, trainer", CASES)
+@pytest.mark.parametrize("optimizer", ["adagrad", "sgd"])
+@pytest.mark.parametrize("lam", [1.0, 10.0, 100.0])
+def test_one_step_equals_autograd(name, trainer, optimizer, lam):
+    config = TrainingConfig(optimizer=optimizer, batch_size=None, **ALL_TERMS)
+    options = {**MODELS[name], "lam": lam}
+    fast, fast_losses = trained(trainer, options, config, 1)
+    reference, losses = trained(AutogradTrainer, options, config, 1)
+    assert difference(fast, reference) < 1e-12
+    assert fast_losses == pytest.approx(losses, rel=1e-13)
+
+
+@pytest.mark.parametrize("name, trainer", CASES)
+@pytest.mark.parametrize("optimizer", ["adagrad", "sgd"])
+@pytest.mark.parametrize("lam", [10.0, 100.0])
+@pytest.mark.parametrize("batch_size", [None, 5])
+def test_hundred_steps_equal_autograd(name, trainer, optimizer, lam, batch_size):
+    config = TrainingConfig(optimizer=optimizer, batch_size=batch_size, **ALL_TERMS)
+    options, epochs = {**MODELS[name], "lam": lam}, 100 if batch_size is None else 10
+    fast, fast_losses = trained(trainer, options, config, epochs)
+    reference, losses = trained(AutogradTrainer, options, config, epochs)
+    assert difference(fast, reference) < 1e-9
+    assert fast_losses == pytest.approx(losses, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("dropout", [0.5, 0.3])
+@pytest.mark.parametrize("dimension", [20, 64, 100])
+def test_dropout_equals_autograd_under_the_same_masks(name, dropout, dimension):
+    config = TrainingConfig(batch_size=7, dropout=dropout, **ALL_TERMS)
+    fast, fast_losses = trained(FusedTrainer, MODELS[name], config, 10, dimension=dimension)
+    reference, losses = trained(AutogradTrainer, MODELS[name], config, 10, dimension=dimension)
+    assert difference(fast, reference) < 1e-9
+    assert fast_losses == pytest.approx(losses, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_float32_is_near_autograd(name, dropout):
+    config = TrainingConfig(batch_size=7, dropout=dropout)
+    fast, _ = trained(FusedTrainer, MODELS[name], config, 5, torch.float32)
+    reference, _ = trained(AutogradTrainer, MODELS[name], config, 5, torch.float32)
+    assert difference(fast, reference) < 1e-4
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("lam", [1e-6, 1e-3, 1e12])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_extreme_lambda_stays_finite(name, lam, dropout):
+    config = TrainingConfig(batch_size=7, dropout=dropout)
+    parameters, losses = trained(FusedTrainer, {**MODELS[name], "lam": lam}, config, 20, torch.float32)
+    assert all(parameter.isfinite().all() for parameter in parameters.values())
+    assert torch.tensor(losses).isfinite().all()
+
+
+@pytest.mark.parametrize("name, trainer", CASES)
+@pytest.mark.parametrize("lam", [1e-3, 1e-6])
+def test_scores_far_apart_within_a_batch(name, trainer, lam):
+    """Below λ = 1 one step is compared relative to the size of its summands: 1/λ for the gradients by scores."""
+    config = TrainingConfig(optimizer="sgd", learning_rate=lam, batch_size=None)
+    options = {**MODELS[name], "lam": lam}
+    fast, fast_losses = trained(trainer, options, config, 1)
+    reference, losses = trained(AutogradTrainer, options, config, 1)
+    assert difference(fast, reference) < 1e-9
+    assert fast_losses == pytest.approx(losses, rel=1e-9)
+
+
+def test_fused_trainer_repeats_itself():
+    config = TrainingConfig(batch_size=7, dropout=0.5)
+    first, _ = trained(FusedTrainer, {}, config, 5, torch.float32)
+    second, _ = trained(FusedTrainer, {}, config, 5, torch.float32)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_other_seed_other_masks():
+    first, _ = trained(FusedTrainer, {}, TrainingConfig(batch_size=None, dropout=0.5), 1)
+    second, _ = trained(FusedTrainer, {}, TrainingConfig(batch_size=None, dropout=0.5, seed=1), 1)
+    assert not torch.equal(first["embedding"], second["embedding"])
+
+
+def small_dataset():
+    vocabulary = Vocabulary([f"word{i}" for i in range(TYPES - 3)])
+    parts = {split: random_corpus(seed=seed) for seed, split in enumerate(("train", "dev", "test"))}
+    return Dataset("small", vocabulary, ("negative", "positive"), **parts)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_fit_is_the_same_by_every_method(dropout):
+    runs, models = {}, {}
+    for method in ("auto", "fast", "autograd"):
+        models[method] = AttentionClassifier(TYPES, dimension=20, dtype=torch.float64)
+        config = TrainingConfig(batch_size=7, epochs=4, dropout=dropout, method=method)
+        runs[method] = fit(models[method], small_dataset(), config)
+    reference = dict(models["autograd"].named_parameters())
+    for method in ("auto", "fast"):
+        assert difference(dict(models[method].named_parameters()), reference) < 1e-10
+        assert runs[method].best_epoch == runs["autograd"].best_epoch
+        difference_of_rows = runs[method].history - runs["autograd"].history
+        assert difference_of_rows.abs().max().max() < 1e-10
+    assert torch.equal(models["auto"].embedding, models["fast"].embedding)
+
+
+@pytest.mark.parametrize(
+    "options, changes, reason",
+    [
+        ({}, {"optimizer": "adam"}, "adam"),
+        ({"attention": "additive"}, {"dropout": 0.5}, "additive"),
+        ({"dtype": torch.bfloat16}, {}, "bfloat16"),
+    ],
+)
+def test_fast_says_why_not(options, changes, reason):
+    model = AttentionClassifier(TYPES, dimension=20, **options)
+    config = TrainingConfig(epochs=1, method="fast", **changes)
+    with pytest.raises(ValueError, match=f"would not be exact.*{reason}"):
+        fit(model, small_dataset(), config)
+    assert obstacle(model, dataclasses.replace(config, method="auto")) is not None
+
+
+def test_frozen_parameters_go_by_autograd():
+    model = AttentionClassifier(TYPES, dimension=20)
+    model.embedding.requires_grad_(False)
+    assert "embedding" in obstacle(model, TrainingConfig())
