@@ -21,8 +21,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
 PURPOSES = {
-    name: i + 1
-    for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
+    name: i + 1 for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
 }
 KINDS = ("neutral", "positive", "negative")
 TOLD = ("epoch", "loss", "accuracy", "gap", "VW", *(f"{score}_{kind}" for score in "as" for kind in KINDS))
@@ -61,7 +60,7 @@ def complete(state: dict | None = None) -> dict:
     return {name: about["default"] for name, about in controls.items()} | state
 
 
-def mix(x: np.ndarray) -> np.ndarray:
+def mix(x: np.ndarray | int) -> np.ndarray | np.uint32:
     """A bijection of 32-bit integers (C. Wellons' "lowbias32")."""
     x = np.asarray(x, dtype=np.uint32)
     with np.errstate(over="ignore"):
@@ -235,9 +234,7 @@ def reference(states: tuple[dict, ...] = ({}, {"lam": 100})) -> list[dict]:
     made = []
     for state in states:
         rows = [numbers(moment) for moment in train(state)]
-        made.append(
-            {"state": state, "loss": [None if math.isnan(row["loss"]) else row["loss"] for row in rows]}
-        )
+        made.append({"state": state, "loss": [None if math.isnan(row["loss"]) else row["loss"] for row in rows]})
         for name, letter in (("attention", "a"), ("polarity", "s")):
             kinds = ("neutral", "positive", "negative")
             made[-1][name] = [[row[f"{letter}_{kind}"] for kind in kinds] for row in rows]

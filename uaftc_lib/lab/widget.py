@@ -24,6 +24,15 @@ CLEAR = "{ background: none !important; padding: 0 !important }"
 VIEW_KEY = "application/vnd.jupyter.widget-view+json"
 
 
+def said(name: str, value: float | str | None) -> str:
+    """A number as a sentence says it; js/compact.js says it in the same way."""
+    if value is None:
+        return "as drawn"
+    if isinstance(value, str):
+        return value
+    return f"{100 * value:.1f} %" if name in SHARES else number(value)
+
+
 class Page:
     """Whether this kernel's notebook already holds the module: a page needs it once."""
 
@@ -39,7 +48,7 @@ class Lab:
         # Everything that differs from the defaults: a short attribute, and a stable one.
         self.given = {key: self.state[key] for key in state}
 
-    def numbers(self) -> dict[str, float]:
+    def numbers(self) -> dict:
         """What PyTorch finds after the last epoch of this state, under the names that captions use.
 
         Raises
@@ -57,12 +66,7 @@ class Lab:
         if not self.text:
             return "Live figure: drag λ, and the model is trained again in your browser. It needs JavaScript."
         told = self.numbers()
-
-        def say(match: re.Match) -> str:
-            value = told[match[1]]
-            return f"{100 * value:.1f} %" if match[1] in SHARES else number(value)
-
-        return re.sub(r"\{(\w+)\}", say, self.text)
+        return re.sub(r"\{(\w+)\}", lambda match: said(match[1], told[match[1]]), self.text)
 
     def html(self, with_module: bool = True) -> str:
         """The element, its text for readers without JavaScript inside, and if asked the module."""
@@ -174,7 +178,5 @@ def lab(
         known = {*parity.settings()["controls"], *parity.TOLD}
         unknown = sorted(set(re.findall(r"\{(\w+)\}", text)) - known)
         if unknown:
-            raise ValueError(
-                f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}"
-            )
+            raise ValueError(f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}")
     return Lab(wanted | (state or {}), mode, figure, text or "", name, notebook)

@@ -25,7 +25,6 @@ export function buildCompact(lab) {
     if (!name) sentence.append(part);
     else if (name in CONTROLS && CONTROLS[name].kind !== "choice" && !lab.controls.some((one) => one.name === name) && (name === "lam" || first)) {
       const one = control(name, CONTROLS[name], (value, dragging) => lab.change({ [name]: value }, { dragging }));
-      one.input.setAttribute("aria-label", CONTROLS[name].label);
       sentence.append(h("span", { class: "inline" }, one.output, one.input));
       lab.controls.push({ ...one, name });
       first = false;
