@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from uaftc_lib.checks import check_integers, integers, one_of, whole
+
 SPECIALS = ("<unk>", "<eos>", "<pad>")
+
+
+def words_of(text: Sequence[str]) -> Sequence[str]:
+    """The text itself, or ValueError if it is one string, whose items would be letters."""
+    if isinstance(text, str):
+        raise ValueError(f"a text is a list of words, got the string {text[:40]!r}: split it first")
+    return text
 
 
 class Vocabulary:
@@ -21,7 +31,7 @@ class Vocabulary:
     """
 
     def __init__(self, words: Sequence[str]):
-        self._words = tuple(words)
+        self._words = tuple(words_of(words))
         self._ids = {word: i for i, word in enumerate(self._words)}
         if len(self._ids) != len(self._words):
             repeated = Counter(self._words).most_common(1)[0][0]
@@ -32,7 +42,7 @@ class Vocabulary:
     @classmethod
     def from_texts(cls, texts: Iterable[Sequence[str]]) -> Vocabulary:
         """Words by falling frequency over all texts; words of equal frequency in order of appearance."""
-        counts = Counter(word for text in texts for word in text)
+        counts = Counter(word for text in texts for word in words_of(text))
         return cls([word for word, _ in counts.most_common()])
 
     def __len__(self) -> int:
@@ -54,7 +64,7 @@ class Vocabulary:
         ValueError
             If ``i`` is not between 0 and ``len(self) - 1``.
         """
-        if not 0 <= i < len(self):
+        if whole("a token id", i) >= len(self):
             raise ValueError(f"token id {i} is not in this vocabulary; ids run from 0 to {len(self) - 1}")
         return self._words[i] if i < self.word_count else SPECIALS[i - self.word_count]
 
@@ -66,10 +76,10 @@ class Vocabulary:
 
     def encode(self, text: Sequence[str]) -> list[int]:
         """Token ids of a tokenised text; unknown words, however spelt, become ``<unk>``."""
-        return [self._ids.get(word, self.unk) for word in text]
+        return [self._ids.get(word, self.unk) for word in words_of(text)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Corpus:
     """Instances of token ids, laid end to end without padding, and their labels.
 
@@ -84,30 +94,39 @@ class Corpus:
     class_count : int
     classes : tuple of str
         The names of the classes; "0", "1", ... where none were given.
+
+    Raises
+    ------
+    ValueError
+        If the tensors do not fit together, an instance is empty, or an id or a label is impossible.
     """
 
     tokens: Int[Tensor, "positions"]
-    offsets: Int[Tensor, "instances+1"]
+    offsets: Int[Tensor, "instances_plus_1"]
     labels: Int[Tensor, "instances"]
     class_count: int = 2
     classes: tuple[str, ...] = ()
 
     def __post_init__(self):
+        whole("class_count", self.class_count, least=2)
         if not self.classes:
             object.__setattr__(self, "classes", tuple(str(k) for k in range(self.class_count)))
         if len(self.classes) != self.class_count:
             raise ValueError(f"{self.class_count} classes need {self.class_count} names, got {self.classes}")
+        for name in ("tokens", "offsets", "labels"):
+            check_integers(name, getattr(self, name))
         if len(self.offsets) != len(self.labels) + 1:
-            raise ValueError(
-                f"{len(self.labels)} labels need {len(self.labels) + 1} offsets, got {len(self.offsets)}"
-            )
+            raise ValueError(f"{len(self.labels)} labels need {len(self.labels) + 1} offsets, got {len(self.offsets)}")
         if int(self.offsets[0]) != 0 or int(self.offsets[-1]) != len(self.tokens):
-            raise ValueError(f"offsets must run from 0 to the number of positions, {len(self.tokens)}")
-        empty = (self.lengths <= 0).nonzero()
-        if len(empty):
             raise ValueError(
-                f"instance {int(empty[0])} is empty; attention needs at least one token: drop it first"
+                f"offsets must run from 0 to the number of positions, {len(self.tokens)}, "
+                f"got {int(self.offsets[0])} to {int(self.offsets[-1])}"
             )
+        lengths = self.lengths
+        if len(lengths) and int(lengths.min()) <= 0:
+            t = int((lengths <= 0).nonzero()[0])
+            what = "is empty; attention needs at least one token: drop it first"
+            raise ValueError(f"instance {t} {what if lengths[t] == 0 else 'has a falling offset'}")
         if len(self.tokens) and int(self.tokens.min()) < 0:
             raise ValueError(f"token ids must not be negative, got {int(self.tokens.min())}")
         if len(self.labels) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < self.class_count:
@@ -129,15 +148,15 @@ class Corpus:
         Raises
         ------
         ValueError
-            If an instance is empty (the message names it), or labels do not fit.
+            If an instance is empty (the message names it), an id is no whole number, or labels do not fit.
         """
         if len(instances) != len(labels):
             raise ValueError(f"got {len(instances)} instances but {len(labels)} labels")
         lengths = torch.tensor([0, *map(len, instances)])
         return cls(
-            tokens=torch.tensor([token for instance in instances for token in instance], dtype=torch.long),
+            tokens=integers("token ids", [token for instance in instances for token in instance]),
             offsets=lengths.cumsum(0),
-            labels=torch.as_tensor(labels, dtype=torch.long).reshape(-1),
+            labels=integers("labels", labels),
             class_count=class_count,
             classes=classes,
         )
@@ -177,26 +196,32 @@ class Corpus:
         lengths = self.lengths[chosen]
         ends = lengths.cumsum(0)
         starts = torch.repeat_interleave(self.offsets[chosen] - (ends - lengths), lengths)
-        return replace(
-            self,
+        return self._with(
             tokens=self.tokens[starts + torch.arange(len(starts), device=self.tokens.device)],
             offsets=torch.cat([ends.new_zeros(1), ends]),
             labels=self.labels[chosen],
         )
 
-    def to(self, device) -> Corpus:
+    def to(self, device: str | torch.device) -> Corpus:
         """The same corpus on another device."""
-        return replace(
-            self,
-            tokens=self.tokens.to(device),
-            offsets=self.offsets.to(device),
-            labels=self.labels.to(device),
-        )
+        return self._with(tokens=self.tokens.to(device), offsets=self.offsets.to(device), labels=self.labels.to(device))
+
+    def _with(self, **tensors: Tensor) -> Corpus:
+        """A copy with other tensors, not checked again: they come from checked ones, and batches are many."""
+        corpus = copy(self)
+        corpus.__dict__.update(tensors)
+        return corpus
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
-    """A named task: its splits, vocabulary and classes. Splits that do not exist are None."""
+    """A named task: its splits, vocabulary and classes. Splits that do not exist are None.
+
+    Raises
+    ------
+    ValueError
+        If a split is empty, has other classes, or holds a token id that the vocabulary lacks.
+    """
 
     name: str
     vocabulary: Vocabulary
@@ -206,6 +231,21 @@ class Dataset:
     test: Corpus | None = None
     provenance: dict = field(default_factory=dict)
 
+    def __post_init__(self):
+        for split, corpus in self.splits.items():
+            if not isinstance(corpus, Corpus) or not len(corpus):
+                raise ValueError(f"{split} of {self.name} must be a corpus with instances, got {corpus!r}")
+            if corpus.class_count != len(self.classes):
+                raise ValueError(
+                    f"{self.name} has the classes {', '.join(self.classes)}, "
+                    f"but its split {split} has {corpus.class_count}"
+                )
+            if int(corpus.tokens.max()) >= len(self.vocabulary):
+                raise ValueError(
+                    f"{split} of {self.name} holds token id {int(corpus.tokens.max())}, but the vocabulary "
+                    f"ends at {len(self.vocabulary) - 1}: encode the texts with it"
+                )
+
     @property
     def splits(self) -> dict[str, Corpus]:
         """The splits that exist, by name."""
@@ -213,7 +253,20 @@ class Dataset:
         return {name: corpus for name, corpus in named.items() if corpus is not None}
 
     def text(self, split: str, instance: int) -> list[str]:
-        """The words of one instance."""
+        """The words of one instance.
+
+        Raises
+        ------
+        ValueError
+            If there is no such split or instance.
+        """
+        one_of("split", split, self.splits)
         corpus = self.splits[split]
+        if whole("instance", instance) >= len(corpus):
+            raise ValueError(f"{split} holds instances 0 to {len(corpus) - 1}, got {instance}")
         begin, end = corpus.offsets[instance : instance + 2].tolist()
         return [self.vocabulary.word(i) for i in corpus.tokens[begin:end].tolist()]
+
+    def to(self, device: str | torch.device) -> Dataset:
+        """The same data set on another device."""
+        return replace(self, **{name: corpus.to(device) for name, corpus in self.splits.items()})

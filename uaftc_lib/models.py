@@ -10,12 +10,34 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus
+from uaftc_lib.encoders import NETWORKS, Recurrent, consecutive_parts
 from uaftc_lib.streams import generator
 
-ENCODERS = ("none", "affine", "lstm", "gru")
+ENCODERS = ("none", "affine", *NETWORKS)
 ATTENTIONS = ("dot", "additive")
 LOSSES = ("auto", "logistic", "softmax")
+
+# The models of Table 2, as arguments of AttentionClassifier.
+MODELS = {
+    "DP": {"encoder": "none", "attention": "dot"},
+    "DP-L": {"encoder": "lstm", "attention": "dot"},
+    "DP-A": {"encoder": "affine", "attention": "dot"},
+    "AD": {"encoder": "none", "attention": "additive"},
+}
+
+
+def model_arguments(name: str) -> dict[str, str]:
+    """The arguments of :class:`AttentionClassifier` that make a model of Table 2.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model; the message lists those there are.
+    """
+    checks.one_of("model", name, MODELS)
+    return dict(MODELS[name])
 
 
 class Output(NamedTuple):
@@ -71,7 +93,7 @@ class AttentionClassifier(nn.Module):
     vocabulary_size : int
         Number of token types, specials included: ``len(dataset.vocabulary)``.
     dimension : int
-        d, of embeddings, V and W.
+        d, of embeddings, V and W (V and W of a recurrent encoder: twice ``hidden``).
     lam : float
         The scaling factor λ > 0.
     encoder : {"none", "affine", "lstm", "gru"}
@@ -118,31 +140,25 @@ class AttentionClassifier(nn.Module):
             ("attention", attention, ATTENTIONS),
             ("loss", loss, LOSSES),
         ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+            checks.one_of(name, value, allowed)
         for name, value, least in (
             ("vocabulary_size", vocabulary_size, 1),
             ("dimension", dimension, 1),
             ("classes", classes, 2),
             ("hidden", hidden, 1),
         ):
-            if value != int(value) or value < least:
-                raise ValueError(f"{name} must be a whole number, at least {least}, got {value}")
-        if not (lam > 0 and math.isfinite(lam)):
-            raise ValueError(f"the scaling factor lam must be positive and finite, got {lam}")
-        for name, value in (("embedding_range", embedding_range), ("weight_range", weight_range)):
-            if not (value >= 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be non-negative and finite, got {value}")
+            checks.whole(name, value, least)
+        lam = checks.number("the scaling factor lam", lam, positive=True)
+        checks.number("embedding_range", embedding_range)
+        checks.number("weight_range", weight_range)
+        if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+            raise ValueError(f"dtype must be a floating-point type such as torch.float64, got {dtype!r}")
+        device = checks.device(device)
         if loss == "logistic" and classes != 2:
             raise ValueError(f'loss="logistic" needs two classes, got {classes}: use "softmax" or "auto"')
         if encoder == "affine" and attention == "additive":
             raise ValueError('encoder="affine" and attention="additive" would both own M: choose one of them')
-        if encoder in ("lstm", "gru"):
-            raise NotImplementedError(
-                f'encoder="{encoder}" is not in this version yet: use "none" or "affine"'
-            )
-
-        self.lam = float(lam)
+        self.lam = lam
         self.encoder, self.attention, self.classes, self.seed = encoder, attention, classes, seed
         self.binary = classes == 2 and loss != "softmax"
 
@@ -153,12 +169,15 @@ class AttentionClassifier(nn.Module):
             values = (2 * torch.rand(*shape, generator=draws, dtype=torch.float64) - 1) * scale
             return nn.Parameter(values.to(device, dtype))
 
-        d = dimension
-        self.embedding = uniform(embedding_range, vocabulary_size, d)
+        self.embedding = uniform(embedding_range, vocabulary_size, dimension)
+        d = 2 * hidden if encoder in NETWORKS else dimension
         self.V = nn.Parameter(torch.randn(d, generator=draws, dtype=torch.float64).to(device, dtype))
         self.W = uniform(weight_range, d) if self.binary else uniform(weight_range, d, classes)
         if encoder == "affine" or attention == "additive":
             self.M = uniform(1 / math.sqrt(d), d, d)
+        self.recurrent = None
+        if encoder in NETWORKS:
+            self.recurrent = Recurrent(encoder, dimension, hidden, draws, dtype, device)
 
     def extra_repr(self) -> str:
         types, d = self.embedding.shape
@@ -168,11 +187,21 @@ class AttentionClassifier(nn.Module):
         )
 
     def score(
-        self, embeddings: Float[Tensor, "tokens d"]
-    ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens d"]]:
-        """Attention scores, polarity scores and representations h of tokens, from their embeddings."""
-        h = embeddings @ self.M.T if self.encoder == "affine" else embeddings
-        keys = torch.tanh(embeddings @ self.M.T) if self.attention == "additive" else h
+        self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
+    ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens h"]]:
+        """Attention scores, polarity scores and representations h of tokens, from their embeddings.
+
+        ``offsets`` cut the tokens into instances, which a recurrent encoder reads; without them each token
+        is read alone.
+        """
+        h = embeddings
+        if self.encoder == "affine":
+            h = embeddings @ self.M.T
+        elif self.recurrent is not None:
+            if offsets is None:
+                offsets = torch.arange(len(embeddings) + 1, device=embeddings.device)
+            h = self.recurrent(embeddings, offsets)
+        keys = torch.tanh(h @ self.M.T) if self.attention == "additive" else h
         return keys @ self.V / self.lam, h @ self.W, h
 
     def forward(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Output:
@@ -182,8 +211,16 @@ class AttentionClassifier(nn.Module):
         ``sparse`` makes the embedding's gradient hold only the rows of types that occur.
         """
         self.check(corpus)
+        if self.recurrent is None or dropout is not None or torch.is_grad_enabled():
+            return self.attend(corpus, dropout, sparse)
+        # States take more room than scores do: they exist for one part of the corpus at a time.
+        parts = [self.attend(corpus[part]) for part in consecutive_parts(corpus.offsets)]
+        return Output(*(torch.cat(values) for values in zip(*parts)))
+
+    def attend(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Output:
+        """:meth:`forward` for a corpus that fits the model, all of it at once."""
         instance_of, instances = corpus.instance_of, len(corpus)
-        if dropout is None:
+        if dropout is None and self.recurrent is None:
             # h depends on the type alone: each type is scored once, then gathered.
             rows, where = self.embedding, corpus.tokens
             if sparse:
@@ -195,11 +232,13 @@ class AttentionClassifier(nn.Module):
             shaped = weights if self.binary else weights.unsqueeze(1)
             polarity = sum_by_instance(shaped * token_polarity, instance_of, instances)
         else:
-            rows = functional.embedding(corpus.tokens, self.embedding, sparse=sparse) * dropout.embedding
-            scores, token_polarity, h = self.score(rows)
+            rows = functional.embedding(corpus.tokens, self.embedding, sparse=sparse)
+            if dropout is not None:
+                rows = rows * dropout.embedding
+            scores, token_polarity, h = self.score(rows, corpus.offsets)
             weights = softmax_by_instance(scores, instance_of, instances)
             pooled = sum_by_instance(weights.unsqueeze(1) * h, instance_of, instances)
-            polarity = (pooled * dropout.pooled) @ self.W
+            polarity = (pooled if dropout is None else pooled * dropout.pooled) @ self.W
         return Output(polarity, scores, weights, token_polarity)
 
     def loss(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Float[Tensor, ""]:
@@ -242,6 +281,11 @@ class AttentionClassifier(nn.Module):
 
     def check(self, corpus: Corpus) -> None:
         """Raise ValueError if the corpus does not fit the model."""
+        if corpus.tokens.device != self.V.device:
+            raise ValueError(
+                f"the corpus is on {corpus.tokens.device}, the model on {self.V.device}: "
+                "use corpus.to(model.V.device)"
+            )
         if corpus.class_count != self.classes:
             raise ValueError(f"the model has {self.classes} classes, the corpus {corpus.class_count}")
         if len(corpus.tokens) and int(corpus.tokens.max()) >= len(self.embedding):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from uaftc_lib.checks import one_of, whole
+
 PURPOSES = ("initial values", "order", "masks", "data")
 
 
@@ -14,14 +16,11 @@ def stream_seed(seed: int, purpose: str) -> int:
     Raises
     ------
     ValueError
-        If ``seed`` is negative or the purpose unknown.
+        If ``seed`` is no whole number, at least 0, or the purpose unknown.
     """
-    if purpose not in PURPOSES:
-        raise ValueError(f"unknown purpose {purpose!r}; there are {', '.join(PURPOSES)}")
-    if seed < 0:
-        raise ValueError(f"a seed is a non-negative integer, got {seed}")
-    state = np.random.SeedSequence([seed, PURPOSES.index(purpose)]).generate_state(1, np.uint64)
-    return int(state[0] >> np.uint64(1))
+    one_of("purpose", purpose, PURPOSES)
+    sequence = np.random.SeedSequence([whole("seed", seed), PURPOSES.index(purpose)])
+    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def generator(seed: int, purpose: str) -> torch.Generator:

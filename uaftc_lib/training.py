@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from uaftc_lib import masks
+from uaftc_lib import checks, masks
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.fast import fast_trainer, obstacle
 from uaftc_lib.models import AttentionClassifier, Dropout
@@ -71,25 +71,17 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self):
-        if self.optimizer not in OPTIMIZERS:
-            raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {self.optimizer!r}")
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
+        checks.one_of("method", self.method, METHODS)
         for name in ("learning_rate", "learning_rate_decay", "penalty", "weight_decay"):
-            value = getattr(self, name)
-            if not (value >= 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be non-negative and finite, got {value}")
+            checks.number(name, getattr(self, name))
         for name, value in self.learning_rates.items():
-            if not (value >= 0 and math.isfinite(value)):
-                raise ValueError(f"the learning rate of {name} must be non-negative and finite, got {value}")
-        if self.batch_size is not None and (self.batch_size != int(self.batch_size) or self.batch_size < 1):
-            raise ValueError(f"batch_size must be a whole number, at least 1, or None, got {self.batch_size}")
-        if self.epochs != int(self.epochs) or self.epochs < 0:
-            raise ValueError(f"epochs must be a whole number, not negative, got {self.epochs}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
-        if self.seed != int(self.seed) or self.seed < 0:
-            raise ValueError(f"seed must be a non-negative whole number, got {self.seed}")
+            checks.number(f"the learning rate of {name}", value)
+        if self.batch_size is not None:
+            checks.whole("batch_size (None: full batch)", self.batch_size, least=1)
+        checks.whole("epochs", self.epochs)
+        checks.share("dropout", self.dropout, whole_allowed=False)
+        checks.whole("seed", self.seed)
 
 
 @dataclass(frozen=True)
@@ -184,6 +176,7 @@ def fit(
     dataset: Dataset,
     config: TrainingConfig | None = None,
     record: Callable[[int, AttentionClassifier], dict] | None = None,
+    trainer: Callable | None = None,
 ) -> Run:
     """Train the model in place; it is left at the epoch of the best dev accuracy (first of equals).
 
@@ -197,22 +190,29 @@ def fit(
     record : callable, optional
         ``record(epoch, model)`` returns extra columns of ``run.history``; called for epoch 0 too.
 
+    trainer : callable, optional
+        ``trainer(model, corpus, config)`` takes the steps instead of the one that ``config.method`` chooses:
+        an object with ``epoch(batches) -> mean loss`` (:class:`uaftc_lib.ledger.LedgerTrainer`).
+
     Raises
     ------
     ValueError
         If model, data and configuration do not fit together.
     """
     config = config or TrainingConfig()
+    if not isinstance(dataset, Dataset):
+        raise ValueError(f"fit trains on a Dataset, got {dataset!r}: wrap it, Dataset(name, vocabulary, ...)")
     unknown = set(config.learning_rates) - {name for name, _ in model.named_parameters()}
     if unknown:
         known = ", ".join(name for name, _ in model.named_parameters())
         raise ValueError(f"learning_rates names {', '.join(sorted(unknown))}; the parameters are {known}")
+    dataset = dataset.to(model.V.device)
     for corpus in dataset.splits.values():
         model.check(corpus)
-    train = dataset.train
-    trainer = choose_trainer(model, config)(model, train, config)
+    train, dev = dataset.train, dataset.dev
+    trainer = (trainer or choose_trainer(model, config))(model, train, config)
     order = generator(config.seed, "order")
-    rows = [{"epoch": 0, **record(0, model)}] if record else []
+    rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
     best_epoch, best_accuracy, best_state = 0, -1.0, None
     was_training = model.training
     model.train()
@@ -220,24 +220,34 @@ def fit(
         # The bar appears only when training takes long.
         for epoch in tqdm(range(1, config.epochs + 1), desc="epochs", delay=3, leave=False):
             loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
-            dev_accuracy = model.accuracy(dataset.dev) if dataset.dev else math.nan
-            rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
-            if record:
-                rows[-1] |= record(epoch, model)
-            if dataset.dev and dev_accuracy > best_accuracy:
+            dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
+            if dev_accuracy > best_accuracy:
                 best_epoch, best_accuracy = epoch, dev_accuracy
                 best_state = deepcopy(model.state_dict())
+            rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
+            if record:
+                rows[-1] |= extra_columns(record, epoch, model)
     finally:
         if best_state is not None:
             model.load_state_dict(best_state)
         model.train(was_training)
     return Run(
-        dev_accuracy=best_accuracy if best_state is not None else math.nan,
-        test_accuracy=model.accuracy(dataset.test) if dataset.test else math.nan,
-        best_epoch=best_epoch if dataset.dev else config.epochs,
+        dev_accuracy=model.accuracy(dev) if dev is not None else math.nan,
+        test_accuracy=model.accuracy(dataset.test) if dataset.test is not None else math.nan,
+        best_epoch=best_epoch if dev is not None else config.epochs,
         history=pd.DataFrame(rows, columns=None if rows else ["epoch", "loss", "dev_accuracy"]),
         config=config,
     )
+
+
+def extra_columns(record: Callable, epoch: int, model: AttentionClassifier) -> dict:
+    """What ``record`` gives, or ValueError if it is no dict or would overwrite a column."""
+    extra = record(epoch, model)
+    if not isinstance(extra, dict):
+        raise ValueError(f"record must return a dict of columns, got {extra!r}")
+    if taken := {"epoch", "loss", "dev_accuracy"} & set(extra):
+        raise ValueError(f"record must not return the column {min(taken)!r}: the history has it already")
+    return extra
 
 
 def batches_of(instances: int, batch_size: int | None, order: torch.Generator) -> list[torch.Tensor]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pkgutil
 from collections.abc import Callable
 
+from uaftc_lib.checks import one_of
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.locations import data_home as find_data_home
 
@@ -30,6 +32,19 @@ def dataset_names() -> list[str]:
     return sorted(LOADERS)
 
 
+def dataset_options(name: str) -> dict[str, object]:
+    """The options of a data set and their defaults.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set; the message lists those there are.
+    """
+    one_of("data set", name, dataset_names())
+    parameters = inspect.signature(LOADERS[name]).parameters.values()
+    return {each.name: each.default for each in parameters if each.name != "data_home"}
+
+
 def load_dataset(name: str, data_home: str | os.PathLike | None = None, **options) -> Dataset:
     """Load a data set, downloading its archive into the data home if it is not there.
 
@@ -45,14 +60,12 @@ def load_dataset(name: str, data_home: str | os.PathLike | None = None, **option
     Raises
     ------
     ValueError
-        If there is no such data set or option.
+        If there is no such data set or option, or if its archive is not the one that was meant.
+    DataUnavailable
+        If its archive is neither there nor can be downloaded; an OSError.
     """
-    names = dataset_names()
-    if name not in names:
-        raise ValueError(f"no data set {name!r}; there are {', '.join(names)}")
-    try:
-        return LOADERS[name](find_data_home(data_home), **options)
-    except TypeError as error:
-        if "unexpected keyword argument" in str(error):
-            raise ValueError(f"data set {name}: {error}") from None
-        raise
+    known = dataset_options(name)
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise ValueError(f"data set {name} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}")
+    return LOADERS[name](data_home=find_data_home(data_home), **options)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 import pooch
+from tqdm.auto import tqdm
 
 
 class DataUnavailable(OSError):
@@ -40,4 +45,33 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
             f"{path} is not there and could not be downloaded from {url} ({error}). "
             "Put the archive there yourself, or set UAFTC_DATA to a folder that holds it."
         ) from error
-    return path
+
+
+def unpack(archive: Path, folder: Path, wanted: Callable[[str], bool] = lambda name: True) -> None:
+    """Unpack the wanted files of a tar archive whose members all lie in one folder.
+
+    ``folder`` (its name is that of the folder in the archive) appears complete, or not at all.
+
+    Raises
+    ------
+    ValueError
+        If the archive holds anything but plain files and folders inside that folder: a path that leads out
+        of it, a link, a device. Nothing is left behind.
+    """
+    with (
+        TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary,
+        tarfile.open(archive) as tar,
+    ):
+        for member in tqdm(tar, desc=f"unpacking {archive.name}", unit=" files", delay=3, leave=False):
+            path = PurePosixPath(member.name)
+            if path.parts[:1] != (folder.name,) or ".." in path.parts:
+                raise ValueError(f"{archive} is refused: {member.name!r} leads out of {folder.name}/")
+            if not (member.isfile() or member.isdir()):
+                raise ValueError(f"{archive} is refused: {member.name!r} is neither a file nor a folder")
+            if member.isfile() and wanted(member.name):
+                tar.extract(member, temporary, filter="data")
+        try:
+            os.rename(Path(temporary) / folder.name, folder)
+        except OSError:
+            if not folder.exists():  # else another process was quicker, with the same files
+                raise

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
+from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import register
+from uaftc_lib.datasets.cache import from_texts, prepared
 from uaftc_lib.datasets.download import fetch
 
 ARCHIVE = "trainDevTestTrees_PTB.zip"
 URL = f"https://nlp.stanford.edu/sentiment/{ARCHIVE}"
 SHA256 = "5c613a4f673fc74097d523a2c83f38e0cc462984d847b82c7aaf36b01cbbbfcc"
 CLASSES = ("negative", "positive")
+RULES = 1
 LEAF = re.compile(r"\((\d) ([^() ]+)\)")
 
 
@@ -35,26 +37,23 @@ def sentence(tree: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\W", " ", text)).strip()
 
 
-@register("sst")
-def load_sst(data_home: Path) -> Dataset:
-    """SST with the official splits; neutral sentences (root label 2) are dropped, positive is 3 or 4."""
+def prepare(data_home: Path) -> Dataset:
+    """The official splits without the neutral sentences, by spaCy's blank English tokenizer."""
     from spacy.lang.en import English  # imports slowly, and only preparation needs it
 
     tokenizer = English().tokenizer
-    texts: dict[str, list[list[str]]] = {}
-    labels: dict[str, list[int]] = {}
+    texts = {}
     for split, lines in trees(data_home).items():
         kept = [line for line in lines if line.startswith("(") and line[1] != "2"]
-        texts[split] = [[token.lower_ for token in tokenizer(sentence(line))] for line in kept]
-        labels[split] = [int(int(line[1]) >= 3) for line in kept]
-    vocabulary = Vocabulary.from_texts(text for split in texts.values() for text in split)
-    corpora = {
-        split: Corpus.from_lists(
-            [vocabulary.encode(text) for text in texts[split]], labels[split], classes=CLASSES
-        )
-        for split in texts
-    }
-    return Dataset("sst", vocabulary, CLASSES, **corpora, provenance={"source": URL, "sha256": SHA256})
+        words = [[token.lower_ for token in tokenizer(sentence(line))] for line in kept]
+        texts[split] = (words, [int(int(line[1]) >= 3) for line in kept])
+    return from_texts("sst", texts, CLASSES, {"source": URL, "sha256": SHA256, "rules": RULES})
+
+
+@register("sst")
+def load_sst(data_home: Path) -> Dataset:
+    """SST with the official splits; neutral sentences (root label 2) are dropped, positive is 3 or 4."""
+    return prepared(data_home, "sst", RULES, lambda: prepare(data_home))
 
 
 def word_ratings(data_home: Path) -> pd.DataFrame:

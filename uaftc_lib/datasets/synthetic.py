@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from uaftc_lib.checks import share, whole
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import register
 from uaftc_lib.streams import stream_seed
 
 
 def distinct_integers(rng: np.random.Generator, rows: int, count: int, below: int) -> np.ndarray:
-    """Each row: ``count`` distinct integers in [0, below), all sets equally likely."""
-    drawn = rng.integers(below, size=(rows, count))
-    while True:
-        ordered = np.sort(drawn, axis=1)
-        repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-        if not repeated.any():
-            return drawn
-        drawn[repeated] = rng.integers(below, size=(repeated.sum(), count))
+    """Each row: ``count`` distinct integers in [0, below), all sets equally likely (Floyd's algorithm)."""
+    drawn = np.empty((rows, count), dtype=np.int64)
+    for column, largest in enumerate(range(below - count, below)):
+        candidate = rng.integers(largest + 1, size=rows)
+        taken = (drawn[:, :column] == candidate[:, None]).any(axis=1)
+        drawn[:, column] = np.where(taken, largest, candidate)
+    return drawn
 
 
 def synthetic(
     name: str,
+    data_home: Path | None = None,
+    *,
     seed: int = 0,
     noise: float = 0.0,
     class_sizes: tuple[int, int] = (6000, 6000),
@@ -35,6 +38,7 @@ def synthetic(
 ) -> Dataset:
     """Instances of distinct neutral tokens and distinct tokens of their class's polarity.
 
+    Data I ("synthetic-1") has no noise, Data II ("synthetic-2") 10 %. Nothing is read from ``data_home``.
     Token ids by kind: neutral, then positive, then negative (``polarity_types`` of each).
 
     Parameters
@@ -49,15 +53,17 @@ def synthetic(
     ValueError
         If a number is impossible, for example more distinct tokens than types.
     """
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise is a share between 0 and 1, got {noise}")
-    if len(class_sizes) != 2 or min(class_sizes) < 0 or sum(class_sizes) < 1:
+    noise = share("noise", noise)
+    if not isinstance(class_sizes, (tuple, list)) or len(class_sizes) != 2:
         raise ValueError(f"class_sizes are the numbers of negative and positive instances, got {class_sizes}")
+    class_sizes = tuple(whole("a class size", size) for size in class_sizes)
+    if not sum(class_sizes):
+        raise ValueError("class_sizes are 0 and 0: at least one class needs an instance")
     for kind, tokens, types in (
         ("neutral", neutral_tokens, neutral_types),
         ("polarity", polarity_tokens, polarity_types),
     ):
-        if not 0 <= tokens <= types:
+        if whole(f"{kind}_tokens", tokens) > whole(f"{kind}_types", types):
             raise ValueError(f"{tokens} distinct {kind} tokens cannot be drawn from {types} types")
     if neutral_tokens + polarity_tokens < 1:
         raise ValueError("an instance needs at least one token")
@@ -87,17 +93,9 @@ def synthetic(
             labels=torch.from_numpy(labels[shuffled]),
             classes=classes,
         ),
-        provenance={"source": "generated", "seed": seed, "noise": noise, "class_sizes": tuple(class_sizes)},
+        provenance={"source": "generated", "seed": seed, "noise": noise, "class_sizes": class_sizes},
     )
 
 
-@register("synthetic-1")
-def data_one(data_home: Path, **options) -> Dataset:
-    """Data I: polarity tokens occur in instances of their own class only."""
-    return synthetic("synthetic-1", **options)
-
-
-@register("synthetic-2")
-def data_two(data_home: Path, noise: float = 0.1, **options) -> Dataset:
-    """Data II: in 10 % of each class's instances the polarity tokens are the other class's."""
-    return synthetic("synthetic-2", noise=noise, **options)
+register("synthetic-1")(partial(synthetic, "synthetic-1"))
+register("synthetic-2")(partial(synthetic, "synthetic-2", noise=0.1))

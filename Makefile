@@ -1,0 +1,66 @@
+# make book: the pages · make test: everything that must hold · make lab: the notebooks, live
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell \
+  $(p) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $(p))))
+TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' requirements.lock)
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --no-compile --constraint requirements.lock --editable
+STRICT ?=
+# One thread for each process: small models are faster so, and sums come out the same everywhere.
+export OMP_NUM_THREADS := 1
+export PYTHONUNBUFFERED := 1
+
+.PHONY: book rerun test test-long lab bench lock clean
+
+book: $(VENV)/book.installed
+	@$(BIN)/python -m uaftc_lib.publish $(if $(STRICT),--strict)
+
+rerun: $(VENV)/book.installed
+	@$(BIN)/python -m uaftc_lib.publish --forget $(if $(STRICT),--strict)
+
+# Every notebook is replayed twice: once by itself, and once more together with the tests.
+test: book $(VENV)/test.installed
+	$(BIN)/ruff check .
+	@for chapter in notebooks/*.md; do \
+	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
+	done
+	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval -q book
+	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval tests book
+
+test-long: $(VENV)/test.installed
+	$(BIN)/python -m pytest -m long tests
+
+lab: $(VENV)/lab.installed
+	$(BIN)/jupyter lab book
+
+bench: $(VENV)/bench.installed
+	$(BIN)/python benchmarks/run.py
+
+# torch comes first, as its CPU build where one is offered: from wherever pip looks, else from PyTorch's own
+# index. The index is not for the other packages: pip would ask it for every one of them.
+$(VENV)/book.installed: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 with its venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
+	@echo "Installing into $(VENV) with $$($(PYTHON) --version)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --quiet --no-compile torch==$(TORCH)+cpu 2>/dev/null \
+	  || $(PIP) install --quiet --no-compile --no-deps --retries 1 --index-url https://download.pytorch.org/whl/cpu torch==$(TORCH)+cpu 2>/dev/null \
+	  || $(PIP) install --quiet --no-compile torch==$(TORCH)
+	@$(INSTALL) .
+	@touch $@
+
+$(VENV)/%.installed: $(VENV)/book.installed
+	@echo "Installing what 'make $*' needs"
+	@$(INSTALL) '.[$*]'
+	@touch $@
+
+# The lock serves Python 3.11 to 3.13 on every platform. UPGRADE=1 takes the newest releases that
+# requirements.in admits. What torch brings of CUDA is left out: it follows from the build of torch.
+lock: $(VENV)/book.installed
+	@$(PIP) install --quiet uv
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header $(if $(UPGRADE),--upgrade) --output-file requirements.lock requirements.in
+	@{ echo "# Made by 'make lock' from requirements.in; serves as constraints (see Makefile)."; grep -vE '^(#|nvidia-|cuda-|triton)' requirements.lock; } > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
+
+clean:
+	rm -rf $(VENV) _build .pytest_cache .ruff_cache .hypothesis

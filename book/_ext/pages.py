@@ -1,0 +1,28 @@
+"""What the pages need beyond Jupyter Book: work offline, say how they were made, warn when they are old."""
+
+from pathlib import Path
+
+from uaftc_lib import publish
+
+
+def configure(app, config):
+    # As SVG: the fonts of the other output are not found under file://.
+    config.mathjax_path = "mathjax/tex-svg.js"
+
+
+def complete_page(app, pagename, templatename, context, doctree):
+    context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
+    # The live-code scripts are unused, declare a constant twice, and name a server.
+    context["script_files"] = [
+        script
+        for script in context["script_files"]
+        if "thebe" not in f"{script.filename} {script.attributes}".lower()
+    ]
+    if "body" in context and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
+        context["body"] = publish.banner(pagename) + context["body"] + publish.footer(pagename)
+
+
+def setup(app):
+    app.connect("config-inited", configure)
+    app.connect("html-page-context", complete_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,123 @@
+"""What tests need from outside, and what happens without it: a skip in words, or a failure where
+UAFTC_REQUIRED names it ("data", "browser")."""
+
+import ast
+import functools
+import os
+import re
+import shutil
+from pathlib import Path
+
+import jaxtyping
+import nbformat
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+
+CHECKOUT = Path(__file__).resolve().parent
+NUMBA = re.compile(r"^(import|from) numba", re.MULTILINE)
+
+
+def typed_modules() -> list[str]:
+    """The modules whose signatures can be checked at run time: those without loops that numba compiles.
+
+    The name of a package stands for all that is in it.
+    """
+    names = []
+    for path in sorted((CHECKOUT / "uaftc_lib").rglob("*.py")):
+        is_package = path.name == "__init__.py"
+        files = path.parent.rglob("*.py") if is_package else [path]
+        if not any(NUMBA.search(file.read_text(encoding="utf-8")) for file in files):
+            parts = (path.parent if is_package else path.with_suffix("")).relative_to(CHECKOUT).parts
+            names.append(".".join(parts))
+    return names
+
+
+# An int may stand for a float.
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+jaxtyping.install_import_hook(typed_modules(), CHECKER)
+
+from uaftc_lib.datasets import dataset_names, load_dataset  # noqa: E402
+
+torch.set_num_threads(1)  # small models: threads cost more than they bring, and sums depend on their order
+settings.register_profile("local", deadline=None, max_examples=25)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def missing(kind: str, reason: str) -> None:
+    """Skip, saying why; fail where the run was promised that nothing of this kind is missing."""
+    if kind in os.environ.get("UAFTC_REQUIRED", "").split():
+        pytest.fail(f"{reason} (and UAFTC_REQUIRED names {kind!r})", pytrace=False)
+    pytest.skip(reason)
+
+
+@functools.cache
+def why_not(name: str) -> str:
+    """Why a data set cannot be had; empty if it can."""
+    try:
+        load_dataset(name)
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="session")
+def dataset():
+    """``dataset(name)`` loads a data set, and skips the test where it cannot be had."""
+
+    @functools.cache
+    def load(name: str):
+        if reason := why_not(name):
+            missing("data", f"data set {name!r} is not at hand: {reason}")
+        return load_dataset(name)
+
+    return load
+
+
+@pytest.fixture
+def untyped(monkeypatch):
+    """Switches the type checks of this run off, so that a wrong type reaches the library's own checks."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture
+def global_generators_untouched():
+    """Fails the test if it moved a generator that belongs to everybody."""
+
+    def states():
+        kind, keys, *rest = np.random.get_state()
+        return torch.get_rng_state().tolist(), kind, keys.tolist(), rest
+
+    before = states()
+    yield
+    assert states() == before
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium browser."""
+    found = [path for name in BROWSERS if (path := shutil.which(name))]
+    if not found:
+        missing("browser", f"no browser is installed (looked for {', '.join(BROWSERS)})")
+    return found[0]
+
+
+@functools.cache
+def datasets_of(notebook: Path) -> list[str]:
+    """The data sets that a notebook names in its code."""
+    cells = [cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
+    code = "\n".join(line for cell in cells for line in cell.splitlines() if not line.startswith("%"))
+    constants = {node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)}
+    return [name for name in dataset_names() if name in constants]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip the replay of a notebook whose data cannot be had."""
+    if item.path.suffix == ".ipynb":
+        for name in datasets_of(item.path):
+            if reason := why_not(name):
+                missing("data", f"{item.path.name} needs the data set {name!r}: {reason}")

@@ -1,0 +1,45 @@
+"""Random settings for property-based tests."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from uaftc_lib.equations import MODELS, Case
+from uaftc_lib.separate_tables import SeparateTables
+
+quick = settings(max_examples=20, deadline=None)
+few = settings(max_examples=6, deadline=None)
+
+KINDS = [*MODELS, "separate"]
+
+
+def cases(least_lam: float = 1.0, largest_lam: float = 100.0):
+    """Cases of random size, λ, number of classes, scale and content."""
+    return st.builds(
+        Case,
+        dimension=st.integers(2, 9),
+        lam=st.floats(least_lam, largest_lam),
+        types=st.integers(4, 15),
+        instances=st.integers(5, 25),
+        classes=st.integers(3, 5),
+        seed=st.integers(0, 10_000),
+        scale=st.floats(0.1, 1.5),
+    )
+
+
+def model_and_corpus(case: Case, kind: str, several: bool):
+    """A float64 model of one of KINDS and its corpus, binary or with several classes."""
+    classes = case.classes if several else 2
+    if kind != "separate":
+        return case.model(kind, classes), case.corpus(classes)
+    one = case.model("DP", classes)
+    model = SeparateTables(
+        case.types,
+        dimension=case.dimension,
+        lam=case.lam,
+        classes=classes,
+        embedding_range=case.scale,
+        weight_range=case.scale,
+        seed=case.seed,
+        dtype=one.V.dtype,
+    )
+    return model, case.corpus(classes)

@@ -1,0 +1,247 @@
+"""The real corpora: Table 1, Table S1, and the cache of prepared corpora."""
+
+import io
+import multiprocessing
+import os
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from uaftc_lib import load_dataset, published, token_types
+from uaftc_lib.datasets import LOADERS, cache, imdb, register
+from uaftc_lib.datasets.cache import from_texts, prepared
+from uaftc_lib.datasets.download import DataUnavailable, unpack
+
+PAPER_NAMES = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
+
+
+def real(name):
+    try:
+        return load_dataset(name)
+    except DataUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("name", PAPER_NAMES)
+def test_class_counts_are_those_of_table_1(name):
+    dataset = real(name)
+    table = published("table1").query("dataset == @PAPER_NAMES[@name]")
+    assert set(table.split) == {"train", "dev", "test"}
+    for split, rows in table.groupby("split"):
+        expected = dict(zip(rows["class"], rows["count"]))
+        counts = dataset.splits[split].labels.bincount().tolist()
+        assert dict(zip(dataset.classes, counts)) == expected
+
+
+# Of 20News II neither split nor posts are known exactly; IMDB's published vocabulary has 4 types more.
+@pytest.mark.parametrize(
+    "name, average, vocabulary",
+    [
+        ("sst", 17.51, 16174),
+        ("imdb", 183.12, 63307),
+        ("20news-1", 185.31, 17584),
+        ("20news-2", 185.90, 29116),
+    ],
+)
+def test_lengths_and_vocabularies(name, average, vocabulary):
+    dataset = real(name)
+    lengths = torch.cat([corpus.lengths for corpus in dataset.splits.values()]).double()
+    assert float(lengths.mean()) == pytest.approx(average, abs=0.005)
+    assert len(dataset.vocabulary) == vocabulary
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("sst", {"positive": 412, "negative": 265, "neutral": 1384}),
+        ("imdb", {"positive": 2163, "negative": 1900, "neutral": 5969}),  # published: 5968 neutral
+        ("20news-1", {"positive": 957, "negative": 557, "neutral": 1011}),
+    ],
+)
+def test_token_types_are_those_of_table_s1(name, expected):
+    dataset = real(name)
+    found = token_types(dataset.train, dataset.vocabulary)
+    assert {kind: len(ids) for kind, ids in found.items()} == expected
+
+
+def test_token_types_of_three_classes_come_near_table_s1():
+    dataset = real("20news-2")
+    found = token_types(dataset.train, dataset.vocabulary)
+    assert list(found) == [*dataset.classes, "neutral"]
+    table = published("token_types").query("dataset == '20News II'").set_index("token_type")["count"]
+    for kind, ids in found.items():
+        assert 2 / 3 < len(ids) / table[kind] < 3 / 2
+
+
+def test_imdb_begins_with_the_reviews_known_from_keras():
+    try:
+        texts = [imdb.words(review) for review, _ in imdb.reviews(Path(os.environ["UAFTC_DATA"]), "train")]
+    except (KeyError, DataUnavailable):
+        pytest.skip("IMDB's reviews are not in the data home")
+    lengths = np.array([sum(map(bool, text)) for text in texts])
+    # Keras shuffles with this seed and puts a start token before each review.
+    order = np.random.RandomState(113).permutation(len(lengths))
+    assert (lengths[order[:5]] + 1).tolist() == [218, 189, 141, 550, 147]
+
+
+def small_dataset():
+    texts = {
+        "train": ([["a", "good", "film"], ["a", "bad", "film"]], [1, 0]),
+        "dev": ([["good"]], [1]),
+        "test": ([["bad", "\u2028", "line"]], [0]),
+    }
+    return from_texts("small", texts, ("negative", "positive"), {"source": "test"})
+
+
+def same(one, other):
+    assert one.name == other.name and one.classes == other.classes and one.provenance == other.provenance
+    assert one.vocabulary.words == other.vocabulary.words
+    assert list(one.splits) == list(other.splits)
+    for split, corpus in one.splits.items():
+        for array in cache.ARRAYS:
+            assert torch.equal(getattr(corpus, array), getattr(other.splits[split], array))
+
+
+def test_a_prepared_corpus_is_prepared_once_and_comes_back_the_same(tmp_path):
+    calls = []
+
+    def prepare():
+        calls.append(1)
+        return small_dataset()
+
+    first, second = (prepared(tmp_path, "small", 1, prepare) for _ in range(2))
+    assert len(calls) == 1
+    same(first, small_dataset())
+    same(second, small_dataset())
+    prepared(tmp_path, "small", 2, prepare)
+    assert len(calls) == 2, "other rules must not read the old corpus"
+
+
+def test_a_loaded_corpus_cannot_change_the_stored_one(tmp_path):
+    loaded = prepared(tmp_path, "small", 1, small_dataset)
+    loaded.train.tokens[:] = 0
+    same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
+
+
+def test_a_failed_preparation_leaves_nothing_behind(tmp_path, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(cache.json, "dumps", lambda *args, **options: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prepared(tmp_path, "small", 1, small_dataset)
+    assert [path.suffix for path in (tmp_path / "prepared").iterdir()] in ([], [".lock"])
+    same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[:-8])
+
+
+def pickle_in(file):
+    np.save(file, np.array([print], dtype=object), allow_pickle=True)
+
+
+@pytest.mark.parametrize("harm", [truncate, pickle_in, Path.unlink])
+def test_damage_is_noticed_and_named(tmp_path, harm):
+    prepared(tmp_path, "small", 1, small_dataset)
+    (file,) = (tmp_path / "prepared").glob("*/train.tokens.npy")
+    harm(file)
+    with pytest.raises(ValueError, match="small-rules1.*damaged.*delete"):
+        prepared(tmp_path, "small", 1, small_dataset)
+
+
+def test_without_a_writable_home_it_is_prepared_each_time(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.warns(UserWarning, match="anew"):
+        same(prepared(tmp_path / "file", "small", 1, small_dataset), small_dataset())
+
+
+def count_preparations(home, start, made):
+    def prepare():
+        with made.get_lock():
+            made.value += 1
+        return small_dataset()
+
+    start.wait()
+    same(prepared(home, "small", 1, prepare), small_dataset())
+
+
+def test_two_processes_at_once_prepare_it_once(tmp_path):
+    processes = multiprocessing.get_context("spawn")
+    start, made = processes.Barrier(2), processes.Value("i", 0)
+    pair = [processes.Process(target=count_preparations, args=(tmp_path, start, made)) for _ in range(2)]
+    for process in pair:
+        process.start()
+    for process in pair:
+        process.join()
+    assert [process.exitcode for process in pair] == [0, 0]
+    assert made.value == 1
+
+
+def test_a_new_data_set_is_one_decorated_function(tmp_path, monkeypatch):
+    monkeypatch.setattr("uaftc_lib.datasets.LOADERS", LOADERS)
+
+    @register("small")
+    def load_small(data_home):
+        return prepared(data_home, "small", 1, small_dataset)
+
+    try:
+        same(load_dataset("small", tmp_path), small_dataset())
+    finally:
+        del LOADERS["small"]
+
+
+def archive(path, *members):
+    with tarfile.open(path, "w:gz") as tar:
+        for name, kind, content in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.size = kind, len(content)
+            member.linkname = "/etc/hostname" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
+            tar.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("corpus/../../outside.txt", tarfile.REGTYPE),
+        ("/outside.txt", tarfile.REGTYPE),
+        ("outside.txt", tarfile.REGTYPE),
+        ("corpus/link", tarfile.SYMTYPE),
+        ("corpus/link", tarfile.LNKTYPE),
+        ("corpus/device", tarfile.CHRTYPE),
+        ("corpus/pipe", tarfile.FIFOTYPE),
+    ],
+)
+def test_an_archive_that_reaches_out_is_refused_whole(tmp_path, name, kind):
+    home = tmp_path / "home"
+    home.mkdir()
+    bad = archive(tmp_path / "bad.tar.gz", ("corpus/a.txt", tarfile.REGTYPE, b"a"), (name, kind, b""))
+    with pytest.raises(ValueError, match="refused"):
+        unpack(bad, home / "corpus")
+    assert list(home.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "bad.tar.gz"}
+
+
+def test_imdb_unpacks_the_labelled_reviews_and_nothing_else(tmp_path, monkeypatch):
+    members = [
+        (f"aclImdb/{part}/{kind}/{i}_7.txt", tarfile.REGTYPE, f"{part} {kind} {i}".encode())
+        for part in ("train", "test")
+        for kind in ("pos", "neg", "unsup")
+        for i in range(2)
+    ]
+    made = archive(tmp_path / "aclImdb_v1.tar.gz", *members)
+    monkeypatch.setattr(imdb, "fetch", lambda *args: made)
+    monkeypatch.setattr(imdb, "REVIEWS", 2)
+    assert [text for text, _ in imdb.reviews(tmp_path, "test")] == [
+        b"test pos 0",
+        b"test pos 1",
+        b"test neg 0",
+        b"test neg 1",
+    ]
+    assert not (tmp_path / "aclImdb" / "train" / "unsup").exists()
+    (tmp_path / "aclImdb/test/neg/0_7.txt").unlink()
+    with pytest.raises(ValueError, match="holds 1 reviews, not 2"):
+        list(imdb.reviews(tmp_path, "test"))

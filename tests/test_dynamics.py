@@ -1,0 +1,339 @@
+"""The closed forms against autograd, on random corpora with repeated tokens and one-word instances."""
+
+import copy
+
+import pytest
+import torch
+from cases import KINDS, cases, few, model_and_corpus, quick
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uaftc_lib import Corpus, Dataset, TrainingConfig, Vocabulary, dynamics, fit
+from uaftc_lib.equations import Case, relative_error
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+binary_and_several = pytest.mark.parametrize("several", [False, True], ids=["binary", "several"])
+
+
+def autograd(model, corpus):
+    parameters = dict(model.named_parameters())
+    found = torch.autograd.grad(model.loss(corpus), list(parameters.values()))
+    return dict(zip(parameters, found))
+
+
+def parameters_of(model):
+    return {name: p.detach().clone() for name, p in model.named_parameters()}
+
+
+def along_flow(model, corpus, quantity):
+    """d/dτ of quantity(model) under gradient flow: forward-mode autograd along −∂ℓ."""
+    names = [name for name, _ in model.named_parameters()]
+
+    def of_parameters(P):
+        probe = copy.copy(model)
+        probe._parameters = {name: P[name] for name in names}
+        return quantity(probe)
+
+    downhill = {name: -g for name, g in autograd(model, corpus).items()}
+    return torch.func.jvp(of_parameters, (parameters_of(model),), (downhill,))[1]
+
+
+def sgd_step(model, corpus, rate):
+    stepped, found = copy.deepcopy(model), autograd(model, corpus)
+    with torch.no_grad():
+        for name, gradient in found.items():
+            getattr(stepped, name).sub_(rate * gradient)
+    return stepped
+
+
+def dataset_of(corpus, types):
+    return Dataset("random", Vocabulary([str(i) for i in range(types - 3)]), corpus.classes, corpus)
+
+
+@every_kind
+@binary_and_several
+@given(case=cases())
+@quick
+def test_gradients_equal_autograd(kind, several, case):
+    model, corpus = model_and_corpus(case, kind, several)
+    closed = dynamics.gradients(model, corpus)
+    for name, gradient in autograd(model, corpus).items():
+        assert closed[name].shape == gradient.shape
+        assert relative_error(closed[name], gradient) < 1e-12, name
+
+
+@every_kind
+@binary_and_several
+@given(case=cases())
+@quick
+def test_terms_sum_to_the_derivative_of_the_scores(kind, several, case):
+    model, corpus = model_and_corpus(case, kind, several)
+    attention, polarity = along_flow(model, corpus, lambda probe: probe.score(probe.embedding)[:2])
+    assert relative_error(dynamics.polarity_update(model, corpus).total, polarity) < 1e-12
+    assert relative_error(dynamics.attention_update(model, corpus).total, attention) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+@given(case=cases(), exponent=st.floats(-3, 0))
+@quick
+def test_terms_sum_for_small_lambda_relative_to_their_size(kind, case, exponent):
+    model, corpus = model_and_corpus(case, kind, False)
+    model.lam = 10**exponent
+    attention, polarity = along_flow(model, corpus, lambda probe: probe.score(probe.embedding)[:2])
+    for terms, derivative in (
+        (dynamics.polarity_update(model, corpus), polarity),
+        (dynamics.attention_update(model, corpus), attention),
+    ):
+        # At small λ the weights themselves carry the rounding of a = h·V/λ, magnified by max|a|.
+        magnification = 1 + float(model.token_scores().attention.abs().max())
+        size = sum(term.abs().max() for term in terms if term is not None) + 1e-300
+        assert float((terms.total - derivative).abs().max() / size) < 1e-13 * magnification
+
+
+@binary_and_several
+@given(case=cases())
+@quick
+def test_zero_sums(several, case):
+    model, corpus = model_and_corpus(case, "DP", several)
+    sums = dynamics.token_sums(model, corpus)
+    assert float(sums.rho.sum().abs() / sums.rho.abs().sum()) < 1e-12
+    with torch.no_grad():
+        out = model(corpus)
+    if several:
+        residual = torch.nn.functional.one_hot(corpus.labels, case.classes) - out.polarity.softmax(1)
+    else:
+        y = corpus.signs.double()
+        residual = y * torch.sigmoid(-y * out.polarity)
+    assert float((sums.pi.sum(0) - residual.sum(0)).abs().max()) < 1e-12
+
+
+@binary_and_several
+@given(case=cases(), rate=st.floats(1e-3, 10))
+@quick
+def test_remainder_of_a_finite_step_is_exactly_quadratic(several, case, rate):
+    model, corpus = model_and_corpus(case, "DP", several)
+    stepped, g = sgd_step(model, corpus, rate), autograd(model, corpus)
+    before, after = model.token_scores(), stepped.token_scores()
+    polarity = rate * dynamics.polarity_update(model, corpus).total + rate**2 * g["embedding"] @ g["W"]
+    attention = rate * dynamics.attention_update(model, corpus).total
+    attention = attention + rate**2 * g["embedding"] @ g["V"] / model.lam
+    assert float((after.polarity - before.polarity - polarity).abs().max()) < 1e-10
+    assert float((after.attention - before.attention - attention).abs().max()) < 1e-10
+
+
+@every_kind
+@binary_and_several
+@given(case=cases(), rate=st.floats(1e-3, 3))
+@quick
+def test_conserved_matrices_drift_by_their_value_at_the_gradients(kind, several, case, rate):
+    model, corpus = model_and_corpus(case, kind, several)
+    before, after = dynamics.conserved(model), dynamics.conserved(sgd_step(model, corpus, rate))
+    drift = dynamics.discrete_drift(model, corpus, rate)
+    for name in before:
+        expected = drift.get(name, torch.zeros_like(before[name]))
+        assert float((after[name] - before[name] - expected).abs().max()) < 1e-11, name
+    assert several == ("Σ_k W_k" in before)
+
+
+@every_kind
+def test_a_matrix_that_is_not_conserved_is_caught(kind):
+    model, corpus = model_and_corpus(Case(), kind, False)
+    moved = along_flow(model, corpus, lambda probe: probe.embedding.T @ probe.embedding)
+    assert float(moved.abs().max()) > 1e-3
+
+
+@given(case=cases())
+@quick
+def test_pointwise_identity_and_decay_of_the_conserved_matrix(case):
+    model, corpus = model_and_corpus(case, "DP", False)
+    E, V, W = model.embedding.detach(), model.V.detach(), model.W.detach()
+    g = autograd(model, corpus)
+    assert relative_error(E.T @ g["embedding"], torch.outer(g["V"], V) + torch.outer(g["W"], W)) < 1e-12
+    # With weight decay κ on everything the flow is −g − κz, and the matrix falls at the rate 2κ.
+    kappa, P = 0.3, parameters_of(model)
+    with_decay = {name: -g[name] - kappa * P[name] for name in P}
+    value, rate = torch.func.jvp(
+        lambda P: dynamics.invariants("DP", P)["EᵀE − VVᵀ − WWᵀ"], (P,), (with_decay,)
+    )
+    assert float((rate + 2 * kappa * value).abs().max()) < 1e-12 * max(1, float(value.abs().max()))
+
+
+@pytest.mark.parametrize("kind", ["DP", "DP-A"])
+@binary_and_several
+@given(case=cases())
+@quick
+def test_laws_of_V_and_W(kind, several, case):
+    model, corpus = model_and_corpus(case, kind, several)
+    laws = dynamics.vector_laws(model, corpus)
+    quantities = {
+        "V·W": lambda probe: probe.V @ probe.W,
+        "‖V‖²": lambda probe: probe.V @ probe.V,
+        "‖W‖²": lambda probe: probe.W.square().sum(0),
+    }
+    assert set(laws) == set(quantities)
+    for name, quantity in quantities.items():
+        assert float((laws[name] - along_flow(model, corpus, quantity)).abs().max()) < 1e-12 * model.lam, name
+
+
+@pytest.mark.parametrize("kind", ["DP", "DP-A"])
+@given(case=cases())
+@quick
+def test_band_ends_where_the_terms_balance(kind, case):
+    model, corpus = model_and_corpus(case, kind, False)
+    band = dynamics.admissible_band(model, corpus)
+    V, W = (model.V @ model.M, model.M.T @ model.W) if kind == "DP-A" else (model.V, model.W)
+    cosine = torch.nn.functional.cosine_similarity(V, W, dim=0)
+    # A type that occurs in instances of its own alone never leads them: its band is empty.
+    present = torch.unique(corpus.tokens)
+    present = present[band.lower[present] > 0]
+    assert torch.allclose(band.upper[present] / band.lower[present], 1 / cosine**2)
+    polarity, attention = (
+        dynamics.polarity_update(model, corpus),
+        dynamics.attention_update(model, corpus),
+    )
+    # |A|/|B| = lower/λ and |D|/|E| = λ/upper.
+    assert torch.allclose((polarity.A / polarity.B).abs()[present], band.lower[present] / model.lam)
+    assert torch.allclose((attention.D / attention.E).abs()[present], model.lam / band.upper[present])
+    by_occurrence = dynamics.admissible_band(model, corpus, per="occurrence")
+    assert by_occurrence.lower.shape == corpus.tokens.shape
+
+
+@pytest.mark.parametrize("optimizer,power", [("sgd", 2), ("adagrad", 1)])
+@given(case=cases(largest_lam=20))
+@few
+def test_lambda_is_a_choice_of_start_and_learning_rate(optimizer, power, case):
+    """The run with λ is the run with λ = 1, V₀/λ and V's learning rate over λ² (Adagrad: λ)."""
+    model, corpus = model_and_corpus(case, "DP", False)
+    plain = case.with_(lam=1.0).model("DP")
+    with torch.no_grad():
+        plain.V /= case.lam
+    data = dataset_of(corpus, case.types)
+    config = {
+        "optimizer": optimizer,
+        "learning_rate": 0.1,
+        "batch_size": 4,
+        "epochs": 4,
+        "method": "autograd",
+    }
+    fit(model, data, TrainingConfig(**config))
+    fit(plain, data, TrainingConfig(**config, learning_rates={"V": 0.1 / case.lam**power}))
+    tolerance = 1e-10 if optimizer == "sgd" else 1e-5  # Adagrad's ε = 1e-10 is not scaled along
+    for one, other in zip(model.token_scores(), plain.token_scores()):
+        assert torch.allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@given(case=cases(largest_lam=20))
+@few
+def test_two_class_softmax_is_the_binary_model_with_twice_the_rate_of_W(optimizer, case):
+    soft, corpus = case.model("DP", loss="softmax"), case.corpus()
+    binary = case.model("DP")
+    with torch.no_grad():
+        binary.W.copy_(soft.W[:, 1] - soft.W[:, 0])
+        binary.embedding.copy_(soft.embedding)
+        binary.V.copy_(soft.V)
+    data = dataset_of(corpus, case.types)
+    config = {
+        "optimizer": optimizer,
+        "learning_rate": 0.1,
+        "batch_size": 4,
+        "epochs": 4,
+        "method": "autograd",
+    }
+    fit(soft, data, TrainingConfig(**config))
+    fit(binary, data, TrainingConfig(**config, learning_rates={"W": 0.2}))
+    tolerance = 1e-10 if optimizer == "sgd" else 1e-6
+    for name in ("embedding", "V"):
+        assert torch.allclose(getattr(soft, name), getattr(binary, name), rtol=tolerance, atol=tolerance)
+    assert torch.allclose(soft.W[:, 1] - soft.W[:, 0], binary.W, rtol=tolerance, atol=tolerance)
+
+
+@given(case=cases())
+@quick
+def test_flip_symmetry(case):
+    """y → −y together with W → −W changes no attention."""
+    model, corpus = model_and_corpus(case, "DP", False)
+    flipped = copy.deepcopy(model)
+    with torch.no_grad():
+        flipped.W.neg_()
+    mirror = Corpus(corpus.tokens, corpus.offsets, 1 - corpus.labels)
+    sums, other = dynamics.token_sums(model, corpus), dynamics.token_sums(flipped, mirror)
+    assert torch.allclose(sums.pi, -other.pi, rtol=1e-12, atol=1e-14)
+    assert torch.allclose(sums.rho, other.rho, rtol=1e-12, atol=1e-14)
+    assert torch.allclose(
+        dynamics.attention_update(model, corpus).total, dynamics.attention_update(flipped, mirror).total
+    )
+
+
+@pytest.mark.parametrize("kind,several,rank", [("DP", False, 2), ("DP-A", False, 2), ("DP", True, 3)])
+def test_rank_of_the_table_s_gradient(kind, several, rank):
+    """2 for binary; K, not K + 1, for K classes: the residuals of an instance sum to zero."""
+    model, corpus = model_and_corpus(Case(types=15, instances=40, dimension=9), kind, several)
+    gradient = autograd(model, corpus)["embedding"]
+    assert int(torch.linalg.matrix_rank(gradient, rtol=1e-10)) == rank
+    other = autograd(*model_and_corpus(Case(types=15, instances=40, dimension=9), "AD", False))["embedding"]
+    assert int(torch.linalg.matrix_rank(other, rtol=1e-10)) > 2
+
+
+@binary_and_several
+@given(case=cases())
+@quick
+def test_inner_products_move_as_eq_43_says(several, case):
+    model, corpus = model_and_corpus(case, "DP", several)
+    ids = torch.arange(0, case.types, 2)
+    full = along_flow(model, corpus, lambda probe: probe.embedding @ probe.embedding.T)
+    found = dynamics.dot_product_update(model, corpus, ids)
+    assert relative_error(found, full[ids][:, ids]) < 1e-12
+    # Eq 46 exactly: RZᵀ + ZRᵀ.
+    sums, (a, s) = dynamics.token_sums(model, corpus), model.token_scores()
+    R = torch.cat([sums.rho[:, None] / model.lam, sums.pi.reshape(len(a), -1)], 1) / len(corpus)
+    Z = torch.cat([model.lam * a[:, None], s.reshape(len(a), -1)], 1)
+    assert relative_error(R @ Z.T + Z @ R.T, full) < 1e-12
+
+
+@given(case=cases())
+@quick
+def test_two_tables_have_neither_A_nor_D(case):
+    model, corpus = model_and_corpus(case, "separate", False)
+    assert not dynamics.polarity_update(model, corpus).A.any()
+    assert not dynamics.attention_update(model, corpus).D.any()
+    out = model(corpus)
+    keys, values = model.keys[corpus.tokens], model.values[corpus.tokens]
+    assert torch.allclose(out.scores, keys @ model.V / model.lam)
+    assert torch.allclose(out.token_polarity, values @ model.W)
+
+
+def test_separate_tables_train_and_refuse_an_encoder():
+    model, corpus = model_and_corpus(Case(), "separate", False)
+    before = float(model.loss(corpus).detach())
+    config = TrainingConfig(batch_size=None, epochs=30, learning_rate=0.1, dropout=0.2)
+    fit(model, dataset_of(corpus, 12), config)
+    assert float(model.loss(corpus).detach()) < 0.8 * before
+    with pytest.raises(ValueError, match="encoder"):
+        type(model)(12, encoder="affine")
+
+
+def test_nothing_is_types_by_types():
+    """A types × types matrix would need 80 GB here."""
+    types = 100_000
+    model = Case(dimension=4).model("DP").to(torch.float32)
+    model.embedding = torch.nn.Parameter(torch.zeros(types, 4))
+    corpus = Corpus.from_lists([[0, types - 1], [5]], [1, 0])
+    assert dynamics.polarity_update(model, corpus).total.shape == (types,)
+    assert dynamics.attention_update(model, corpus).total.dtype == torch.float32
+    assert dynamics.gradients(model, corpus)["embedding"].shape == (types, 4)
+
+
+def test_wrong_arguments_say_what_to_do():
+    model, corpus = model_and_corpus(Case(), "DP", False)
+    with pytest.raises(ValueError, match="per must be"):
+        dynamics.admissible_band(model, corpus, per="word")
+    with pytest.raises(ValueError, match="binary DP and DP-A"):
+        dynamics.admissible_band(*model_and_corpus(Case(), "AD", False))
+    with pytest.raises(ValueError, match="hold for DP and DP-A"):
+        dynamics.vector_laws(*model_and_corpus(Case(), "AD", False))
+    with pytest.raises(ValueError, match="classes"):
+        dynamics.token_sums(model, Case().corpus(3))
+    model.encoder = "lstm"
+    with pytest.raises(ValueError, match="autograd"):
+        dynamics.token_sums(model, corpus)

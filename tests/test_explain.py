@@ -1,0 +1,297 @@
+"""The explanation algebra against brute force: every removal, every permutation, every vertex."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import entropy
+
+from uaftc_lib import AttentionClassifier, Corpus, explain
+from uaftc_lib.explain.adversarial import log_odds_bounds
+from uaftc_lib.explain.contributions import beside
+
+MODELS = [(2, "auto"), (2, "softmax"), (3, "auto"), (5, "auto")]
+
+
+def random_case(seed, classes=2, loss="auto", longest=6, lam=1.0, types=9, dtype=torch.float64, instances=8):
+    """Short instances with repeated words, the first of one word, and a model with large scores."""
+    random = np.random.default_rng(seed)
+    lengths = [1, *random.integers(1, longest + 1, instances - 1)]
+    corpus = Corpus.from_lists(
+        [random.integers(0, types, n).tolist() for n in lengths],
+        random.integers(0, classes, instances).tolist(),
+        class_count=classes,
+    )
+    model = AttentionClassifier(
+        types,
+        4,
+        lam,
+        classes=classes,
+        loss=loss,
+        embedding_range=2.0,
+        weight_range=2.0,
+        seed=seed,
+        dtype=dtype,
+    )
+    return model, corpus
+
+
+def by_instance(model, corpus):
+    """Scores, weights, polarity scores and logit of each instance, as numpy."""
+    out = model(corpus)
+    for t, (begin, end) in enumerate(zip(corpus.offsets[:-1], corpus.offsets[1:])):
+        parts = (
+            out.scores[begin:end],
+            out.weights[begin:end],
+            out.token_polarity[begin:end],
+            out.polarity[t],
+        )
+        yield tuple(part.detach().double().numpy() for part in parts)
+
+
+def attended(scores, polarity):
+    """The logit of a few positions alone."""
+    weights = np.exp(scores - scores.max())
+    return (weights / weights.sum()) @ polarity
+
+
+def class_of(logit):
+    return int(logit > 0) if np.ndim(logit) == 0 else int(np.argmax(logit))
+
+
+def class_probabilities(logit):
+    logits = np.stack([np.zeros_like(logit), logit]) if np.ndim(logit) == 0 else logit
+    exponentials = np.exp(logits - logits.max())
+    return exponentials / exponentials.sum()
+
+
+@pytest.mark.parametrize("classes, loss", MODELS)
+def test_contributions_sum_to_the_logit(classes, loss):
+    model, corpus = random_case(0, classes, loss)
+    c = explain.contributions(model, corpus)
+    out = model(corpus)
+    assert c.shape == out.token_polarity.shape and not c.requires_grad
+    totals = torch.zeros_like(out.polarity).index_add(0, corpus.instance_of, c)
+    torch.testing.assert_close(totals, out.polarity, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes, loss", MODELS)
+@pytest.mark.parametrize("lam", [0.01, 1.0, 100.0])
+def test_leave_one_out_is_the_logit_without_the_position(classes, loss, lam):
+    model, corpus = random_case(1, classes, loss, lam=lam)
+    expected = []
+    for a, _, s, logit in by_instance(model, corpus):
+        for j in range(len(a)):
+            rest = np.delete(np.arange(len(a)), j)
+            expected.append(logit - attended(a[rest], s[rest]) if len(rest) else 0 * logit)
+    left_out = explain.leave_one_out(model, corpus)
+    torch.testing.assert_close(left_out, torch.tensor(np.array(expected)), rtol=1e-9, atol=1e-12)
+    assert (left_out[:1] == 0).all(), "the first instance has one word"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_leave_one_out_survives_hard_attention(dtype):
+    model, corpus = random_case(2, lam=1e-4, dtype=dtype)
+    left_out = explain.leave_one_out(model, corpus)
+    assert left_out.isfinite().all()
+    expected = []
+    for a, _, s, _ in by_instance(model, corpus):
+        for j in range(len(a)):
+            rest = np.delete(np.arange(len(a)), j)
+            expected.append(attended(a, s) - attended(a[rest], s[rest]) if len(rest) else 0.0)
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-10
+    torch.testing.assert_close(left_out.double(), torch.tensor(expected), rtol=tolerance, atol=tolerance)
+    assert left_out.abs().max() > 0.1, "the attended word must matter"
+
+
+@pytest.mark.parametrize("classes, loss", MODELS)
+def test_permutation_test_is_the_mean_over_all_permutations(classes, loss):
+    model, corpus = random_case(3, classes, loss, longest=5)
+    test = explain.permutation_test(model, corpus)
+    for t, (_, alpha, s, _) in enumerate(by_instance(model, corpus)):
+        logits = np.array([alpha[list(order)] @ s for order in permutations(range(len(alpha)))])
+        np.testing.assert_allclose(test.mean[t].numpy(), logits.mean(0), rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(test.variance[t].numpy(), logits.var(0), rtol=1e-10, atol=1e-13)
+
+
+def fewest_removals(a, s, logit):
+    """By trying every removal that leaves a word."""
+    for size in range(1, len(a)):
+        for removed in combinations(range(len(a)), size):
+            rest = np.delete(np.arange(len(a)), removed)
+            if class_of(attended(a[rest], s[rest])) != class_of(logit):
+                return size
+    return None
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), model=st.sampled_from(MODELS), lam=st.sampled_from([0.05, 1.0, 10.0]))
+def test_flip_sets_flip_and_are_the_smallest(seed, model, lam):
+    model, corpus = random_case(seed, *model, lam=lam)
+    sets = explain.minimal_flip_sets(model, corpus)
+    assert len(sets) == len(corpus)
+    for found, (a, _, s, logit) in zip(sets, by_instance(model, corpus)):
+        fewest = fewest_removals(a, s, logit)
+        assert (found is None) == (fewest is None)
+        if found is not None:
+            assert len(found) == fewest == len(set(found.tolist()))
+            rest = np.delete(np.arange(len(a)), found.numpy())
+            assert class_of(attended(a[rest], s[rest])) != class_of(logit)
+
+
+def hand_made(scores, polarity):
+    """One instance of a binary model in which word j has just these two scores."""
+    model = AttentionClassifier(len(scores), 2, 1.0, dtype=torch.float64)
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor([scores, polarity], dtype=torch.float64).T)
+        model.V.copy_(torch.tensor([1.0, 0.0]))
+        model.W.copy_(torch.tensor([0.0, 1.0]))
+    return model, Corpus.from_lists([list(range(len(scores)))], [1])
+
+
+@pytest.mark.parametrize(
+    "scores, polarity, expected",
+    [
+        ([0, 0, 0], [3, 2, -1], [0, 1]),  # 3 + 2 − 1 > 0; without the first 2 − 1 > 0; without both −1
+        ([0, 0], [1, 1], None),  # nobody votes the other way
+        ([0, 0], [1, 0], [0]),  # what is left is a tie, which counts as negative
+        ([0, 0], [-1, 0], None),  # ... and so a tie does not overturn a negative
+        ([0, 0], [-1, 1], [0]),
+        ([0, 0, 0], [2, 1, -1], [0]),
+        ([0, 0, 0], [-2, -1, 1], [0, 1]),
+        ([0, -1000, -2000], [1, 1, -1], [0, 1]),  # weights far below the smallest float
+        ([0, -1000, -2000], [1, -1, 1], [0]),
+        ([0], [1], None),
+    ],
+)
+def test_flip_sets_by_hand(scores, polarity, expected):
+    (found,) = explain.minimal_flip_sets(*hand_made(scores, polarity))
+    assert (None if found is None else found.tolist()) == expected
+
+
+def divergence(p, q):
+    return sum(entropy(x, (p + q) / 2) / 2 for x in (p, q))
+
+
+def random_weights(random, n, support, samples=150):
+    """Points of the simplex with at most so many non-zero weights."""
+    weights = np.zeros((samples, n))
+    for row in weights:
+        face = random.permutation(n)[:support]
+        row[face] = random.dirichlet(np.ones(len(face)))
+    return weights
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.01, 0.2, 0.9])
+@pytest.mark.parametrize("classes, loss, supports", [(2, "auto", 2), (2, "softmax", 2), (3, "auto", 3)])
+def test_no_weights_beat_the_adversary(classes, loss, supports, tolerance):
+    """Random allowed weights, on small faces too, stay below; the adversary itself is allowed."""
+    model, corpus = random_case(4, classes, loss)
+    adversary = explain.adversarial_attention(model, corpus, tolerance)
+    random = np.random.default_rng(0)
+    reached = []
+    for t, (_, alpha, s, logit) in enumerate(by_instance(model, corpus)):
+        begin, end = corpus.offsets[t : t + 2].tolist()
+        weights = adversary.weights[begin:end].numpy()
+        before = class_probabilities(logit)
+        assert abs(class_probabilities(weights @ s) - before).max() <= tolerance + 1e-13
+        assert weights.min() >= 0 and abs(weights.sum() - 1) < 1e-12
+        found = float(adversary.divergence[t])
+        assert abs(found - divergence(alpha, weights)) < 1e-12
+        assert (weights > 0).sum() <= supports or np.allclose(weights, alpha)
+        others = np.vstack([random_weights(random, len(alpha), face) for face in (1, 2, 3)])
+        logits = others @ s
+        if classes == 3:  # stay within the bounds on log-odds that the search is exact for
+            bounds = log_odds_bounds(torch.tensor(logit)[None], tolerance)[0].numpy()
+            rise = logits - logit
+            allowed = (rise[:, :, None] - rise[:, None, :] <= bounds).all((1, 2))
+        else:
+            allowed = abs(np.array([class_probabilities(z) for z in logits]) - before).max(1) <= tolerance
+        best = max([0.0, *(divergence(alpha, other) for other in others[allowed])])
+        assert best <= found + 1e-9
+        reached.append(best / found if found else 1.0)
+    if tolerance >= 0.2:
+        assert np.mean(reached) > 0.7, "the random search must come near, or it shows nothing"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_adversary_agrees_with_linear_programming_vertices(classes):
+    """All vertices of the polytope, found from its inequalities by solving every square subsystem."""
+    model, corpus = random_case(5, classes, longest=5)
+    tolerance = 0.05
+    adversary = explain.adversarial_attention(model, corpus, tolerance)
+    for t, (_, alpha, s, logit) in enumerate(by_instance(model, corpus)):
+        n, z = len(alpha), logit if classes == 3 else np.array([0.0, logit])
+        votes = s if classes == 3 else np.stack([np.zeros(n), s], 1)
+        bounds = log_odds_bounds(torch.tensor(z)[None], tolerance)[0].numpy()
+        rows, limits = [*-np.eye(n)], [0.0] * n
+        for k in range(classes):
+            for m in range(classes):
+                if k != m and np.isfinite(bounds[k, m]):
+                    rows.append(votes[:, k] - votes[:, m])
+                    limits.append(bounds[k, m] + z[k] - z[m])
+        rows, limits = np.array(rows), np.array(limits)
+        best = 0.0
+        for active in combinations(range(len(rows)), n - 1):
+            system = np.vstack([np.ones(n), rows[list(active)]])
+            if abs(np.linalg.det(system)) < 1e-9:
+                continue
+            vertex = np.linalg.solve(system, np.append(1.0, limits[list(active)]))
+            if (rows @ vertex <= limits + 1e-10).all():
+                best = max(best, divergence(alpha, vertex.clip(0)))
+        assert abs(best - float(adversary.divergence[t])) < 1e-8
+
+
+def test_adversary_refuses_in_words():
+    model, corpus = random_case(0, 5)
+    with pytest.raises(ValueError, match="two and three, the model has 5"):
+        explain.adversarial_attention(model, corpus)
+    model, corpus = random_case(0)
+    for tolerance in (-0.1, 1.0, float("nan")):
+        with pytest.raises(ValueError, match="tolerance"):
+            explain.adversarial_attention(model, corpus, tolerance)
+
+
+def test_jensen_shannon_is_between_zero_and_log_two():
+    corpus = Corpus.from_lists([[0, 1], [0, 1]], [0, 1])
+    p, q = torch.tensor([1.0, 0.0, 0.5, 0.5]), torch.tensor([0.0, 1.0, 0.5, 0.5])
+    assert explain.jensen_shannon(p, q, corpus).tolist() == pytest.approx([np.log(2), 0.0])
+
+
+def test_everything_keeps_the_dtype_of_the_model():
+    for dtype in (torch.float32, torch.float64):
+        model, corpus = random_case(0, dtype=dtype)
+        results = [
+            explain.contributions(model, corpus),
+            explain.leave_one_out(model, corpus),
+            *explain.permutation_test(model, corpus),
+            *explain.adversarial_attention(model, corpus),
+        ]
+        assert {result.dtype for result in results} == {dtype}
+
+
+def test_captum_agrees():
+    """An independent library: ablation is leave-one-out, integrated gradients are the contributions."""
+    captum = pytest.importorskip("captum.attr", reason="captum is not installed: the cross-check is skipped")
+    model, corpus = random_case(6)
+    left_out, contributed = explain.leave_one_out(model, corpus), explain.contributions(model, corpus)
+    for t, (begin, end) in enumerate(zip(corpus.offsets[:-1].tolist(), corpus.offsets[1:].tolist())):
+        if end - begin == 1:
+            continue
+        out = model(corpus[t])
+        scores, alpha, s = (x.detach() for x in (out.scores, out.weights, out.token_polarity))
+
+        def kept(mask, scores=scores, s=s):
+            weights = scores.exp() * mask
+            return (weights * s).sum(1) / weights.sum(1)
+
+        def vote(polarity, alpha=alpha):
+            return (beside(alpha, alpha) * polarity).sum(1)
+
+        ablated = captum.FeatureAblation(kept).attribute(torch.ones(1, end - begin, dtype=torch.float64))
+        torch.testing.assert_close(ablated[0], left_out[begin:end], rtol=1e-9, atol=1e-12)
+        integrated = captum.IntegratedGradients(vote).attribute(s[None])
+        torch.testing.assert_close(integrated[0], contributed[begin:end], rtol=1e-9, atol=1e-12)

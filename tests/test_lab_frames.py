@@ -1,0 +1,105 @@
+"""The precomputed λ slider and the ipywidgets sliders."""
+
+import json
+import re
+
+import pytest
+import torch
+
+from uaftc_lib import TrainingConfig, load_dataset
+from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, sliders, train_frame
+from uaftc_lib.lab.svg import Axis, number
+
+CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
+OPTIONS = {"dimension": 8, "dtype": torch.float64}
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load_dataset("synthetic-1", class_sizes=(300, 300))
+
+
+@pytest.fixture(scope="module")
+def slider(dataset):
+    return lambda_slider(dataset, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
+
+
+def test_every_frame_is_its_own_training_run(dataset, slider):
+    assert [frame.lam for frame in slider.frames] == [1, 10, 100]
+    assert slider.frames[2] == train_frame(dataset, 100, CONFIG, shown=40, **OPTIONS)
+    assert slider.frames[0].means != slider.frames[1].means
+
+
+def test_caption_tells_the_numbers_of_its_frame(slider):
+    page = slider._repr_html_()
+    said = re.findall(r'data-says="([^"]*)"', page)
+    assert len(said) == 3
+    for frame, sentence in zip(slider.frames, said):
+        assert sentence.startswith(f"λ = {number(frame.lam)}:")
+        for kind, (_, attention, _) in frame.means.items():
+            assert f"{number(attention)} for {kind}" in sentence
+    assert page.count(" hidden>") == 2  # one frame is seen, at λ = 10
+    assert '<p class="caption" aria-live="polite">λ = 10:' in page
+
+
+def test_output_is_the_same_every_time(dataset, slider):
+    again = lambda_slider(dataset, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
+    assert again._repr_html_() == slider._repr_html_()
+
+
+def test_frames_survive_a_file(slider, tmp_path):
+    slider.save(tmp_path / "frames.json")
+    loaded = LambdaSlider.load(tmp_path / "frames.json")
+    assert loaded._repr_html_() == slider._repr_html_()
+    assert len(json.loads((tmp_path / "frames.json").read_text())) == 3
+
+
+def test_accuracy_picture_only_where_there_is_an_accuracy(slider):
+    assert "accuracy" not in slider._repr_html_()
+    scores = {"positive": [1.0]}, {"positive": [0.5]}, {"positive": (1.0, 0.5, 1)}
+    frames = [Frame(lam, 0.7, 0.8, 1, *scores) for lam in (1, 2)]
+    assert "test accuracy 80.0 %" in LambdaSlider(frames)._repr_html_()
+
+
+@pytest.mark.parametrize("frames, message", [([], "at least one frame"), ([0, 0], "every λ may occur once")])
+def test_impossible_frames_are_refused(slider, frames, message):
+    with pytest.raises(ValueError, match=message):
+        LambdaSlider([slider.frames[i] for i in frames])
+
+
+def test_live_slider_retrains_and_shows_the_new_frame(dataset):
+    box = sliders(dataset, CONFIG, controls=("lam", "epochs", "penalty"), shown=40, **OPTIONS)
+    lam, epochs, penalty, picture = box.children
+    before = picture.value
+    lam.value = 100
+    assert "λ = 100:" in picture.value and "λ = 10:" in before
+    at_two = picture.value
+    epochs.value = 3
+    expected = train_frame(
+        dataset, 100, TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=3), shown=40, **OPTIONS
+    )
+    for _, attention, _ in expected.means.values():
+        assert number(attention) in picture.value
+    assert re.sub("Trained.*", "", picture.value) != re.sub("Trained.*", "", at_two)
+
+
+def test_live_part_of_the_frames_retrains_between_them(dataset, slider):
+    control, picture = slider.live().children
+    control.value = 30
+    _, attention, _ = train_frame(dataset, control.value, CONFIG, shown=40, **OPTIONS).means["positive"]
+    assert "λ = 30:" in picture.value and number(attention) in picture.value
+
+
+def test_unknown_control_is_named(dataset):
+    with pytest.raises(ValueError, match="unknown controls lambda; there are lam"):
+        sliders(dataset, controls=("lambda",))
+
+
+def test_ticks_are_round_and_within():
+    assert Axis(-0.31, 1.1, 0, 1).ticks == pytest.approx([0, 0.5, 1.0])
+    assert Axis(0.08, 1300, 0, 1, True).ticks == pytest.approx([0.1, 1, 10, 100, 1000])
+
+
+def test_numbers_are_written_with_three_digits_and_a_true_minus():
+    written = [number(value) for value in (-0.07591, 1000, 1e-5, 12345, 0)]
+    assert written == ["−0.0759", "1000", "10⁻⁵", "1.23·10⁴", "0"]

@@ -1,0 +1,66 @@
+"""Where data and results live, streams of random numbers, published values."""
+
+from pathlib import Path
+
+import pytest
+
+from uaftc_lib import locations, published, results_folder
+from uaftc_lib.locations import data_home
+from uaftc_lib.streams import PURPOSES, generator, stream_seed
+
+
+def test_data_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("UAFTC_DATA", str(tmp_path))
+    assert data_home() == tmp_path
+    assert data_home(tmp_path / "other") == tmp_path / "other"
+    assert data_home("~/x") == Path.home() / "x"
+    monkeypatch.delenv("UAFTC_DATA")
+    assert data_home().name == "uaftc"
+
+
+def test_results_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("UAFTC_RESULTS", raising=False)
+    assert results_folder() == Path(locations.__file__).parents[1] / "book" / "results"
+    monkeypatch.chdir(tmp_path)
+    assert results_folder().parent.parent == Path(locations.__file__).parents[1]
+    monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
+    assert results_folder() == tmp_path
+    assert results_folder(tmp_path / "other") == tmp_path / "other"
+
+
+def test_results_folder_outside_a_checkout(monkeypatch, tmp_path):
+    monkeypatch.delenv("UAFTC_RESULTS", raising=False)
+    monkeypatch.setattr(locations, "__file__", str(tmp_path / "uaftc_lib" / "locations.py"))
+    with pytest.raises(FileNotFoundError, match="name a results folder, or set UAFTC_RESULTS"):
+        results_folder()
+
+
+def test_published_tables():
+    table = published("table2")
+    best = table.query("dataset == 'SST' and model == 'DP'")["test_accuracy_percent"].max()
+    assert best == 82.2
+    with pytest.raises(ValueError, match="no published table 'table3'; there are .*table1, table2"):
+        published("table3")
+
+
+@pytest.mark.usefixtures("global_generators_untouched")
+def test_streams_are_separate_and_repeatable():
+    seeds = {(seed, purpose): stream_seed(seed, purpose) for seed in range(20) for purpose in PURPOSES}
+    assert len(set(seeds.values())) == len(seeds)
+    assert all(0 <= value < 2**63 for value in seeds.values())
+    assert generator(3, "order").initial_seed() == seeds[3, "order"]
+
+
+@pytest.mark.parametrize(
+    "seed, purpose, words",
+    [
+        (-1, "order", "seed must be a whole number, at least 0, got -1"),
+        (0.5, "order", "seed must be a whole number"),
+        (True, "order", "got True"),
+        (None, "order", "got None"),
+        (0, "lottery", "purpose must be one of initial values, order, masks, data, got 'lottery'"),
+    ],
+)
+def test_streams_refuse(untyped, seed, purpose, words):
+    with pytest.raises(ValueError, match=words):
+        stream_seed(seed, purpose)

@@ -1,0 +1,357 @@
+"""The classifier against plain loops in float64, and its symmetries and limits."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import classify, instance_loss, instances_of
+
+from uaftc_lib import AttentionClassifier, Corpus
+from uaftc_lib.models import MODELS, Dropout, model_arguments
+
+TYPES, D = 9, 5
+KINDS = {
+    "DP": {},
+    "DP-A": {"encoder": "affine"},
+    "AD": {"attention": "additive"},
+    "two columns": {"loss": "softmax"},
+    "three classes": {"classes": 3},
+    "three classes, affine": {"classes": 3, "encoder": "affine"},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+every_model = pytest.mark.parametrize("kind", ["DP", "DP-A", "AD", "three classes"])
+
+LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=6)
+
+
+def make(kind, lam=0.3, **changed):
+    """A model with scores large enough that the weights differ much."""
+    options = {"embedding_range": 1.0, "weight_range": 1.0, "dtype": torch.float64} | changed
+    return AttentionClassifier(TYPES, D, lam, **KINDS[kind], **options)
+
+
+def random_corpus(lengths, seed, class_count=2):
+    draws = torch.Generator().manual_seed(seed)
+    instances = [torch.randint(TYPES, (n,), generator=draws).tolist() for n in lengths]
+    labels = torch.randint(class_count, (len(lengths),), generator=draws)
+    return Corpus.from_lists(instances, labels.tolist(), class_count)
+
+
+def corpus_for(kind, lengths=(4, 1, 6, 3, 3), seed=0):
+    return random_corpus(lengths, seed, KINDS[kind].get("classes", 2))
+
+
+def by_column(W):
+    """W as one list, or as one list for each class."""
+    return W.tolist() if W.dim() == 1 else W.mT.tolist()
+
+
+def plain(model):
+    """The arguments of ``classify``, as plain floats."""
+    return {
+        "V": model.V.tolist(),
+        "W": by_column(model.W),
+        "lam": model.lam,
+        "M": model.M.tolist() if hasattr(model, "M") else None,
+        "additive": model.attention == "additive",
+    }
+
+
+def by_hand(model, corpus):
+    """Scores, weights, token polarity (end to end) and polarity of every instance, from plain loops."""
+    E, columns = model.embedding.tolist(), [[], [], [], []]
+    for ids in instances_of(corpus):
+        *by_position, s = classify([E[i] for i in ids], **plain(model))
+        for column, values in zip(columns, (*by_position, [s])):
+            column.extend(values)
+    return [torch.tensor(column, dtype=torch.float64) for column in columns]
+
+
+def close(x, y, tolerance=1e-12):
+    torch.testing.assert_close(x, y, rtol=tolerance, atol=tolerance)
+
+
+@every_kind
+def test_forward_is_eq_1_to_7(kind):
+    model, corpus = make(kind), corpus_for(kind)
+    out = model(corpus)
+    scores, weights, token_polarity, polarity = by_hand(model, corpus)
+    close(out.scores, scores)
+    close(out.weights, weights)
+    close(out.token_polarity, token_polarity)
+    close(out.polarity, polarity)
+
+
+@every_kind
+def test_loss_is_eq_5_and_74(kind):
+    model, corpus = make(kind), corpus_for(kind)
+    polarity = by_hand(model, corpus)[3].tolist()
+    losses = [instance_loss(s, label) for s, label in zip(polarity, corpus.labels.tolist())]
+    assert math.isclose(model.loss(corpus).item(), sum(losses) / len(losses), rel_tol=1e-12)
+
+
+@every_kind
+@pytest.mark.parametrize("sparse", [False, True])
+def test_gradients_are_the_loss_differentiated(kind, sparse):
+    """Against central differences of the plain loops: an error of the order of step² is left."""
+    model, corpus, step = make(kind, lam=1.0), corpus_for(kind), 1e-5
+    model.loss(corpus, sparse=sparse).backward()
+
+    def loss():
+        polarity = by_hand(model, corpus)[3].tolist()
+        return sum(map(instance_loss, polarity, corpus.labels.tolist())) / len(corpus)
+
+    for parameter in model.parameters():
+        gradient = parameter.grad.to_dense() if parameter.grad.is_sparse else parameter.grad
+        values, found = parameter.detach().view(-1), []
+        for i in range(len(values)):
+            centre = values[i].item()
+            values[i] = centre + step
+            above = loss()
+            values[i] = centre - step
+            found.append((above - loss()) / (2 * step))
+            values[i] = centre
+        close(gradient.reshape(-1), torch.tensor(found, dtype=torch.float64), 1e-8)
+
+
+def test_sparse_gradient_holds_only_types_that_occur():
+    model = make("DP")
+    model.loss(Corpus.from_lists([[3, 3, 7]], [1]), sparse=True).backward()
+    gradient = model.embedding.grad
+    assert gradient.is_sparse
+    assert sorted(gradient.coalesce().indices()[0].tolist()) == [3, 7]
+
+
+@every_model
+def test_dropout_masks_belong_to_occurrences(kind):
+    """One type twice in an instance, with two masks: two different scores, as plain loops have it."""
+    model = make(kind)
+    corpus = Corpus.from_lists([[2, 2, 5], [2]], [1, 0], KINDS[kind].get("classes", 2))
+    draws = torch.Generator().manual_seed(0)
+    dropout = Dropout(
+        embedding=torch.randint(2, (4, D), generator=draws).double() / 0.5,
+        pooled=torch.randint(2, (2, D), generator=draws).double() / 0.5,
+    )
+    out = model(corpus, dropout)
+    words = (model.embedding[corpus.tokens] * dropout.embedding).tolist()
+    for t, (begin, end) in enumerate([(0, 3), (3, 4)]):
+        a, alpha, s_j, _ = classify(words[begin:end], **plain(model))
+        kept = dropout.pooled[t] if model.binary else dropout.pooled[t].unsqueeze(1)
+        s = classify(words[begin:end], **plain(model) | {"W": by_column(model.W * kept)})[3]
+        for found, expected in (
+            (out.scores[begin:end], a),
+            (out.weights[begin:end], alpha),
+            (out.token_polarity[begin:end], s_j),
+            (out.polarity[t], s),
+        ):
+            close(found, torch.tensor(expected, dtype=torch.float64))
+    assert out.scores[0] != out.scores[1]
+
+
+@every_model
+def test_train_mode_alone_drops_nothing(kind):
+    model, corpus = make(kind), corpus_for(kind)
+    assert torch.equal(model.train()(corpus).polarity, model.eval()(corpus).polarity)
+
+
+def test_penalty_is_the_dot_product_of_what_scores_and_what_classifies():
+    for kind in ("DP", "AD", "three classes"):
+        model = make(kind)
+        columns = [by_column(model.W)] if model.binary else by_column(model.W)
+        expected = sum(abs(sum(v * w for v, w in zip(model.V.tolist(), column))) for column in columns)
+        assert math.isclose(model.penalty().item(), expected, rel_tol=1e-12)
+    model = make("DP-A")
+    close(model.penalty(), ((model.M.T @ model.W) @ (model.M.T @ model.V)).abs())
+
+
+@every_model
+def test_token_scores_global_and_local(kind):
+    model, corpus = make(kind), corpus_for(kind)
+    everywhere = model.token_scores()
+    for w in range(TYPES):
+        alone = model(Corpus.from_lists([[w]], [0], corpus.class_count))
+        close(everywhere.attention[w], alone.scores[0])
+        close(everywhere.polarity[w], alone.polarity[0])
+    local, occurs = model.token_scores(corpus), torch.zeros(TYPES, dtype=torch.bool)
+    occurs[corpus.tokens] = True
+    assert 0 < occurs.sum() < TYPES
+    close(local.attention[occurs], everywhere.attention[occurs])
+    close(local.polarity[occurs], everywhere.polarity[occurs])
+    assert local.attention[~occurs].isnan().all() and local.polarity[~occurs].isnan().all()
+    assert not local.attention.requires_grad
+
+
+@every_model
+def test_prediction_and_accuracy(kind):
+    model, corpus = make(kind), corpus_for(kind, lengths=[3] * 40)
+    polarity = by_hand(model, corpus)[3]
+    expected = [max(range(3), key=s.__getitem__) if isinstance(s, list) else int(s > 0) for s in polarity.tolist()]
+    assert model.predict(corpus).tolist() == expected
+    right = sum(a == b for a, b in zip(expected, corpus.labels.tolist()))
+    assert model.accuracy(corpus) == right / 40
+    assert 0 < right < 40
+
+
+@every_model
+@given(lengths=LENGTHS, seed=st.integers(0, 1000), lam=st.floats(0.1, 1000))
+def test_order_of_positions_changes_nothing(kind, lengths, seed, lam):
+    model, corpus = make(kind, lam), corpus_for(kind, lengths, seed)
+    ends = corpus.offsets.tolist()
+    positions = [range(begin, end) for begin, end in zip(ends, ends[1:])]
+    draws = torch.Generator().manual_seed(seed)
+    where = torch.cat([torch.tensor(each)[torch.randperm(len(each), generator=draws)] for each in positions])
+    other = Corpus(corpus.tokens[where], corpus.offsets, corpus.labels, corpus.class_count)
+    out, permuted = model(corpus), model(other)
+    close(permuted.weights, out.weights[where])
+    close(permuted.polarity, out.polarity)
+
+
+@every_model
+@given(lengths=LENGTHS, seed=st.integers(0, 1000), data=st.data())
+def test_unrelated_instances_change_nothing(kind, lengths, seed, data):
+    model, corpus = make(kind), corpus_for(kind, lengths, seed)
+    chosen = data.draw(st.lists(st.integers(0, len(corpus) - 1), min_size=1, max_size=8))
+    part = model(corpus[chosen])
+    close(part.polarity, model(corpus).polarity[chosen])
+    weights = [model(corpus).weights[corpus.instance_of == t] for t in chosen]
+    close(part.weights, torch.cat(weights))
+
+
+@every_model
+@given(word=st.integers(0, TYPES - 1), exponent=st.floats(-6, 12), others=LENGTHS)
+def test_one_word_gets_weight_one(kind, word, exponent, others):
+    """Exactly, whatever λ and whatever else there is, also in float32."""
+    model = make(kind, 10.0**exponent, dtype=torch.float32)
+    corpus = corpus_for(kind, others)
+    lists = [*instances_of(corpus), [word]]
+    out = model(Corpus.from_lists(lists, [*corpus.labels.tolist(), 0], corpus.class_count))
+    assert out.weights[-1].item() == 1
+    assert torch.equal(out.polarity[-1], out.token_polarity[-1])
+
+
+@every_model
+@given(lengths=st.lists(st.integers(2, 8), min_size=1, max_size=5), seed=st.integers(0, 100))
+def test_weights_are_a_distribution(kind, lengths, seed):
+    corpus = corpus_for(kind, lengths, seed)
+    weights = make(kind)(corpus).weights
+    assert (weights >= 0).all()
+    for t in range(len(corpus)):
+        assert math.isclose(weights[corpus.instance_of == t].sum().item(), 1, rel_tol=1e-12)
+
+
+@every_model
+def test_large_lam_is_mean_pooling_with_error_of_order_one_over_lam(kind):
+    corpus = corpus_for(kind, lengths=[7] * 30)
+    errors = []
+    for lam in (1e2, 1e3, 1e4, 1e5):
+        out = make(kind, lam)(corpus)
+        shape = (30, 7, *out.token_polarity.shape[1:])
+        errors.append((out.polarity - out.token_polarity.reshape(shape).mean(1)).abs().max().item())
+    orders = [math.log10(coarse / fine) for coarse, fine in zip(errors, errors[1:])]
+    assert errors[-1] > 1e-9
+    assert orders == pytest.approx([1, 1, 1], abs=0.02)
+
+
+@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+@given(lengths=LENGTHS, seed=st.integers(0, 1000))
+def test_flipping_labels_and_W_flips_polarity_exactly(kind, lengths, seed):
+    model, corpus = make(kind), corpus_for(kind, lengths, seed)
+    flipped_corpus = Corpus(corpus.tokens, corpus.offsets, 1 - corpus.labels)
+    flipped = make(kind)
+    flipped.load_state_dict(model.state_dict() | {"W": -model.W.detach()})
+    out, other = model(corpus), flipped(flipped_corpus)
+    assert torch.equal(other.polarity, -out.polarity)
+    assert torch.equal(other.weights, out.weights)
+    assert torch.equal(flipped.loss(flipped_corpus), model.loss(corpus))
+
+
+@every_model
+@given(exponent=st.floats(-6, 12), seed=st.integers(0, 20), wide=st.booleans())
+def test_no_lam_gives_nan_in_float32(kind, exponent, seed, wide):
+    lam, start = 10.0**exponent, 1.0 if wide else 0.1
+    model = make(kind, lam, dtype=torch.float32, embedding_range=start, seed=seed)
+    corpus = corpus_for(kind, seed=seed)
+    out = model(corpus)
+    assert all(part.isfinite().all() for part in out)
+    assert math.isclose(out.weights.sum().item(), len(corpus), rel_tol=1e-5)
+    loss = model.loss(corpus)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_start_values():
+    model = AttentionClassifier(2000, 300, encoder="affine", weight_range=0.3, dtype=torch.float64)
+    for values, edge in ((model.embedding, 0.1), (model.W, 0.3), (model.M, 300**-0.5)):
+        assert 0.98 * edge < values.abs().max() <= edge
+        n = values.numel()
+        assert abs(values.mean()) < 5 * edge / math.sqrt(3 * n)
+        assert abs(values.std() - edge / math.sqrt(3)) < 0.05 * edge
+    assert abs(model.V.std() - 1) < 5 / math.sqrt(600)
+    assert model.V.abs().max() > 2
+
+
+@pytest.mark.usefixtures("global_generators_untouched")
+def test_seed_decides_and_dtype_only_rounds():
+    first, again, other = (make("DP-A", seed=seed) for seed in (1, 1, 2))
+    single = make("DP-A", seed=1, dtype=torch.float32)
+    for name, values in first.state_dict().items():
+        assert torch.equal(values, again.state_dict()[name])
+        assert not torch.equal(values, other.state_dict()[name])
+        assert torch.equal(values.float(), single.state_dict()[name])
+
+
+def test_names_of_table_2():
+    assert list(MODELS) == ["DP", "DP-L", "DP-A", "AD"]
+    assert model_arguments("AD") == {"encoder": "none", "attention": "additive"}
+    assert AttentionClassifier(TYPES, D, **model_arguments("DP-A")).encoder == "affine"
+    with pytest.raises(ValueError, match="model must be one of DP, DP-L, DP-A, AD, got 'dp'"):
+        model_arguments("dp")
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"lam": 0}, "the scaling factor lam must be a finite number above 0, got 0"),
+        ({"lam": -1.0}, "above 0, got -1.0"),
+        ({"lam": math.nan}, "above 0, got nan"),
+        ({"lam": math.inf}, "above 0, got inf"),
+        ({"lam": "10"}, "above 0, got '10'"),
+        ({"lam": True}, "above 0, got True"),
+        ({"vocabulary_size": 0}, "vocabulary_size must be a whole number, at least 1, got 0"),
+        ({"dimension": 2.5}, "dimension must be a whole number, at least 1, got 2.5"),
+        ({"dimension": 2.0}, "got 2.0"),
+        ({"classes": 1}, "classes must be a whole number, at least 2, got 1"),
+        ({"classes": True}, "classes must be a whole number"),
+        ({"hidden": 0}, "hidden must be a whole number, at least 1"),
+        ({"encoder": "cnn"}, "encoder must be one of none, affine, lstm, gru, got 'cnn'"),
+        ({"attention": "dots"}, "attention must be one of dot, additive, got 'dots'"),
+        ({"loss": "hinge"}, "loss must be one of auto, logistic, softmax, got 'hinge'"),
+        ({"loss": "logistic", "classes": 3}, 'loss="logistic" needs two classes, got 3'),
+        ({"encoder": "affine", "attention": "additive"}, "choose one"),
+        ({"embedding_range": -0.1}, "embedding_range must be a finite number at least 0, got -0.1"),
+        ({"weight_range": math.inf}, "weight_range must be a finite number at least 0, got inf"),
+        ({"seed": -3}, "seed must be a whole number, at least 0, got -3"),
+        ({"seed": 1.5}, "seed must be a whole number, at least 0, got 1.5"),
+        (
+            {"dtype": torch.int64},
+            "dtype must be a floating-point type such as .* got torch.int64",
+        ),
+        ({"dtype": "float32"}, "dtype must be a floating-point type"),
+        ({"device": "nosuch"}, "device 'nosuch' cannot be used here"),
+    ],
+)
+def test_impossible_models_are_refused(untyped, changed, words):
+    with pytest.raises(ValueError, match=words):
+        AttentionClassifier(**{"vocabulary_size": TYPES, "dimension": D} | changed)
+
+
+@pytest.mark.parametrize("call", ["forward", "loss", "predict", "accuracy", "token_scores"])
+def test_corpus_must_fit_the_model(call):
+    model = make("DP")
+    with pytest.raises(ValueError, match="model has 2 classes, the corpus 3"):
+        getattr(model, call)(Corpus.from_lists([[1]], [1], 3))
+    with pytest.raises(ValueError, match=r"token id 9, the model has 9 .*len\(dataset.vocabulary\)"):
+        getattr(model, call)(Corpus.from_lists([[9]], [1]))

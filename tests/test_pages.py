@@ -1,0 +1,140 @@
+"""The built pages in a real browser, from file://, with the network shut: what a reader at home sees."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+
+from uaftc_lib.publish import CHECKOUT
+
+PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
+NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
+CHAPTERS = sorted(path.stem for path in (CHECKOUT / "book").glob("*.ipynb"))
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+WIDTHS = {"desktop": 1280, "phone": 390}
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    from playwright.sync_api import sync_playwright
+
+    assert NAMES, "no pages have been built: run `make book`"
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield running
+        running.close()
+
+
+@contextlib.contextmanager
+def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
+    """A page, and the list of what went wrong on it: requests that leave the machine, console errors."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    troubles: list[str] = []
+
+    def recorded(request):
+        if not request.url.startswith(("file:", "data:", "blob:", "about:")):
+            troubles.append(f"request: {request.url}")
+
+    def said(message):
+        if message.type in ("error", "warning"):
+            troubles.append(f"console: {message.text}")
+
+    page.on("request", recorded)
+    page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url} {request.failure}"))
+    page.on("console", said)
+    page.on("pageerror", lambda error: troubles.append(f"exception: {error}"))
+    page.goto(path.as_uri(), wait_until="load")
+    page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
+    page.wait_for_timeout(100)
+    yield page, troubles
+    context.close()
+
+
+def overflow(page) -> int:
+    """By how many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("device", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_page_is_quiet_and_fits(browser, name, device, scheme):
+    with opened(browser, PAGES / f"{name}.html", WIDTHS[device], scheme) as (page, troubles):
+        assert troubles == []
+        assert overflow(page) <= 0
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        broken = "[...document.images].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src)"
+        assert page.evaluate(broken) == []
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapter_is_complete(browser, name):
+    with opened(browser, PAGES / f"{name}.html") as (page, _):
+        text = page.locator("article").inner_text()
+        assert f"papermill book/{name}.ipynb out.ipynb" in page.locator("footer.provenance").inner_text()
+        assert page.locator("mjx-container").count() == page.locator(".math").count()
+        assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+        assert "Traceback (most recent call last)" not in text
+        assert page.locator(".stale").count() == 0
+        downloads = page.locator(f'a[href$="{name}.ipynb"]')
+        assert downloads.count() >= 1
+        assert page.locator(".dropdown-launch-buttons a").count() >= 1
+        assert page.locator("a.left-prev, a.right-next").count() >= 1
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_pictures_have_words(browser, name):
+    """Each figure has a caption; each drawing an alternative text that is more than a file's name."""
+    with opened(browser, PAGES / f"{name}.html") as (page, _):
+        captions = [figure.locator("figcaption").all_inner_texts() for figure in page.locator("figure").all()]
+        assert [caption for caption in captions if len(caption) != 1 or len(caption[0]) < 20] == []
+        drawn = [svg.get_attribute("aria-label") for svg in page.locator("figure svg").all()]
+        shown = [image.get_attribute("alt") for image in page.locator("article img").all()]
+        assert [words for words in drawn + shown if not words or len(words) < 20 or "_images/" in words] == []
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_links_within_the_book_lead_somewhere(browser, name):
+    with opened(browser, PAGES / f"{name}.html") as (page, _):
+        links = page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
+        local = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
+        assert len(local) > 2
+        assert [link for link in local if not Path(link.removeprefix("file://")).exists()] == []
+
+
+def test_search_finds_a_page(browser):
+    with opened(browser, PAGES / "search.html") as (page, troubles):
+        page.goto((PAGES / "search.html").as_uri() + "?q=attention")
+        page.wait_for_selector("#search-results li a", timeout=10_000)
+        assert page.locator("#search-results li a").count() >= 1
+        assert troubles == []
+
+
+def test_first_page_is_reached_from_the_index(browser):
+    with opened(browser, PAGES / "index.html") as (page, troubles):
+        page.wait_for_url("**/00_intro.html")
+        assert troubles == []
+
+
+def test_the_mode_button_changes_the_mode(browser):
+    with opened(browser, PAGES / "00_intro.html") as (page, _):
+        before = page.evaluate("document.documentElement.dataset.mode")
+        page.locator("button.theme-switch-button").first.click()
+        assert page.evaluate("document.documentElement.dataset.mode") != before
+
+
+def test_the_check_sees_what_it_should(browser, tmp_path):
+    """A page that asks another machine, throws, complains and is too wide is caught on all counts."""
+    bad = tmp_path / "bad.html"
+    script = "console.error('complaint'); throw new Error('thrown')"
+    source = json.dumps("https://example.org/x.png")
+    bad.write_text(f"<p style='width: 2000px'>wide</p><img src={source}><script>{script}</script>")
+    with opened(browser, bad, 390) as (page, troubles):
+        found = " ".join(troubles)
+        assert all(word in found for word in ("request: https://example.org", "complaint", "thrown"))
+        assert overflow(page) > 0

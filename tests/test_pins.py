@@ -1,0 +1,112 @@
+"""requirements.in, requirements.lock, pyproject.toml, environment.yml and what is installed say the same."""
+
+import re
+import tomllib
+from importlib.metadata import version
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from uaftc_lib.publish import CHECKOUT
+
+PYTHONS = ("3.11", "3.12", "3.13")
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ENVIRONMENT = yaml.safe_load((CHECKOUT / "environment.yml").read_text(encoding="utf-8"))
+
+
+def requirements(file: str) -> list[Requirement]:
+    lines = (CHECKOUT / file).read_text(encoding="utf-8").splitlines()
+    return [Requirement(line.split(" #")[0]) for line in lines if line and not line.startswith("#")]
+
+
+def pins(python: str, platform: str = "linux") -> dict[str, str]:
+    """Versions that the lock gives one Python on one platform, by name."""
+    system = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}[platform]
+    environment = {"python_version": python, "python_full_version": f"{python}.1"}
+    environment |= {"sys_platform": platform, "platform_system": system, "extra": ""}
+    found: dict[str, str] = {}
+    for pin in requirements("requirements.lock"):
+        if pin.marker is None or pin.marker.evaluate(environment):
+            name = canonicalize_name(pin.name)
+            assert name not in found, f"{name} is pinned twice for Python {python} on {platform}"
+            (specifier,) = pin.specifier
+            assert specifier.operator == "=="
+            found[name] = specifier.version
+    return found
+
+
+def direct(extras: list[str]) -> list[Requirement]:
+    lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][extra] for extra in extras)]
+    return [Requirement(text) for one in lists for text in one]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("file", ["pyproject.toml", "requirements.in"])
+def test_lock_pins_what_is_asked_for(file, python):
+    locked = pins(python)
+    asked = direct(["test", "lab"]) if file == "pyproject.toml" else requirements(file)
+    assert len(asked) > 20
+    for requirement in asked:
+        name = canonicalize_name(requirement.name)
+        assert name in locked, f"{file} asks for {name}, which is not locked: run `make lock`"
+        assert requirement.specifier.contains(locked[name]), f"{file}: {requirement}, lock: {locked[name]}"
+
+
+def test_everything_the_package_needs_is_in_requirements():
+    listed = {canonicalize_name(requirement.name) for requirement in requirements("requirements.in")}
+    needed = {canonicalize_name(requirement.name) for requirement in direct(["test", "lab"])}
+    assert needed - listed == set(), "add these to requirements.in, then run `make lock`"
+
+
+def test_lock_names_no_build_and_no_index():
+    text = (CHECKOUT / "requirements.lock").read_text(encoding="utf-8")
+    assert not re.search(r"(?m)^(nvidia-|cuda-|triton)|\+cpu|^--|://", text)
+    assert re.search(r"(?m)^torch==[\d.]+$", text)
+
+
+def test_conda_environment_takes_its_pins_from_the_lock():
+    *conda, pip = ENVIRONMENT["dependencies"]
+    options = dict(line.split(" ", 1) for line in pip["pip"])
+    assert options["--constraint"] == "requirements.lock"
+    editable = Requirement(PROJECT["name"] + options["--editable"].removeprefix("."))
+    assert editable.extras == {"test", "lab"}
+    assert set(options) == {"--constraint", "--editable", "--extra-index-url"}
+    (python,) = [line.removeprefix("python=") for line in conda if line.startswith("python=")]
+    assert python in PYTHONS
+    assert {line for line in conda if not line.startswith("python=")} == {"pip", "make", "git"}
+
+
+def test_pythons_agree():
+    allowed = SpecifierSet(PROJECT["requires-python"])
+    assert [f"3.{minor}" for minor in range(8, 20) if allowed.contains(f"3.{minor}.0")] == list(PYTHONS)
+
+
+def test_what_is_installed_is_what_is_locked():
+    import sys
+
+    locked = pins(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
+    names = [canonicalize_name(requirement.name) for requirement in direct(["test"])]
+    other = {name: version(name) for name in names if version(name).split("+")[0] != locked[name]}
+    assert other == {}
+
+
+def test_citation_carries_the_version():
+    import uaftc_lib
+
+    citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == uaftc_lib.__version__
+    assert citation["license"] == PROJECT["license"]
+    assert f"## {uaftc_lib.__version__}" in (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_repository_address_is_written_once():
+    address = yaml.safe_load((CHECKOUT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    assert address.startswith("https://")
+    folders = ("uaftc_lib", "notebooks", "book", "tests", ".ci")
+    paths = [path for folder in folders for path in (CHECKOUT / folder).rglob("*") if path.is_file()]
+    paths += [path for path in CHECKOUT.iterdir() if path.is_file() and path.name != "_config.yml"]
+    texts = {path: path.read_bytes() for path in paths if "__pycache__" not in path.parts}
+    assert [str(path) for path, text in texts.items() if address.encode() in text] == []

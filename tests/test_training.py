@@ -1,0 +1,395 @@
+"""fit: the optimisers by hand, the protocol, what it leaves alone, what it refuses."""
+
+import math
+
+import pytest
+import torch
+from reference import Optimizer, differentiable_loss
+
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
+from uaftc_lib.models import MODELS
+from uaftc_lib.streams import generator
+from uaftc_lib.training import batches_of, draw_dropout
+
+TYPES, D = 12, 4
+KINDS = {name: arguments for name, arguments in MODELS.items() if arguments["encoder"] in ("none", "affine")}
+KINDS["three classes"] = {"classes": 3}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def random_corpus(instances, seed, class_count=2):
+    draws = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, 6, (instances,), generator=draws).tolist()
+    tokens = [torch.randint(TYPES - 3, (n,), generator=draws).tolist() for n in lengths]
+    labels = torch.randint(class_count, (instances,), generator=draws).tolist()
+    return Corpus.from_lists(tokens, labels, class_count)
+
+
+def toy(kind="DP", dev=True):
+    classes = KINDS[kind].get("classes", 2)
+    return Dataset(
+        "toy",
+        Vocabulary([f"w{i}" for i in range(TYPES - 3)]),
+        tuple(str(k) for k in range(classes)),
+        train=random_corpus(23, 0, classes),
+        dev=random_corpus(11, 1, classes) if dev else None,
+        test=random_corpus(13, 2, classes) if dev else None,
+    )
+
+
+def make(kind="DP", lam=2.0, **changed):
+    options = {"dtype": torch.float64, "embedding_range": 0.5, "weight_range": 0.5} | changed
+    return AttentionClassifier(TYPES, D, lam, **KINDS[kind], **options)
+
+
+def state(model):
+    return {name: values.clone() for name, values in model.state_dict().items()}
+
+
+def same(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+def penalty_by_hand(p, kind):
+    V, W = p["V"], p["W"]
+    if kind == "DP-A":
+        V, W = p["M"].T @ V, p["M"].T @ W
+    return sum((V @ column).abs() for column in (W.T if W.dim() == 2 else [W]))
+
+
+def train_by_hand(model, dataset, config, kind):
+    """Parameters after the epochs, and the mean loss of each epoch."""
+    p = {name: values.detach().clone() for name, values in model.named_parameters()}
+    rates = {name: config.learning_rates.get(name, config.learning_rate) for name in p}
+    optimizer = Optimizer(config.optimizer, rates, config.learning_rate_decay)
+    order, losses, step = generator(config.seed, "order"), [], 0
+    for _ in range(config.epochs):
+        total = 0.0
+        for indices in batches_of(len(dataset.train), config.batch_size, order):
+            batch = dataset.train[indices]
+            dropout = draw_dropout(model, batch, config, step) if config.dropout else None
+            leaves = {name: values.clone().requires_grad_() for name, values in p.items()}
+            loss = differentiable_loss(leaves, batch, model.lam, model.encoder, model.attention, dropout)
+            objective = loss + config.penalty * penalty_by_hand(leaves, kind)
+            gradients = dict(zip(leaves, torch.autograd.grad(objective, list(leaves.values()))))
+            if "M" in p:
+                gradients["M"] = gradients["M"] + config.weight_decay * p["M"]
+            p = optimizer.update(p, gradients)
+            total += loss.item() * len(batch)
+            step += 1
+        losses.append(total / len(dataset.train))
+    return p, losses
+
+
+SETTINGS = {
+    "plain": {},
+    "decay of the learning rate": {"learning_rate_decay": 0.3},
+    "rates by parameter": {"learning_rates": {"V": 0.0, "embedding": 0.05}},
+    "dropout": {"dropout": 0.4},
+    "penalty": {"penalty": 0.3},
+    "weight decay": {"weight_decay": 0.2},
+    "full batch": {"batch_size": None},
+    "everything": {
+        "learning_rate_decay": 0.1,
+        "learning_rates": {"W": 0.03},
+        "dropout": 0.2,
+        "penalty": 0.05,
+        "weight_decay": 0.1,
+        "batch_size": 5,
+    },
+}
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "sgd", "adam"])
+@pytest.mark.parametrize("setting", SETTINGS)
+@every_kind
+def test_training_is_the_loop_written_by_hand(kind, setting, optimizer):
+    options = {"optimizer": optimizer, "learning_rate": 0.1, "batch_size": 7, "epochs": 3, "seed": 4}
+    config = TrainingConfig(**options | SETTINGS[setting], method="autograd")
+    dataset, model = toy(kind, dev=False), make(kind)
+    expected, losses = train_by_hand(model, dataset, config, kind)
+    run = fit(model, dataset, config)
+    for name, values in expected.items():
+        torch.testing.assert_close(model.state_dict()[name], values, rtol=1e-9, atol=1e-11)
+    assert run.history["loss"].tolist() == pytest.approx(losses, rel=1e-9)
+
+
+def test_setting_matters():
+    """Each setting of the comparison above moves the result, so that ignoring one would be seen."""
+    dataset = toy("DP-A", dev=False)
+    results = []
+    for setting in SETTINGS.values():
+        model = make("DP-A")
+        fit(model, dataset, TrainingConfig(batch_size=7, epochs=2, learning_rate=0.1) if not setting else
+            TrainingConfig(**{"batch_size": 7, "epochs": 2, "learning_rate": 0.1} | setting))  # fmt: skip
+        results.append(model.embedding.detach().clone())
+    for i, first in enumerate(results):
+        assert all((first - other).abs().max() > 1e-6 for other in results[:i])
+
+
+def test_batches():
+    order = generator(0, "order")
+    first, second = batches_of(10, 4, order), batches_of(10, 4, order)
+    assert [len(batch) for batch in first] == [4, 4, 2]
+    assert sorted(torch.cat(first).tolist()) == list(range(10))
+    assert torch.cat(first).tolist() != torch.cat(second).tolist()
+    assert [batch.tolist() for batch in batches_of(3, None, order)] == [[0, 1, 2]]
+
+
+def test_masks_one_for_each_occurrence():
+    model = AttentionClassifier(TYPES, 64, dtype=torch.float64)
+    batch = Corpus.from_lists([[3, 3], [3]], [0, 1])
+    config = TrainingConfig(dropout=0.25)
+    dropout = draw_dropout(model, batch, config, 0)
+    assert dropout.embedding.shape == (3, 64) and dropout.pooled.shape == (2, 64)
+    assert set(dropout.embedding.unique().tolist()) == {0, 1 / 0.75}
+    rows = [*dropout.embedding, *dropout.pooled]
+    assert all(not torch.equal(a, b) for i, a in enumerate(rows) for b in rows[:i])
+    assert torch.equal(draw_dropout(model, batch, config, 0).embedding, dropout.embedding)
+    for other in (draw_dropout(model, batch, config, 1),
+                  draw_dropout(model, batch, TrainingConfig(dropout=0.25, seed=1), 0)):  # fmt: skip
+        assert not torch.equal(other.embedding, dropout.embedding)
+
+
+@pytest.mark.parametrize("dropout", [0.1, 0.5])
+def test_masks_keep_the_mean(dropout):
+    model, batch, steps = AttentionClassifier(TYPES, 64), random_corpus(20, 0), 100
+    drawn = [draw_dropout(model, batch, TrainingConfig(dropout=dropout), step) for step in range(steps)]
+    for masks in (torch.stack([d.embedding for d in drawn]), torch.stack([d.pooled for d in drawn])):
+        deviation = math.sqrt(dropout / (1 - dropout))
+        assert abs(masks.double().mean() - 1) < 5 * deviation / math.sqrt(masks.numel())
+        assert (masks.double().mean(0) - 1).abs().max() < 6 * deviation / math.sqrt(steps)
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """``scripted(accuracies)``: the dev accuracies of the epochs to come, whatever the model says."""
+
+    def script(accuracies):
+        seen = {}
+
+        def accuracy(model, corpus):
+            key = model.V.detach().numpy().tobytes()
+            if key not in seen:
+                seen[key] = accuracies[len(seen)]
+            return seen[key]
+
+        monkeypatch.setattr(AttentionClassifier, "accuracy", accuracy)
+
+    return script
+
+
+def states_of_epochs():
+    states = []
+
+    def record(epoch, model):
+        states.append(state(model))
+        return {}
+
+    return states, record
+
+
+@pytest.mark.parametrize("accuracies, best", [([0.5, 0.7, 0.7, 0.6], 2), ([0.9, 0.1], 1), ([0.1, 0.2, 0.3], 3)])
+def test_best_dev_epoch_first_of_equals(scripted, accuracies, best):
+    scripted(accuracies)
+    model, (states, record) = make(), states_of_epochs()
+    run = fit(model, toy(), TrainingConfig(epochs=len(accuracies)), record)
+    assert run.best_epoch == best
+    assert run.dev_accuracy == accuracies[best - 1]
+    assert run.history["dev_accuracy"].tolist()[1:] == accuracies
+    assert same(state(model), states[best])
+    assert not same(states[best], states[best - 1])
+
+
+def test_accuracies_are_those_of_the_model_that_is_left():
+    dataset, model = toy(), make()
+    run = fit(model, dataset, TrainingConfig(epochs=6, learning_rate=0.3, batch_size=4))
+    assert run.dev_accuracy == model.accuracy(dataset.dev) == run.history["dev_accuracy"].max()
+    assert run.test_accuracy == model.accuracy(dataset.test)
+    assert 0 < run.test_accuracy < 1
+
+
+def test_without_dev_the_last_epoch():
+    model, (states, record) = make(), states_of_epochs()
+    run = fit(model, toy(dev=False), TrainingConfig(epochs=3), record)
+    assert run.best_epoch == 3
+    assert math.isnan(run.dev_accuracy) and math.isnan(run.test_accuracy)
+    assert same(state(model), states[3])
+    assert run.history["dev_accuracy"].isna().all()
+
+
+def test_history():
+    run = fit(make(), toy(), TrainingConfig(epochs=3))
+    assert list(run.history) == ["epoch", "loss", "dev_accuracy"]
+    assert run.history["epoch"].tolist() == [1, 2, 3]
+    assert run.history["loss"].between(0.3, 1.2).all()
+    assert run.config.epochs == 3
+
+
+def test_record_adds_columns_from_epoch_0():
+    dataset, seen = toy(), []
+
+    def record(epoch, model):
+        seen.append(epoch)
+        return {"norm": float(model.W.detach().norm()), "loss_now": float(model.loss(dataset.train).detach())}
+
+    model = make()
+    start = float(model.W.detach().norm())
+    history = fit(model, dataset, TrainingConfig(epochs=2, batch_size=None), record).history
+    assert seen == [0, 1, 2]
+    assert set(history) == {"epoch", "loss", "dev_accuracy", "norm", "loss_now"}
+    assert history["epoch"].tolist() == [0, 1, 2]
+    assert history["norm"][0] == start
+    assert history["norm"].nunique() == 3
+    assert math.isnan(history["loss"][0]) and math.isnan(history["dev_accuracy"][0])
+    # One full batch: the loss of an epoch is the one before its only step.
+    assert history["loss"].tolist()[1:] == pytest.approx(history["loss_now"].tolist()[:-1], rel=1e-12)
+
+
+def test_no_epochs_leave_the_model_as_it_was():
+    dataset, model = toy(), make()
+    before = state(model)
+    run = fit(model, dataset, TrainingConfig(epochs=0))
+    assert same(state(model), before)
+    assert (run.best_epoch, len(run.history)) == (0, 0)
+    assert run.dev_accuracy == model.accuracy(dataset.dev)
+    assert list(run.history) == ["epoch", "loss", "dev_accuracy"]
+
+
+@pytest.mark.parametrize("accuracies, best", [([0.5, 0.8, 0.6], 2), ([0.1, 0.2, 0.3], 3)])
+def test_interrupt_leaves_the_best_epoch_so_far(scripted, accuracies, best):
+    scripted(accuracies)
+    states = []
+
+    def record(epoch, model):
+        states.append(state(model))
+        if epoch == 3:
+            raise KeyboardInterrupt
+        return {}
+
+    model = make().eval()
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, toy(), TrainingConfig(epochs=10), record)
+    assert same(state(model), states[best])
+    assert not model.training
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_mode_is_given_back(training):
+    model = make().train(training)
+    fit(model, toy(), TrainingConfig(epochs=1, dropout=0.5))
+    assert model.training is training
+
+
+@pytest.mark.usefixtures("global_generators_untouched")
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@every_kind
+def test_same_seed_same_bytes(kind, dropout):
+    def train(seed, model_seed=0):
+        model = make(kind, seed=model_seed, dtype=torch.float32)
+        run = fit(model, toy(kind), TrainingConfig(epochs=3, batch_size=6, dropout=dropout, seed=seed))
+        return [values.numpy().tobytes() for values in state(model).values()], run.history.to_csv()
+
+    assert train(0) == train(0)
+    assert train(1) != train(0)
+    assert train(0, model_seed=1) != train(0)
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "sgd", "adam"])
+@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+def test_flipped_labels_and_W_train_to_the_flipped_model(kind, optimizer):
+    """Bit by bit, with everything that the protocol offers."""
+    config = TrainingConfig(optimizer, epochs=4, batch_size=5, dropout=0.3, penalty=0.01, weight_decay=0.01)
+    dataset, model, flipped = toy(kind), make(kind), make(kind)
+    flipped.load_state_dict(state(model) | {"W": -model.W.detach()})
+    mirror = Dataset("mirror", dataset.vocabulary, dataset.classes, **{
+        split: Corpus(c.tokens, c.offsets, 1 - c.labels) for split, c in dataset.splits.items()
+    })  # fmt: skip
+    run, other = fit(model, dataset, config), fit(flipped, mirror, config)
+    for name, values in state(model).items():
+        assert torch.equal(flipped.state_dict()[name], -values if name == "W" else values)
+    assert run.history.equals(other.history)
+
+
+@pytest.mark.parametrize("lam", [1e-6, 1e-3, 1.0, 1e4, 1e12])
+@pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+@every_kind
+def test_no_lam_gives_nan_while_training_in_float32(kind, optimizer, lam):
+    model = make(kind, lam, dtype=torch.float32)
+    run = fit(model, toy(kind), TrainingConfig(optimizer, epochs=5, batch_size=4, dropout=0.2, penalty=1e-3))
+    assert all(values.isfinite().all() for values in state(model).values())
+    assert run.history["loss"].map(math.isfinite).all()
+
+
+def test_rows_of_types_that_never_occur_stay():
+    model = make()
+    before = state(model)["embedding"]
+    fit(model, toy(dev=False), TrainingConfig(epochs=2))
+    assert torch.equal(model.embedding[TYPES - 3 :], before[TYPES - 3 :])
+    assert not torch.equal(model.embedding[: TYPES - 3], before[: TYPES - 3])
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"optimizer": "rmsprop"}, "optimizer must be one of adagrad, sgd, adam, got 'rmsprop'"),
+        ({"method": "quick"}, "method must be one of auto, fast, autograd, got 'quick'"),
+        ({"learning_rate": -0.1}, "learning_rate must be a finite number at least 0, got -0.1"),
+        ({"learning_rate": math.nan}, "learning_rate must be a finite number"),
+        ({"learning_rate": "0.1"}, "learning_rate must be a finite number at least 0, got '0.1'"),
+        ({"learning_rate_decay": -1}, "learning_rate_decay must be a finite number"),
+        ({"learning_rates": {"V": -1}}, "the learning rate of V must be a finite number"),
+        ({"penalty": math.inf}, "penalty must be a finite number"),
+        ({"weight_decay": -1e-3}, "weight_decay must be a finite number"),
+        ({"batch_size": 0}, "batch_size .* must be a whole number, at least 1, got 0"),
+        ({"batch_size": 100.0}, "batch_size .* got 100.0"),
+        ({"epochs": -1}, "epochs must be a whole number, at least 0, got -1"),
+        ({"epochs": 1.5}, "epochs must be a whole number"),
+        ({"epochs": True}, "epochs must be a whole number, at least 0, got True"),
+        ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
+        ({"dropout": -0.1}, r"dropout must lie in \[0, 1\)"),
+        ({"dropout": math.nan}, r"dropout must lie in \[0, 1\)"),
+        ({"seed": -1}, "seed must be a whole number, at least 0, got -1"),
+        ({"seed": None}, "seed must be a whole number, at least 0, got None"),
+    ],
+)
+def test_impossible_configurations_are_refused(untyped, options, words):
+    with pytest.raises(ValueError, match=words):
+        TrainingConfig(**options)
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: fit(make(), toy().train), "fit trains on a Dataset, got Corpus.*wrap it"),
+        (
+            lambda: fit(make(), toy(), TrainingConfig(learning_rates={"v": 1})),
+            "names v; the parameters are emb",
+        ),
+        (lambda: fit(make(), toy("three classes")), "model has 2 classes, the corpus 3"),
+        (lambda: fit(AttentionClassifier(5, D), toy()), "the model has 5 token types"),
+        (lambda: fit(make(), toy(), record=lambda epoch, model: None), "record must return a dict.*got None"),
+        (lambda: fit(make(), toy(), record=lambda epoch, model: {"loss": 1}), "column 'loss'"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(untyped, call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_sst_accuracies_at_lam_10(dataset):
+    """DP, no dropout, the defaults of TrainingConfig: three seeds, each of model and order."""
+    sst = dataset("sst")
+    for seed in range(3):
+        model = AttentionClassifier(len(sst.vocabulary), lam=10, seed=seed)
+        run = fit(model, sst, TrainingConfig(seed=seed))
+        assert 0.80 <= run.test_accuracy <= 0.835
+        assert 0.78 <= run.dev_accuracy <= 0.835
+
+
+def test_synthetic_data_are_learnt_apart():
+    data = load_dataset("synthetic-1", class_sizes=(300, 300))
+    model = AttentionClassifier(len(data.vocabulary), dimension=20)
+    history = fit(model, data, TrainingConfig(epochs=15, learning_rate=0.1)).history
+    assert history["loss"].iloc[-1] < 0.2 < 0.6 < history["loss"].iloc[0]
+    assert model.accuracy(data.train) == 1

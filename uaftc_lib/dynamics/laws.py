@@ -1,0 +1,153 @@
+"""What the flow obeys whatever the data: conserved matrices, the growth of V and W, the band of λ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.dynamics.terms import gradients, kind, token_sums
+from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
+
+
+class Band(NamedTuple):
+    """The λ between which B outweighs A and E outweighs D; see :func:`admissible_band`."""
+
+    lower: Float[Tensor, "cases"]
+    upper: Float[Tensor, "cases"]
+
+
+def invariants(which: str, parameters: Mapping[str, Tensor]) -> dict[str, Float[Tensor, "d d"]]:
+    """The quadratic forms behind :func:`conserved`, of any set of tensors shaped like the parameters."""
+    E, V, W = parameters["embedding"], parameters["V"], parameters["W"]
+    VV, WW = torch.outer(V, V), W.reshape(len(V), -1) @ W.reshape(len(V), -1).T
+    if which == "DP":
+        return {"EᵀE − VVᵀ − WWᵀ": E.T @ E - VV - WW}
+    if which == "separate":
+        values, keys = E[:, : len(V)], E[:, len(V) :]
+        return {"EᵀE − WWᵀ": values.T @ values - WW, "KᵀK − VVᵀ": keys.T @ keys - VV}
+    M = parameters["M"]
+    if which == "DP-A":
+        return {"EᵀE − MᵀM": E.T @ E - M.T @ M, "MMᵀ − VVᵀ − WWᵀ": M @ M.T - VV - WW}
+    return {"EᵀE − MᵀM − WWᵀ": E.T @ E - M.T @ M - WW}
+
+
+def _parameters(model: AttentionClassifier) -> dict[str, Tensor]:
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+@torch.no_grad()
+def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
+    """Matrices that gradient flow leaves unchanged, by formula.
+
+    DP: EᵀE − VVᵀ − WWᵀ. DP-A: EᵀE − MᵀM and MMᵀ − VVᵀ − WWᵀ. AD: EᵀE − MᵀM − WWᵀ (in spite of tanh).
+    Two tables: EᵀE − WWᵀ and KᵀK − VVᵀ. K classes: W has K columns, and Σ_k W_k is conserved as well.
+
+    Raises
+    ------
+    ValueError
+        For a recurrent encoder.
+    """
+    found = invariants(kind(model), _parameters(model))
+    if not model.binary:
+        found["Σ_k W_k"] = model.W.detach().sum(1)
+    return found
+
+
+@torch.no_grad()
+def discrete_drift(
+    model: AttentionClassifier, corpus: Corpus, learning_rate: float
+) -> dict[str, Float[Tensor, "d d"]]:
+    """The exact change of each conserved matrix in one SGD step: η² times the same form of the gradients.
+
+    The part linear in η vanishes, because the forms are conserved by the flow. It needs one learning rate for
+    all parameters. Σ_k W_k does not drift at all.
+    """
+    drift = invariants(kind(model), gradients(model, corpus))
+    return {name: learning_rate**2 * matrix for name, matrix in drift.items()}
+
+
+@torch.no_grad()
+def vector_laws(model: AttentionClassifier, corpus: Corpus) -> dict[str, Float[Tensor, "..."]]:
+    """d(V·W)/dτ, d‖V‖²/dτ and d‖W‖²/dτ from attention statistics of the instances.
+
+    For DP and DP-A, with E, Var and Cov taken under the weights α of an instance and r = yβ:
+
+        d(V·W)/dτ = (1/m) Σ_t r [Var(s)/λ + λ E(a)]
+        d‖V‖²/dτ  = (2/m) Σ_t r Cov(a, s)
+        d‖W‖²/dτ  = (2/m) Σ_t r s
+
+    K classes: r has K entries, V·W and ‖W‖² become vectors (each W_k), Var(s) r becomes Cov(s) r, and
+    Cov(a, s)·r is summed over classes.
+
+    Raises
+    ------
+    ValueError
+        For AD and two tables: the first law needs keys and values that are the same vectors.
+    """
+    which = kind(model)
+    if which not in ("DP", "DP-A"):
+        raise ValueError(f"these laws hold for DP and DP-A, this model is {which}")
+    out = model(corpus)
+    instance_of, m = corpus.instance_of, len(corpus)
+    alpha = softmax_by_instance(out.scores, instance_of, m).unsqueeze(1)
+    s_j = out.token_polarity.reshape(len(alpha), -1)
+    s, a = out.polarity.reshape(m, -1), out.scores.unsqueeze(1)
+    if model.binary:
+        y = corpus.signs.to(s).unsqueeze(1)
+        residual = y * torch.sigmoid(-y * s)
+    else:
+        residual = torch.nn.functional.one_hot(corpus.labels, s.shape[1]) - s.softmax(1)
+    mean_a = sum_by_instance(alpha * a, instance_of, m)
+    centred = s_j - s[instance_of]
+    pulled = alpha * (centred * residual[instance_of]).sum(1, keepdim=True)
+    growth_VW = (pulled * centred).sum(0) / model.lam + model.lam * (residual * mean_a).sum(0)
+    laws = {
+        "V·W": growth_VW / m,
+        "‖V‖²": 2 * (pulled * (a - mean_a[instance_of])).sum() / m,
+        "‖W‖²": 2 * (residual * s).sum(0) / m,
+    }
+    return {name: law.squeeze() for name, law in laws.items()} if model.binary else laws
+
+
+@torch.no_grad()
+def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type") -> Band:
+    """The λ for which A ≪ B and D ≪ E: |V·W|Δ/‖W‖² ≪ λ ≪ ‖V‖²Δ/|V·W| (text after Eq 19 and 27).
+
+    Parameters
+    ----------
+    per : {"type", "occurrence"}
+        Δ = |s_e − s^(t)| of each occurrence ("positions"), or Δ = |ρ(e)/π(e)|, its mean over the occurrences
+        of a token type ("types"; nan where the type does not occur, or alone in its instances).
+
+    Returns
+    -------
+    Band
+        |A| = |B| at ``lower`` and |D| = |E| at ``upper``, at the model's present parameters. Whatever Δ,
+        upper/lower = 1/cos²(V, W). DP-A: with V' = MᵀV and W' = MᵀW.
+
+    Raises
+    ------
+    ValueError
+        For more than two classes, for AD and two tables, or an unknown ``per``.
+    """
+    which = kind(model)
+    if not model.binary or which not in ("DP", "DP-A"):
+        raise ValueError(
+            f"the band is defined for binary DP and DP-A, this model is {which}, {model.W.shape}"
+        )
+    if per == "type":
+        pi, rho = token_sums(model, corpus)
+        distance = (rho / pi).abs()
+    elif per == "occurrence":
+        out = model(corpus)
+        distance = (out.token_polarity - out.polarity[corpus.instance_of]).abs()
+    else:
+        raise ValueError(f'per must be "type" or "occurrence", got {per!r}')
+    V, W = (model.V @ model.M, model.M.T @ model.W) if which == "DP-A" else (model.V, model.W)
+    overlap = (V @ W).abs()
+    return Band(overlap * distance / (W @ W), (V @ V) * distance / overlap)

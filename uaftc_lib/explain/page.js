@@ -1,0 +1,142 @@
+"use strict";
+const { classes, rows } = JSON.parse(document.getElementById("numbers").textContent);
+const SHOWN = 40;
+const find = (id) => document.getElementById(id);
+const state = { chosen: 0, key: "low", down: true, shown: SHOWN, open: null };
+const make = (name, text, parent) => {
+  const element = document.createElement(name);
+  if (text !== undefined) element.textContent = text;
+  if (parent) parent.append(element);
+  return element;
+};
+const cell = (row, text) => make("td", text, row);
+const number = (x, digits = 2) =>
+  x === null ? "–" : (x < 0 ? "−" : "") + Math.abs(x).toFixed(digits);
+const signed = (x) => (x > 0 ? "+" : "") + number(x);
+const interval = (low, high) => (low === null ? "too few texts" : `${number(low)} to ${number(high)}`);
+const isolated = (text, parent) => make("bdi", text, parent);
+
+// A row: word, texts, attention, then by class influence, low, high, leave-one-out, lift.
+const keys = {
+  word: (row) => row[0],
+  influence: (row, k) => row[3][k],
+  low: (row, k) => row[4][k],
+  leave: (row, k) => row[6][k],
+  attention: (row) => row[2],
+  lift: (row, k) => row[7][k],
+  texts: (row) => row[1],
+};
+
+function ordered() {
+  const wanted = find("search").value.trim().toLocaleLowerCase();
+  const key = (row) => keys[state.key](row, state.chosen);
+  const sign = state.down ? -1 : 1;
+  return rows
+    .filter((row) => row[0].includes(wanted))
+    .sort((a, b) => {
+      const [x, y] = [key(a), key(b)];
+      if (x === null || y === null) return (x === null) - (y === null);
+      return sign * (typeof x === "string" ? x.localeCompare(y) : x - y);
+    });
+}
+
+function bar(value, low, high, largest) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 200 10");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  const place = (x) => 100 + (98 * x) / largest;
+  const part = (name, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, x] of Object.entries(attributes)) element.setAttribute(key, x);
+    svg.append(element);
+  };
+  part("line", { class: "axis", x1: 100, x2: 100, y1: 0, y2: 10 });
+  const [from, to] = value < 0 ? [place(value), 100] : [100, place(value)];
+  part("rect", { class: value < 0 ? "fill minus" : "fill", x: from, width: to - from, y: 2, height: 6 });
+  if (low !== null) part("line", { class: "range", x1: place(low), x2: place(high), y1: 5, y2: 5 });
+  return svg;
+}
+
+function detail(row, into) {
+  const line = make("tr", undefined, into);
+  line.className = "detail";
+  const box = cell(line);
+  box.colSpan = 7;
+  const title = make("p", undefined, box);
+  isolated(row[0], title);
+  title.append(`: how much it drives each class (mean contribution and 95 % interval; in ${row[1]} texts)`);
+  const table = make("table", undefined, box);
+  const largest = Math.max(1e-9, ...row[5].map(Math.abs), ...row[4].map(Math.abs), ...row[3].map(Math.abs));
+  const order = classes.map((_, k) => k).sort((a, b) => row[3][b] - row[3][a]);
+  for (const k of order) {
+    const one = make("tr", undefined, table);
+    isolated(classes[k], cell(one));
+    const graph = cell(one);
+    graph.className = "bar";
+    graph.append(bar(row[3][k], row[4][k], row[5][k], largest));
+    cell(one, signed(row[3][k]));
+    const range = cell(one, interval(row[4][k], row[5][k]));
+    range.className = "hide";
+  }
+}
+
+function draw() {
+  const found = ordered();
+  const body = find("words");
+  body.replaceChildren();
+  for (const row of found.slice(0, state.shown)) {
+    const line = make("tr", undefined, body);
+    const button = make("button", undefined, cell(line));
+    isolated(row[0], button);
+    button.setAttribute("aria-expanded", String(state.open === row));
+    button.addEventListener("click", () => {
+      state.open = state.open === row ? null : row;
+      draw();
+      const again = [...find("words").querySelectorAll("button")].find((b) => b.textContent === row[0]);
+      if (again) again.focus();
+    });
+    const k = state.chosen;
+    cell(line, signed(row[3][k]));
+    cell(line, interval(row[4][k], row[5][k]));
+    cell(line, signed(row[6][k]));
+    cell(line, number(row[2]));
+    cell(line, number(row[7][k]));
+    cell(line, row[1].toLocaleString("en"));
+    if (state.open === row) detail(row, body);
+  }
+  find("found").textContent = found.length
+    ? `${Math.min(state.shown, found.length)} of ${found.length.toLocaleString("en")} words`
+    : "no such word in this table; words.csv holds every word";
+  find("more").hidden = found.length <= state.shown;
+  for (const head of document.querySelectorAll("th[data-key]")) {
+    const here = head.dataset.key === state.key;
+    head.setAttribute("aria-sort", here ? (state.down ? "descending" : "ascending") : "none");
+  }
+}
+
+classes.forEach((name, k) => {
+  const option = make("option", name, find("class"));
+  option.value = k;
+});
+find("class").addEventListener("change", (event) => {
+  Object.assign(state, { chosen: Number(event.target.value), shown: SHOWN });
+  draw();
+});
+find("search").addEventListener("input", () => {
+  Object.assign(state, { shown: SHOWN, open: null });
+  draw();
+});
+find("more").addEventListener("click", () => {
+  state.shown += 5 * SHOWN;
+  draw();
+});
+for (const head of document.querySelectorAll("th[data-key]")) {
+  head.firstElementChild.addEventListener("click", () => {
+    const same = state.key === head.dataset.key;
+    Object.assign(state, { key: head.dataset.key, down: same ? !state.down : head.dataset.key !== "word" });
+    draw();
+  });
+}
+find("table").hidden = false;
+draw();

@@ -1,0 +1,146 @@
+"""The three files of a report. The page needs no network, and no word in it can become markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+SHOWN_NUMBERS = 150_000  # of words in the page; words.csv has all
+SHOWN_WORDS = 5000
+PER_CLASS = ("influence", "influence_low", "influence_high", "leave_one_out", "lift")
+
+
+def write(report: dict, words: pd.DataFrame, folder: Path) -> None:
+    """words.csv, report.json and report.html, each put in place whole."""
+    page = render(report, words)
+    folder.mkdir(parents=True, exist_ok=True)
+    put(folder / "words.csv", harmless(words).to_csv(index=False, lineterminator="\n"))
+    put(folder / "report.json", json.dumps(finite(report), ensure_ascii=False, indent=1, allow_nan=False))
+    put(folder / "report.html", page)
+
+
+def put(path: Path, text: str) -> None:
+    """Write beside the place and then move there, so that a reader never sees half a file."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(text.encode("utf-8", "replace"))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def harmless(words: pd.DataFrame) -> pd.DataFrame:
+    """Class names that a spreadsheet would take for a formula get an apostrophe in front."""
+
+    def plain(name: str) -> str:
+        return f"'{name}" if name[:1] in "=+-@\t\r" and not is_number(name) else name
+
+    return words.assign(**{"class": words["class"].map({name: plain(name) for name in words["class"].unique()})})
+
+
+def is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def finite(value):
+    """The same for JSON: plain numbers, and None for what is not finite."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def word_rows(words: pd.DataFrame, classes: int) -> list[list]:
+    """What the page's table holds: the words that moved most in all, one row each.
+
+    [word, support, attention, influences, lower ends, upper ends, leave-one-out, lifts], the last five by
+    class.
+    """
+    wanted = min(SHOWN_WORDS, SHOWN_NUMBERS // (len(PER_CLASS) * classes))
+    shape = (-1, classes)
+    moved = words["influence"].abs().to_numpy().reshape(shape).max(1)
+    moved = moved * words["support"].to_numpy().reshape(shape)[:, 0]
+    order = np.argsort(-moved, kind="stable")[:wanted]
+    columns = [words[name].to_numpy().reshape(shape)[order] for name in PER_CLASS]
+    first = words.iloc[order * classes]
+    return [
+        [word, int(support), rounded(attention), *([rounded(x) for x in column[i]] for column in columns)]
+        for i, (word, support, attention) in enumerate(zip(first["word"], first["support"], first["attention"]))
+    ]
+
+
+def rounded(value: float) -> float | None:
+    """Four digits are enough to read."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None
+
+
+def own(name: str) -> str:
+    """A file of this room that goes into the page."""
+    return (resources.files("uaftc_lib.explain") / name).read_text(encoding="utf-8")
+
+
+def fingerprint(source: str) -> str:
+    """How a content policy names an inline script or style."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+def render(report: dict, words: pd.DataFrame) -> str:
+    """The page. Everything that comes from the file passes jinja's escaping or its JSON filter."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {"percent": percent, "signed": signed, "level": level, "sure": sure, "count": "{:,}".format}
+    style, script = own("page.css"), own("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    names = [each["name"] for each in report["classes"]]
+    shown = word_rows(words, len(names))
+    return environment.get_template("page.html").render(
+        report=report,
+        names=names,
+        policy=policy,
+        style=Markup(style),
+        script=Markup(script),
+        data={"classes": names, "rows": shown},
+        shown=len(shown),
+        all_words=len(words) // len(names),
+        largest=max([row["influence_high"] for rows in report["top_words"].values() for row in rows], default=1),
+    )
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def sure(confidence: float) -> str:
+    """No model is ever 100 % sure."""
+    return "more than 99 % sure" if confidence > 0.99 else f"{percent(confidence, 0)} sure"
+
+
+def signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def level(value: float, largest: float) -> str:
+    """The class of a word's background: n or p for its sign and 0 to 9 for its size."""
+    size = round(9 * abs(value) / largest) if largest else 0
+    return f"{'p' if value >= 0 else 'n'}{size}"

@@ -1,0 +1,218 @@
+"""Reading a reader's own file: two columns of it, with an account of every row that is left out."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
+FORMATS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl, .ndjson) and Parquet (.parquet)"
+MOST_ROWS = 1_000_000
+TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
+
+
+class Refused(ValueError):
+    """The file cannot be explained; the message says why and what to do."""
+
+
+@dataclass
+class Table:
+    """Texts and labels (strings once they are read), and what was dropped: reason → number of rows."""
+
+    texts: list
+    labels: list
+    rows_read: int
+    dropped: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def drop(self, reason: str, keep: Iterable) -> None:
+        """Leave out the rows that are not to be kept, and count them under the reason."""
+        kept = [(text, label) for text, label, kept in zip(self.texts, self.labels, keep) if kept]
+        lost = len(self.texts) - len(kept)
+        if lost:
+            self.dropped[reason] = self.dropped.get(reason, 0) + lost
+            self.texts, self.labels = [text for text, _ in kept], [label for _, label in kept]
+
+
+def read_table(path: Path, text: str, label: str, encoding: str = "utf-8") -> Table:
+    """The two columns of a file, every cell a string.
+
+    Rows without text or label, and cells that are neither text nor number, are dropped and counted.
+
+    Raises
+    ------
+    Refused
+        If the file cannot be read, is in another encoding, is malformed (the message gives the line) or
+        lacks a column (the message names those it has).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise Refused(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give the path of a file")
+    if text == label:
+        raise Refused(f"--text and --label are both {text!r}: the text and its class are two columns")
+    readers = {".jsonl": read_json_lines, ".ndjson": read_json_lines, ".parquet": read_parquet}
+    reader = readers.get(path.suffix.lower(), read_delimited)
+    if reader is read_delimited and path.suffix.lower() not in DELIMITERS:
+        raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {FORMATS}")
+    try:
+        table = reader(path, text, label, encoding)
+    except UnicodeDecodeError as error:
+        raise Refused(wrong_encoding(path, encoding, error)) from None
+    except LookupError:
+        raise Refused(f"{encoding!r} is no encoding that Python knows; try utf-8, cp1252 or utf-16") from None
+    except OSError as error:
+        raise Refused(f"{path.name} cannot be read: {error.strerror or error}") from None
+    if not table.rows_read:
+        raise Refused(f"{path.name} holds no rows")
+    for name in ("texts", "labels"):
+        cells = getattr(table, name)
+        if numbers := sum(isinstance(cell, (int, float)) and not missing(cell) for cell in cells):
+            table.notes.append(f"{numbers:,} {name} were numbers and were read as they are printed")
+    table.drop("no text", [not missing(cell) for cell in table.texts])
+    table.drop("no label", [not missing(cell) for cell in table.labels])
+    table.drop("text is no text", [isinstance(cell, (str, int, float)) for cell in table.texts])
+    table.drop("label is neither text nor number", [isinstance(cell, (str, int, float)) for cell in table.labels])
+    table.texts = [printed(cell) for cell in table.texts]
+    table.labels = [printed(cell).strip() for cell in table.labels]
+    table.drop("no label", [bool(cell) for cell in table.labels])
+    return table
+
+
+def missing(cell: object) -> bool:
+    """Nothing there: None, not a number, an empty cell or blanks alone."""
+    return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)) or not str(cell).strip()
+
+
+def printed(cell: object) -> str:
+    """A cell as a string; 1.0 is 1 and True is true, so that mixed columns agree with themselves."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
+    """Refuse a table that lacks a wanted column, or has it twice."""
+    for name in wanted:
+        if found.count(name) > 1:
+            raise Refused(f"{path.name} has {found.count(name)} columns called {name!r}: rename all but one")
+        if name not in found:
+            near = difflib.get_close_matches(name, found, 1)
+            meant = f" Did you mean {near[0]!r}?" if near else ""
+            known = ", ".join(map(repr, found[:30])) + (" ..." if len(found) > 30 else "")
+            raise Refused(f"{path.name} has no column {name!r}; its columns are {known}.{meant}")
+
+
+def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:
+    """CSV and TSV with a header; commas, semicolons, tabs and bars are recognised by the header."""
+    # "utf-8-sig" is utf-8 that may begin with a byte order mark, as spreadsheets write it.
+    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    with path.open(encoding=encoding, newline="") as file:
+        first = file.readline()
+        if not first:
+            raise Refused(f"{path.name} is empty")
+        if "\0" in first:
+            raise Refused(f"{path.name} holds zero bytes: it is no text, or is encoded in utf-16 (--encoding)")
+    headers = {d: next(csv.reader([first], delimiter=d), []) for d in DELIMITERS[path.suffix.lower()]}
+    delimiter = next((d for d, found in headers.items() if {text, label} <= set(found)), None)
+    if delimiter is None:
+        delimiter = max(headers, key=lambda d: len(headers[d]))
+    header = headers[delimiter]
+    check_columns(path, (text, label), header)
+    places = [header.index(text), header.index(label)]
+    cells, wrong = [], []
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        with path.open(encoding=encoding, newline="") as file:
+            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            next(rows)
+            for row in rows:
+                if len(row) == len(header):
+                    cells.append([row[place] for place in places])
+                elif row:
+                    wrong.append((rows.line_num, len(row)))
+    except csv.Error as error:
+        raise Refused(f"{path.name}, line {rows.line_num} is malformed: {error} (a stray quote?)") from None
+    finally:
+        csv.field_size_limit(limit)
+    if len(wrong) > TORN_ROWS * (len(cells) + len(wrong)):
+        line, fields = wrong[0]
+        raise Refused(
+            f"{path.name}, line {line} has {fields} fields, the header {len(header)}, and so it is in "
+            f"{len(wrong):,} rows: a stray quote or delimiter?"
+        )
+    table = Table([text for text, _ in cells], [label for _, label in cells], len(cells) + len(wrong))
+    if wrong:
+        table.dropped[f"not as many fields as the header (first in line {wrong[0][0]})"] = len(wrong)
+    return table
+
+
+def read_json_lines(path: Path, text: str, label: str, encoding: str) -> Table:
+    """One JSON object a line; blank lines are skipped. A column that one line lacks is a missing cell there."""
+    texts, labels, known = [], [], {}
+    with path.open(encoding=encoding) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise Refused(f"{path.name}, line {number} is no JSON: {error.msg}") from None
+            if not isinstance(row, dict):
+                raise Refused(f"{path.name}, line {number} is no JSON object but {type(row).__name__}")
+            known |= dict.fromkeys(row)
+            texts.append(row.get(text))
+            labels.append(row.get(label))
+    if texts:
+        check_columns(path, (text, label), list(known))
+    return Table(texts, labels, len(texts))
+
+
+def read_parquet(path: Path, text: str, label: str, encoding: str) -> Table:
+    """Two columns of a Parquet file; nothing else of it is read."""
+    try:
+        from pyarrow import ArrowException, parquet  # optional, large
+    except ImportError:
+        raise Refused("Parquet files need pyarrow: pip install 'uaftc-lib[explain]'") from None
+    try:
+        check_columns(path, (text, label), parquet.read_schema(path).names)
+        frame = parquet.read_table(path, columns=[text, label])
+    except ArrowException as error:
+        raise Refused(f"{path.name} is no readable Parquet file: {str(error).splitlines()[0]}") from None
+    return Table(frame[text].to_pylist(), frame[label].to_pylist(), len(frame))
+
+
+def wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> str:
+    """What is wrong with the bytes, and which encoding to try."""
+    with path.open("rb") as file:
+        head = file.read(4)
+    guess = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
+    return (
+        f"{path.name} is not encoded in {encoding}: byte 0x{error.object[error.start]:02x} cannot be read. "
+        f"If it comes from a spreadsheet, try --encoding {guess}, or save it as UTF-8"
+    )
+
+
+def clean(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:
+    """Drop what would mislead: repeated texts and contradictory labels; a sample of very large files.
+
+    A text that occurs again with the same label is kept once, or the test would hold what was learnt by
+    heart; a text that occurs with different labels is dropped altogether.
+    """
+    frame = pd.DataFrame({"text": table.texts, "label": table.labels})
+    several = frame.groupby("text", sort=False)["label"].transform("nunique") > 1
+    table.drop("the same text under different labels", (~several).tolist())
+    repeated = frame[~several].duplicated("text")
+    table.drop("the same text and label again", (~repeated).tolist())
+    if len(table.texts) > most:
+        chosen = set(pd.Series(range(len(table.texts))).sample(most, random_state=seed))
+        table.drop(f"beyond {most:,} rows (chosen at random)", [i in chosen for i in range(len(table.texts))])
+    return table

@@ -1,0 +1,255 @@
+"""Words → classes: association and influence, with intervals over sentences and over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from scipy import stats
+from torch import Tensor
+
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.explain.contributions import beside, leave_group_out, probabilities
+from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
+
+INTERVALS = ("lift", "influence", "leave_one_out")
+FEWEST = 5  # instances that a word needs for an interval
+BLOCK = 10_000_000  # numbers held at once by the bootstrap
+
+
+def word_instance_pairs(
+    corpus: Corpus, types: int
+) -> tuple[Int[Tensor, "pairs"], Int[Tensor, "pairs"], Int[Tensor, "positions"]]:
+    """Word and instance of each pair that occurs, by instance and then by word, and each position's pair."""
+    pairs, pair_of = torch.unique(corpus.instance_of * types + corpus.tokens, return_inverse=True)
+    return pairs % types, pairs // types, pair_of
+
+
+@torch.no_grad()
+def attention_matrix(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "types instances"]:
+    """A: the attention that each word receives in each instance, summed over its occurrences; sparse.
+
+    Every column is a probability distribution over words.
+    """
+    types = len(model.embedding)
+    word, instance, pair_of = word_instance_pairs(corpus, types)
+    weights = sum_by_instance(model(corpus).weights, pair_of, len(word))
+    return torch.sparse_coo_tensor(
+        torch.stack([word, instance]), weights, (types, len(corpus)), check_invariants=False
+    ).coalesce()
+
+
+@torch.no_grad()
+def class_matrix(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "classes instances"]:
+    """P: the model's class probabilities. Every column is a probability distribution over classes."""
+    return probabilities(model(corpus).polarity).T
+
+
+def association(
+    A: Float[Tensor, "types instances"], P: Float[Tensor, "classes instances"]
+) -> Float[Tensor, "types classes"]:
+    """I = A Pᵀ. Its rows sum to the attention a word receives in all, its columns to Σ_t P_kt."""
+    return torch.sparse.mm(A, P.T.contiguous())
+
+
+def class_polarity(values: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows classes"]:
+    """A column for each class; one logit s counts as −s for the negative and s for the positive class."""
+    return torch.stack([-values, values], 1) if values.dim() == 1 else values
+
+
+@torch.no_grad()
+def word_class_influence(
+    model: AttentionClassifier | Sequence[AttentionClassifier],
+    dataset: Dataset,
+    split: str = "test",
+    replicates: int = 0,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """How each word of a split goes with each class, and what it does to it.
+
+    Parameters
+    ----------
+    model : AttentionClassifier or several of them
+        Several models that differ in their seed: everything is averaged over them.
+    dataset : Dataset
+    split : str
+    replicates : int
+        Poisson bootstrap samples over the instances; 0: no such intervals.
+    seed : int
+        Of the bootstrap.
+    level : float
+        Of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        A row for each word that occurs and each class:
+
+        - association: I = A Pᵀ, the attention of the word times the probability of the class, summed;
+        - lift: association over what its marginals would give if words and classes had nothing in common;
+        - attention: mean weight of the word in the instances that hold it;
+        - influence: mean contribution α s to the logit of the class, over the instances that hold it
+          (two classes: the negative class gets −α s);
+        - leave_one_out: mean fall of the probability of the class when the word is dropped from an instance
+          that holds it, over these;
+        - attention_score, polarity_score: a_e and s_e of the word fed alone (global scores);
+        - support: the number of instances that hold it.
+
+        With replicates, bounds of lift, influence and leave_one_out over instances ("influence_low",
+        "influence_high"): what other sentences might give. With several models, bounds of their mean
+        ("influence_seed_low", "influence_seed_high", Student's t): what other seeds might give; and
+        agreement, the share of models whose influence has the sign of the mean.
+
+    Raises
+    ------
+    ValueError
+        If the data set lacks the split, a number is out of range or there is no model.
+    """
+    models = [model] if isinstance(model, AttentionClassifier) else list(model)
+    if not models:
+        raise ValueError("need at least one model, got none")
+    if split not in dataset.splits:
+        raise ValueError(f"data set {dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}")
+    if replicates < 0 or not 0 < level < 1:
+        raise ValueError(f"need replicates ≥ 0 and 0 < level < 1, got {replicates} and {level}")
+    corpus = dataset.splits[split]
+    classes = models[0].classes
+    types = len(models[0].embedding)
+    word, instance, pair_of = word_instance_pairs(corpus, types)
+    found, word = word.unique(return_inverse=True)
+    pairs = Pairs(word.cpu().numpy(), instance.cpu().numpy(), len(found), len(corpus))
+
+    values, summaries = 0.0, []
+    for each in models:
+        of_model = pair_values(each(corpus), corpus, pair_of, instance)
+        values = values + of_model / len(models)
+        scores = each.token_scores()
+        summaries.append(
+            summarise(pairs.sums(of_model), classes)
+            | {
+                "attention_score": scores.attention[found].cpu().numpy()[:, None].repeat(classes, 1),
+                "polarity_score": class_polarity(scores.polarity[found]).cpu().numpy(),
+            }
+        )
+    columns = {name: np.mean([each[name] for each in summaries], 0) for name in summaries[0]}
+    columns |= summarise(pairs.sums(values), classes)
+    if replicates:
+        columns |= bootstrap(pairs, values, classes, replicates, seed, level)
+    if len(models) > 1:
+        for name in INTERVALS:
+            over_seeds = np.stack([each[name] for each in summaries])
+            reach = stats.t.ppf((1 + level) / 2, len(models) - 1) * stats.sem(over_seeds, axis=0)
+            columns[f"{name}_seed_low"] = over_seeds.mean(0) - reach
+            columns[f"{name}_seed_high"] = over_seeds.mean(0) + reach
+        signs = np.sign([each["influence"] for each in summaries])
+        columns["agreement"] = (signs == np.sign(columns["influence"])).mean(0)
+    spelling = np.array([dataset.vocabulary.word(i) for i in found.tolist()], dtype=object)
+    class_names = np.array(dataset.classes, dtype=object)
+    names = {"word": spelling.repeat(classes), "class": np.tile(class_names, len(found))}
+    return pd.DataFrame(names | {name: column.reshape(-1) for name, column in columns.items()})
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Which word occurs in which instance; words counted from 0 among those that occur."""
+
+    word: Int[np.ndarray, "pairs"]
+    instance: Int[np.ndarray, "pairs"]
+    words: int
+    instances: int
+
+    def sums(self, values: Float[np.ndarray, "pairs columns"]) -> Float[np.ndarray, "words columns"]:
+        """The sums over the instances of each word."""
+        once = np.ones((1, self.instances), np.uint8)
+        return _resampled_sums(self.word, self.instance, values, once, self.words)[0]
+
+
+def pair_values(
+    out: Output, corpus: Corpus, pair_of: Int[Tensor, "positions"], instance: Int[Tensor, "pairs"]
+) -> Float[np.ndarray, "pairs columns"]:
+    """What is summed over the instances of a word: 1, A, then for each class A·P, contribution, fall of P."""
+
+    def summed(values):
+        return sum_by_instance(values, pair_of, len(instance))
+
+    A = summed(out.weights)
+    contribution = summed(beside(out.weights, out.token_polarity) * out.token_polarity)
+    fall = leave_group_out(out, corpus, pair_of, instance)
+    P = probabilities(out.polarity)[instance]
+    without = probabilities(out.polarity[instance] - fall)
+    A = A.unsqueeze(1)
+    columns = [torch.ones_like(A), A, A * P, class_polarity(contribution), P - without]
+    return torch.cat(columns, 1).cpu().numpy()
+
+
+def summarise(
+    sums: Float[np.ndarray, "*words columns"],
+    classes: int,
+    total: Float[np.ndarray, "*one classes"] | None = None,
+) -> dict[str, Float[np.ndarray, "*words classes"]]:
+    """The columns of the table from sums over pairs (:func:`pair_values`); ``total``: Σ_w I, by class."""
+    support, attention = sums[..., :1], sums[..., 1:2]
+    together, contribution, fall = (sums[..., 2 + i * classes : 2 + (i + 1) * classes] for i in range(3))
+    total = together.sum(-2, keepdims=True) if total is None else total
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "association": together,
+            "lift": together * total.sum(-1, keepdims=True) / (attention * total),
+            "attention": np.broadcast_to(attention / support, together.shape),
+            "influence": contribution / support,
+            "leave_one_out": fall / support,
+            "support": np.broadcast_to(support.round().astype(np.int64), together.shape),
+        }
+
+
+@numba.njit(cache=True, nogil=True)
+def _resampled_sums(word, instance, values, times, words):
+    """Sums over the pairs of each word, "samples words columns", every instance taken ``times`` times."""
+    sums = np.zeros((len(times), words, values.shape[1]))
+    for b in range(len(times)):
+        for pair in range(len(word)):
+            n = times[b, instance[pair]]
+            if n:
+                for column in range(values.shape[1]):
+                    sums[b, word[pair], column] += n * values[pair, column]
+    return sums
+
+
+def bootstrap(
+    pairs: Pairs,
+    values: Float[np.ndarray, "pairs columns"],
+    classes: int,
+    replicates: int,
+    seed: int,
+    level: float,
+) -> dict[str, Float[np.ndarray, "words classes"]]:
+    """Percentile intervals of the Poisson bootstrap: every instance counts Poisson(1) times, independently.
+
+    A word that fewer than FEWEST instances hold gets no interval (nan): too few to speak of others.
+    """
+    times = np.random.default_rng(seed).poisson(1, (replicates, pairs.instances)).astype(np.uint8)
+    one_word = np.zeros_like(pairs.word)
+    total = _resampled_sums(one_word, pairs.instance, values[:, 2 : 2 + classes], times, 1)
+    support = np.bincount(pairs.word, minlength=pairs.words)
+    by_word = np.argsort(pairs.word, kind="stable")
+    ends = support.cumsum()
+    nothing = np.full((pairs.words, classes), np.nan)
+    bounds = {f"{name}_{end}": nothing.copy() for name in INTERVALS for end in ("low", "high")}
+    # In blocks of words, so that memory stays bounded; the same samples serve all of them.
+    block = max(1, BLOCK // (replicates * values.shape[1]))
+    often = np.nonzero(support >= FEWEST)[0]
+    for words in np.split(often, range(block, len(often), block)):
+        chosen = np.concatenate([by_word[ends[w] - support[w] : ends[w]] for w in words] or [by_word[:0]])
+        local = np.repeat(np.arange(len(words)), support[words])
+        sums = _resampled_sums(local, pairs.instance[chosen], values[chosen], times, len(words))
+        resampled = summarise(sums, classes, total)
+        for name in INTERVALS:
+            low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
+            bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
+    return bounds

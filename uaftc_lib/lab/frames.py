@@ -1,0 +1,275 @@
+"""One training run per λ, drawn as frames that a plain slider switches; in a live kernel the slider retrains.
+
+For what a browser should not train: real corpora, recurrent encoders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from pathlib import Path
+
+import torch
+
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.lab import svg
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.token_types import token_types
+from uaftc_lib.training import TrainingConfig, fit
+
+KINDS = ("neutral", "positive", "negative")
+LAMS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What one λ gave: accuracies (fractions, nan where there is no such split) and scores by kind of token.
+
+    polarity, attention: kind of token -> scores of some of its types; means: kind -> (mean polarity score,
+    mean attention score, number of types) over all of them.
+    """
+
+    lam: float
+    dev_accuracy: float
+    test_accuracy: float
+    best_epoch: int
+    polarity: dict[str, list[float]]
+    attention: dict[str, list[float]]
+    means: dict[str, tuple[float, float, int]]
+
+
+def train_frame(
+    dataset: Dataset,
+    lam: float,
+    config: TrainingConfig | None = None,
+    shown: int = 250,
+    **model_options,
+) -> Frame:
+    """Train a classifier at one λ and keep the global scores of the polarity and neutral tokens.
+
+    Parameters
+    ----------
+    shown : int
+        At most so many types of each kind are kept for the picture, evenly spread over their ids (frequency
+        ranks); the means are over all of them.
+    **model_options
+        Of :class:`AttentionClassifier`.
+
+    Raises
+    ------
+    ValueError
+        If there are more than two classes, or model, data and configuration do not fit.
+    """
+    if len(dataset.classes) != 2:
+        raise ValueError(
+            f"the λ slider draws one polarity score a token, as two classes have it; {dataset.name} has "
+            f"{len(dataset.classes)} classes"
+        )
+    if shown < 1:
+        raise ValueError(f"shown is the number of token types drawn of each kind, at least 1, got {shown}")
+    model = AttentionClassifier(len(dataset.vocabulary), lam=lam, **model_options)
+    run = fit(model, dataset, config)
+    scores = model.token_scores()
+    ids = token_types(dataset.train, dataset.vocabulary)
+    polarity, attention, means = {}, {}, {}
+    for kind in KINDS:
+        chosen = ids[kind]
+        some = chosen[torch.linspace(0, len(chosen) - 1, min(shown, len(chosen))).round().long()]
+        polarity[kind] = [round(value, 4) for value in scores.polarity[some].tolist()]
+        attention[kind] = [float(f"{value:.4g}") for value in scores.attention[some].tolist()]
+        if len(chosen):
+            both = scores.polarity[chosen].mean(), scores.attention[chosen].mean()
+            means[kind] = (*map(float, both), len(chosen))
+    return Frame(float(lam), run.dev_accuracy, run.test_accuracy, run.best_epoch, polarity, attention, means)
+
+
+def accuracy_name(frames: Sequence[Frame]) -> str:
+    """The accuracy that the frames have: test, else dev, else none."""
+    return next(
+        (
+            name
+            for name in ("test_accuracy", "dev_accuracy")
+            if all(not math.isnan(getattr(frame, name)) for frame in frames)
+        ),
+        "",
+    )
+
+
+def draw_scores(frame: Frame) -> str:
+    """The scatter of all kinds: polarity score to the right, attention score up."""
+    xs = [value for values in frame.polarity.values() for value in values]
+    ys = [value for values in frame.attention.values() for value in values]
+    x, y = svg.plane(svg.padded([*xs, 0]), svg.padded([*ys, 0]))
+    parts = [svg.axes(x, y, "polarity score s", "attention score a")]
+    for kind in (kind for kind in KINDS if kind in frame.polarity):
+        parts.append(svg.dots(map(x, frame.polarity[kind]), map(y, frame.attention[kind]), kind))
+    return svg.picture("".join(parts), f"Polarity and attention scores of token types at {said(frame.lam)}")
+
+
+def draw_accuracy(frames: Sequence[Frame], current: float) -> str:
+    """Accuracy against λ, the current λ marked."""
+    name = accuracy_name(frames)
+    lams, values = [f.lam for f in frames], [100 * getattr(f, name) for f in frames]
+    x, y = svg.plane((min(lams) / 1.3, max(lams) * 1.3), svg.padded(values), logarithmic=True)
+    here = values[lams.index(current)]
+    label = name.replace("_", " ")
+    parts = [
+        svg.axes(x, y, "λ", f"{label}, %"),
+        svg.line(map(x, lams), map(y, values), "ink"),
+        svg.dots(map(x, lams), map(y, values), "ink"),
+        f'<circle class="here" r="7" cx="{x(current):.1f}" cy="{y(here):.1f}"/>',
+    ]
+    return svg.picture("".join(parts), f"{label} against λ; {here:.1f} % at {said(current)}")
+
+
+def said(lam: float) -> str:
+    """``λ = 10``, as a caption says it."""
+    return f"λ = {svg.number(lam)}"
+
+
+def caption(frame: Frame) -> str:
+    """What the picture shows, in numbers."""
+    means = ", ".join(
+        f"{svg.number(frame.means[kind][1])} for {kind}"
+        for kind in ("positive", "negative", "neutral")
+        if kind in frame.means
+    )
+    name = accuracy_name([frame])
+    ending = f"; {name.replace('_', ' ')} {100 * getattr(frame, name):.1f} %" if name else ""
+    return f"{said(frame.lam)}: mean attention score {means} tokens{ending}."
+
+
+def legend(frame: Frame) -> str:
+    """Which colour is which kind, and how many types it has."""
+    return "".join(
+        f'<span class="key {kind}">{kind} ({frame.means[kind][2]:,})</span>'
+        for kind in ("positive", "negative", "neutral")
+        if kind in frame.means
+    )
+
+
+def style() -> str:
+    """The style sheet of frames and sliders, as an element."""
+    sheet = (resources.files(__package__) / "frames.css").read_text(encoding="utf-8")
+    return f"<style>{sheet}</style>"
+
+
+class LambdaSlider:
+    """Frames over λ. In a page: a slider that switches them. In a live kernel: one that retrains.
+
+    Attributes
+    ----------
+    frames : list of Frame
+        By rising λ.
+    retrain : callable or None
+        ``retrain(lam) -> Frame``; None: also a live kernel only switches the frames.
+    """
+
+    def __init__(
+        self, frames: Sequence[Frame], retrain: Callable[[float], Frame] | None = None, start: float | None = None
+    ):
+        if not frames:
+            raise ValueError("a λ slider needs at least one frame")
+        self.frames = sorted(frames, key=lambda frame: frame.lam)
+        lams = [frame.lam for frame in self.frames]
+        if len(set(lams)) != len(lams):
+            raise ValueError(f"every λ may occur once, got {lams}")
+        nearest = min(lams, key=lambda lam: abs(math.log(lam / (start or 10))))
+        self.start, self.retrain = lams.index(nearest), retrain
+
+    def save(self, path: str | Path) -> None:
+        """Keep the frames as JSON, so that a page can be drawn again without training."""
+        text = json.dumps([dataclasses.asdict(frame) for frame in self.frames], indent=1)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path, **options) -> LambdaSlider:
+        """A slider over frames that :meth:`save` kept."""
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        for frame in stored:
+            frame["means"] = {kind: tuple(means) for kind, means in frame["means"].items()}
+        return cls([Frame(**frame) for frame in stored], **options)
+
+    def _repr_html_(self) -> str:
+        frames, first = self.frames, self.frames[self.start]
+        sections = []
+        for i, frame in enumerate(frames):
+            pictures = draw_scores(frame)
+            if accuracy_name(frames) and len(frames) > 1:
+                pictures += draw_accuracy(frames, frame.lam)
+            says, hidden = escape(caption(frame)), "" if i == self.start else " hidden"
+            sections.append(f'<div class="frame" data-says="{says}"{hidden}>{pictures}</div>')
+        rows = "".join(f"<li>{escape(caption(frame))}</li>" for frame in frames)
+        stops = "".join(f"<span>{svg.number(frame.lam)}</span>" for frame in frames)
+        script = (resources.files(__package__) / "frames.js").read_text(encoding="utf-8")
+        return (
+            f'{style()}<div class="uaftc-frames">'
+            f'<label class="control"><span class="name">scaling factor λ</span>'
+            f'<span class="scale"><input type="range" min="0" max="{len(frames) - 1}" step="1" '
+            f'value="{self.start}" aria-valuetext="{said(first.lam)}">'
+            f'<span class="stops" aria-hidden="true">{stops}</span></span></label>'
+            f'<div class="frames">{"".join(sections)}</div><div class="legend">{legend(first)}</div>'
+            f'<p class="caption" aria-live="polite">{escape(caption(first))}</p>'
+            f"<details><summary>The numbers of every λ</summary><ul>{rows}</ul></details>"
+            f"<script>{script}</script></div>"
+        )
+
+    def live(self):
+        """The ipywidgets slider that retrains as it moves."""
+        from uaftc_lib.lab.sliders import retraining_slider
+
+        lams = [frame.lam for frame in self.frames]
+        return retraining_slider(self.retrain, self.frames[self.start], min(lams), max(lams))
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        from uaftc_lib.lab.sliders import in_kernel
+
+        bundle = {
+            "text/plain": "\n".join(caption(frame) for frame in self.frames),
+            "text/html": self._repr_html_(),
+        }
+        if self.retrain and in_kernel():
+            view = self.live()._repr_mimebundle_()
+            key = "application/vnd.jupyter.widget-view+json"
+            bundle[key] = view[key]
+        return bundle
+
+
+def lambda_slider(
+    dataset: Dataset,
+    lams: Sequence[float] = LAMS,
+    config: TrainingConfig | None = None,
+    start: float | None = None,
+    shown: int = 250,
+    **model_options,
+) -> LambdaSlider:
+    """Train at each λ and put the runs behind a slider; in a live kernel any λ between is trained on demand.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of two classes.
+    lams : sequence of float
+    config : TrainingConfig, optional
+    start : float, optional
+        The λ shown first: the nearest of ``lams``; default 10.
+    shown : int
+        Token types of each kind in the picture.
+    **model_options
+        Of :class:`AttentionClassifier`.
+
+    Raises
+    ------
+    ValueError
+        If the data set has more than two classes, or a number is impossible.
+    """
+
+    def retrain(lam: float) -> Frame:
+        return train_frame(dataset, lam, config, shown, **model_options)
+
+    return LambdaSlider([retrain(lam) for lam in lams], retrain, start)

@@ -1,0 +1,196 @@
+// What the full lab and the one inside a sentence share: state, training, address, colours, redrawing.
+import * as host from "./host.js";
+import { Run, numbers } from "./run.js";
+import { NO_SST, loadSST, sstAddress } from "./sst.js";
+import { CONTROLS, difference, readAddress, settle, writeAddress } from "./state.js";
+import { Words } from "./words.js";
+import { h } from "./controls.js";
+
+const labs = new Map();
+const INKS = ["ink", "soft", "axis", "grid", "band", "neutral", "positive", "negative", "term0", "term1", "term2"];
+let shared = new Map(readAddress(location.hash)), writing = null;
+
+function darkPage() {
+  const theme = document.documentElement.dataset.theme, jupyter = document.body?.dataset.jpThemeLight;
+  if (theme === "dark" || theme === "light") return theme === "dark";
+  if (jupyter) return jupyter === "false";
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function eachLab(what) {
+  labs.forEach(what);
+}
+
+function watchPage() {
+  const watch = new MutationObserver(() => eachLab((lab) => lab.recolour()));
+  watch.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => eachLab((lab) => lab.recolour()));
+  addEventListener("hashchange", () => {
+    shared = readAddress(location.hash);
+    eachLab((lab) => lab.readAddress());
+  });
+}
+
+export class BaseLab extends HTMLElement {
+  connectedCallback() {
+    if (this.root) return;
+    if (!labs.size) watchPage();
+    let name = this.getAttribute("name") || "lab";
+    for (let i = 2; labs.has(name); i++) name = `${this.getAttribute("name") || "lab"}-${i}`;
+    this.name = name;
+    labs.set(name, this);
+    let given = {};
+    try { given = JSON.parse(this.getAttribute("state") || "{}"); } catch { /* the defaults, then */ }
+    this.base = settle(given);
+    this.state = settle(shared.get(name) ?? {}, this.base);
+    this.job = 0;
+    this.run = this.incoming = null;
+    this.hovered = null;
+    this.words = new Words();
+    this.root = this.attachShadow({ mode: "open" });
+    this.root.append(h("style", {}, CSS));
+    // A page may turn its leaves with the arrow keys; here they move a slider.
+    this.root.addEventListener("keydown", (event) => { if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation(); });
+    this.build();
+    host.register(name, (message) => this.hear(message));
+    this.recolour();
+    this.place();
+    new ResizeObserver(() => this.draw()).observe(this);
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      seen.disconnect();
+      this.request();
+    }, { rootMargin: "400px" });
+    seen.observe(this);
+    if (shared.has(name) && [...shared.keys()][0] === name) this.scrollIntoView({ block: "center" });
+  }
+
+  get config() {
+    return Object.fromEntries([...Object.keys(CONTROLS).map((name) => [name, this.state[name]]), ["decay", 0]]);
+  }
+
+  // Some settings change; `dragging`: more moves will follow, so what is being trained may be finished first.
+  change(wanted, { dragging = false } = {}) {
+    const before = JSON.stringify(this.config), next = settle(wanted, this.state);
+    if (next.data === "sst" && !this.sstPossible) next.data = this.state.data;
+    if (next.data !== this.state.data) Object.assign(next, { token: null, sentence: "", epoch: null });
+    this.state = next;
+    this.place();
+    this.remember();
+    if (JSON.stringify(this.config) !== before) this.request(dragging);
+    else this.draw();
+  }
+
+  get sstPossible() {
+    return Boolean(this.askSST || sstAddress());
+  }
+
+  get whyNoSST() {
+    return this.sstPossible ? "" : NO_SST;
+  }
+
+  async request(dragging = false) {
+    const config = this.config, job = ++this.job;
+    let corpus;
+    if (config.data === "sst") {
+      if (!this.sstPossible) { this.change({ data: "synthetic" }); return; }
+      this.say("Reading SST…");
+      try {
+        const given = await loadSST(this.askSST);
+        this.sstWords = given.words;
+        corpus = this.sentSST ? undefined : given.corpus;
+        this.sentSST = true;
+      } catch (error) {
+        this.say(error.message);
+        return;
+      }
+      if (job !== this.job) return;
+    }
+    this.held = dragging && this.run !== null;
+    host.train({ lab: this.name, job, config, corpus, at_once: !dragging });
+  }
+
+  hear({ job, problem, snapshot, done, lost }) {
+    if (lost) { this.request(); return; }
+    if (problem) {
+      this.incoming = new Run(job, this.config);
+      this.incoming.problem = problem;
+      return;
+    }
+    const incoming = this.incoming;
+    if (!incoming || incoming.job !== job) return;
+    if (snapshot) {
+      incoming.add(snapshot);
+      // A first look as soon as something has been learnt; while a slider moves, whole runs only.
+      if (incoming !== this.run && !this.held && (snapshot.epoch > 0 || !this.run)) this.show(incoming);
+    }
+    if (done !== undefined) {
+      incoming.milliseconds = done;
+      this.show(incoming);
+      this.dispatchEvent(new CustomEvent("trained", { detail: { milliseconds: done } }));
+    }
+    this.draw();
+  }
+
+  show(run) {
+    const fresh = run.problem.key !== this.run?.problem.key;
+    this.run = run;
+    this.words = new Words(run.problem.key === "sst" ? this.sstWords : null);
+    if (fresh) this.newProblem?.();
+  }
+
+  // The epoch that is shown: the one asked for, as far as training has come.
+  get index() {
+    return this.run ? Math.min(this.state.epoch ?? Infinity, this.run.last) : -1;
+  }
+
+  get view() {
+    const training = this.incoming && this.incoming !== this.run && this.incoming.last >= 0;
+    return { run: this.run, index: this.index, token: this.token, hovered: this.hovered, ink: this.inks, training };
+  }
+
+  get token() {
+    if (!this.run) return null;
+    const { kinds } = this.run.problem;
+    return this.state.token !== null && this.state.token < kinds.length ? this.state.token : kinds.indexOf(1);
+  }
+
+  draw() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      if (this.run && this.run.last >= 0 && this.clientWidth) this.redraw();
+    });
+  }
+
+  recolour() {
+    this.dataset.scheme = darkPage() ? "dark" : "light";
+    const style = getComputedStyle(this);
+    this.inks = Object.fromEntries(INKS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+    this.draw();
+  }
+
+  get numbers() {
+    return this.run && this.run.last >= 0 ? numbers(this.run, this.index) : null;
+  }
+
+  say() {}
+
+  remember() {
+    this.onstate?.(difference(this.state, this.base), this.state);
+    if (this.hasAttribute("no-address")) return;
+    shared.delete(this.name);
+    shared = new Map([[this.name, difference(this.state, this.base)], ...[...shared].map(([name, part]) => [name, part])]);
+    clearTimeout(writing);
+    writing = setTimeout(() => {
+      const parts = [...shared.keys()].filter((name) => labs.has(name)).map((name) => [name, difference(labs.get(name).state, labs.get(name).base)]);
+      const hash = writeAddress(parts);
+      if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname + location.search);
+    }, 200);
+  }
+
+  readAddress() {
+    const wanted = shared.get(this.name);
+    if (wanted) this.change(settle(wanted, this.base));
+  }
+}

@@ -1,0 +1,84 @@
+// Form controls for the settings, and a small builder of elements: text only ever enters a page as text.
+import { number, percent } from "./draw.js";
+
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && typeof value !== "string") element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+const PER_DECADE = 100;
+
+// Between a setting's values and the whole numbers of a slider.
+function scaleOf(about) {
+  const { kind, min, max } = about, decades = Math.log10(max / min);
+  if (kind === "log") {
+    return {
+      max: Math.round(decades * PER_DECADE), min: 0,
+      value: (p) => Number((min * 10 ** (p / PER_DECADE)).toPrecision(3)),
+      place: (value) => Math.round(Math.log10(value / min) * PER_DECADE),
+    };
+  }
+  if (kind === "log or none") {
+    return {
+      max: Math.round(decades * 10) + 1, min: 0,
+      value: (p) => (p === 0 ? 0 : Number((min * 10 ** ((p - 1) / 10)).toPrecision(2))),
+      place: (value) => (value === 0 ? 0 : 1 + Math.round(Math.log10(value / min) * 10)),
+    };
+  }
+  if (kind === "angle") {
+    return { min: -1, max: 36, value: (p) => (p < 0 ? null : 5 * p), place: (value) => (value === null ? -1 : Math.round(value / 5)) };
+  }
+  if (kind === "share") {
+    return { min: Math.round(min * 100), max: Math.round(max * 100), value: (p) => p / 100, place: (value) => Math.round(value * 100) };
+  }
+  return { min, max, value: (p) => p, place: (value) => value };
+}
+
+export function told(name, about, value) {
+  if (about.kind === "angle") return value === null ? "as drawn" : `${number(value)}°`;
+  if (about.kind === "log or none") return value === 0 ? "none" : number(value);
+  if (about.kind === "share") return percent(value).replace(".0", "");
+  if (about.kind === "choice") return about.choices[value];
+  return number(value);
+}
+
+// A labelled control; change(value, dragging) hears of every move. `place(value)` shows a value.
+export function control(name, about, change) {
+  if (about.kind === "choice") {
+    const options = Object.entries(about.choices).map(([value, text]) => h("option", { value }, text));
+    const select = h("select", { name, "aria-label": about.label }, ...options);
+    select.addEventListener("change", () => change(select.value, false));
+    return { element: h("label", { class: "control" }, h("span", {}, about.label), select), input: select, place: (value) => { select.value = String(value); } };
+  }
+  const scale = scaleOf(about), input = h("input", { type: "range", name, "aria-label": about.label, min: String(scale.min), max: String(scale.max), step: "1" });
+  const output = h("span", { class: "said" });  // an output would take the label from the slider
+  let moved = null;
+  input.addEventListener("input", () => { moved = scale.value(input.valueAsNumber); change(moved, true); });
+  input.addEventListener("change", () => change(scale.value(input.valueAsNumber), false));
+  return {
+    element: h("label", { class: "control" }, h("span", {}, about.label, " ", output), input),
+    input, output,
+    place(value) {
+      if (moved !== value) input.value = String(scale.place(value));
+      moved = null;
+      output.textContent = told(name, about, value);
+      input.setAttribute("aria-valuetext", output.textContent);
+    },
+  };
+}
+
+export async function copy(text, field) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    field.focus();
+    field.select();
+    document.execCommand("copy");
+  }
+}

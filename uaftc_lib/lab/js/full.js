@@ -1,0 +1,253 @@
+// The whole lab: presets, λ and its band, training time, six pictures, a sentence, all settings, a command.
+import { buildCompact, drawCompact } from "./compact.js";
+import { BaseLab } from "./base.js";
+import { control, copy, h } from "./controls.js";
+import { number, percent } from "./draw.js";
+import * as pictures from "./pictures.js";
+import { buildSentence, drawSentence } from "./sentence.js";
+import { CONTROLS, SYNTHETIC_ONLY, settle } from "./state.js";
+import { KINDS } from "./run.js";
+import { buildCheck } from "./check.js";
+
+const FIGURES = [
+  ["scatter", "Scores of all token types"], ["means", "How they came about"],
+  ["terms", "What moves one token"], ["vectors", "V, W and the band of λ"],
+  ["weights", "Attention weights by kind of token"], ["accuracy", "Accuracy and loss"],
+];
+const EPOCH_TIME = 90;  // milliseconds, while playing
+
+function captions(lab) {
+  const { run, index, token } = lab.view, shot = run.snapshots[index], told = lab.numbers, word = lab.words.word(token);
+  const three = (values) => `${number(values[1])} positive, ${number(values[2])} negative, ${number(values[0])} neutral`;
+  const term = run.terms(token)[index], boxes = pictures.weightsByKind(run, index);
+  const inside = told.lower < told.lam && told.lam < told.upper;
+  const dev = shot.devAccuracy === null ? "" : `, on the dev set ${percent(shot.devAccuracy)}`;
+  return {
+    scatter: `After epoch ${shot.epoch} at λ = ${number(told.lam)}: mean attention score ${three(shot.aMeans)}.`,
+    means: `Mean polarity score ${three(shot.sMeans)}; the gap in attention between positive and negative is ${number(told.gap)}.`,
+    terms: `${word} after epoch ${shot.epoch}: A ${number(term.A)}, B ${number(term.B)}, C ${number(term.C)}; D ${number(term.D)}, E ${number(term.E)}, F ${number(term.F)}.`,
+    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size.`,
+    weights: `Median weight ${boxes.map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
+    accuracy: `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${dev}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`,
+  };
+}
+
+function buildScatter(lab, canvas) {
+  const tip = h("div", { class: "tip", hidden: true });
+  const stage = h("div", {
+    class: "stage", tabindex: "0", role: "group", "aria-roledescription": "scatter plot",
+    "aria-label": "Token types. Left and right arrow keys walk through them, Enter chooses one.",
+  }, canvas, tip);
+  const near = (event) => {
+    const { left, top } = canvas.getBoundingClientRect(), { x, y } = canvas.places ?? { x: [] };
+    let best = null, least = 18 ** 2;
+    for (let w = 0; w < x.length; w++) {
+      const kind = lab.run.problem.kinds[w], away = (x[w] - event.clientX + left) ** 2 + (y[w] - event.clientY + top) ** 2 + (kind > 0 ? 0 : 4);
+      if (away < least) [best, least] = [w, away];
+    }
+    return best;
+  };
+  const hover = (w, spoken) => {
+    lab.hovered = w;
+    tip.hidden = w === null;
+    if (w !== null) {
+      const shot = lab.run.snapshots[lab.index], kind = lab.run.problem.kinds[w], { x, y } = canvas.places;
+      tip.replaceChildren(
+        h("b", {}, lab.words.word(w)),
+        `${kind < 0 ? "" : `${KINDS[kind]} · `}s ${number(shot.s[w])} · a ${number(shot.a[w])}`, h("br"),
+        `mean weight ${number(shot.weight[w])} · π ${number(shot.pi[w])} · ρ ${number(shot.rho[w])}`,
+      );
+      tip.style.left = `${Math.min(Math.max(x[w], 90), canvas.clientWidth - 90)}px`;
+      tip.style.top = `${y[w]}px`;
+      tip.classList.toggle("under", y[w] < 70);
+      if (spoken) lab.say(tip.textContent);
+    }
+    lab.draw();
+  };
+  canvas.addEventListener("pointermove", (event) => hover(near(event)));
+  canvas.addEventListener("pointerleave", () => hover(null));
+  canvas.addEventListener("click", (event) => { const w = near(event); if (w !== null) { hover(w); lab.change({ token: w }); } });
+  stage.addEventListener("focus", () => { if (stage.matches(":focus-visible") && lab.run) hover(lab.token, true); });
+  stage.addEventListener("blur", () => hover(null));
+  stage.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    if (!lab.run || (!step && event.key !== "Enter" && event.key !== "Escape")) return;
+    event.preventDefault();
+    if (event.key === "Escape") { hover(null); return; }
+    if (!step) { if (lab.hovered !== null) lab.change({ token: lab.hovered }); return; }
+    const { s } = lab.run.snapshots[lab.index], { kinds } = lab.run.problem;
+    const order = [...s.keys()].filter((w) => kinds[w] >= 0).sort((v, w) => s[v] - s[w]);
+    const at = order.indexOf(lab.hovered ?? lab.token);
+    hover(order[(at + step + order.length) % order.length], true);
+  });
+  return stage;
+}
+
+function buildFull(lab) {
+  const parts = (lab.parts = { canvases: {}, captions: {}, controls: new Map() });
+  const changed = (name) => (value, dragging) => {
+    const also = name === "optimizer" ? SETTINGS.suited[value] : name === "data" ? SETTINGS.suited[value === "sst" ? "sst" : "sgd"] : {};
+    lab.change({ ...(name === "data" && value !== "sst" ? { optimizer: "sgd" } : {}), ...also, [name]: value }, { dragging });
+  };
+
+  parts.presets = Object.entries(SETTINGS.presets).map(([key, preset]) => h("button", {
+    type: "button", "data-preset": key, onclick: () => lab.change(settle(preset.state, settle({}))),
+  }, preset.label));
+  parts.says = h("p", { class: "says" });
+
+  const lam = control("lam", CONTROLS.lam, changed("lam"));
+  parts.typed = h("input", { type: "text", inputmode: "decimal", class: "typed", "aria-label": "λ, as a number" });
+  parts.typed.addEventListener("change", () => { lab.change({ lam: parts.typed.value.replace(",", ".") }); lab.place(); });
+  parts.band = h("canvas", { role: "img" });
+  parts.bandSays = h("p", { class: "caption" });
+
+  parts.play = h("button", { type: "button", class: "play", onclick: () => play(lab) }, "Play");
+  parts.epoch = h("input", { type: "range", min: "0", step: "1", name: "epoch", "aria-label": "epoch shown" });
+  parts.epoch.addEventListener("input", () => { stop(lab); const k = parts.epoch.valueAsNumber; lab.change({ epoch: k >= lab.state.epochs ? null : k }); });
+  parts.epochSays = h("output", { class: "epoch" });
+  parts.status = h("p", { class: "status" });
+  parts.live = h("p", { class: "unseen", "aria-live": "polite" });
+
+  const figures = FIGURES.map(([key, title]) => {
+    const canvas = (parts.canvases[key] = h("canvas", { role: "img" }));
+    const caption = (parts.captions[key] = h("figcaption", { class: "caption" }));
+    return h("figure", { "data-figure": key }, h("h4", {}, title), key === "scatter" ? buildScatter(lab, canvas) : canvas, caption);
+  });
+  const legend = h("p", { class: "legend" }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
+  parts.token = h("input", { type: "text", class: "token", "aria-label": "token whose terms are shown", spellcheck: "false" });
+  parts.token.addEventListener("change", () => {
+    const id = lab.words.id(parts.token.value.trim());
+    if (id === null) lab.say(`There is no token “${parts.token.value.trim()}” here.`);
+    else lab.change({ token: id });
+    lab.draw();
+  });
+  figures[2].querySelector("h4").append(": ", parts.token);
+
+  const others = Object.keys(CONTROLS).filter((name) => name !== "lam").map((name) => {
+    const one = control(name, CONTROLS[name], changed(name));
+    parts.controls.set(name, one);
+    return one.element;
+  });
+  parts.controls.set("lam", lam);
+  const sst = parts.controls.get("data").input.querySelector('[value="sst"]');
+  parts.noSST = h("p", { class: "hint" });
+  parts.greySST = () => { sst.disabled = !lab.sstPossible; parts.noSST.textContent = lab.whyNoSST; };
+
+  parts.command = h("input", { type: "text", readOnly: true, class: "command", "aria-label": "command that runs this page's notebook again" });
+  const link = h("button", { type: "button", onclick: () => { const field = h("input", { class: "unseen" }); lab.root.append(field); field.value = location.href; copy(location.href, field).then(() => field.remove()); lab.say("Link copied."); } }, "Copy link");
+  const copied = h("button", { type: "button", onclick: () => { copy(parts.command.value, parts.command); lab.say("Command copied."); } }, "Copy");
+
+  lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
+    h("div", { class: "presets", role: "group", "aria-label": "presets" }, ...parts.presets), parts.says,
+    h("div", { class: "lambda" }, h("div", { class: "row" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed),
+      h("div", { class: "scale" }, parts.band), parts.bandSays),
+    h("div", { class: "row time" }, parts.play, parts.epoch, parts.epochSays,
+      h("button", { type: "button", onclick: () => { stop(lab); lab.change(lab.base); } }, "Reset"), link),
+    parts.status, legend, parts.live,
+    h("div", { class: "figures" }, ...figures),
+    buildSentence(lab),
+    h("details", { class: "more" }, h("summary", {}, "All settings"), h("div", { class: "controls" }, ...others), parts.noSST),
+    h("div", { class: "again" }, h("h4", {}, "Re-run this page"), h("div", { class: "row" }, parts.command, copied)),
+    buildCheck(lab),
+  ));
+}
+
+function stop(lab) {
+  lab.playing = null;
+  lab.parts.play.textContent = "Play";
+}
+
+function play(lab) {
+  if (lab.playing) { stop(lab); return; }
+  if (!lab.run) return;
+  lab.parts.play.textContent = "Pause";
+  if (lab.index >= lab.run.last) lab.change({ epoch: 0 });
+  const token = (lab.playing = {});
+  let due = performance.now() + EPOCH_TIME;
+  const turn = (now) => {
+    if (lab.playing !== token) return;
+    if (now >= due) {
+      due = now + EPOCH_TIME;
+      const next = lab.index + 1;
+      if (next >= lab.run.last) { lab.change({ epoch: null }); stop(lab); return; }
+      lab.change({ epoch: next });
+    }
+    requestAnimationFrame(turn);
+  };
+  requestAnimationFrame(turn);
+}
+
+function command(lab) {
+  const page = /([^/]+?)(\.html?)?$/.exec(location.pathname)?.[1] ?? "";
+  const notebook = lab.getAttribute("notebook") || (/^\d\d_/.test(page) ? page : "00_intro");
+  return `papermill book/${notebook}.ipynb out.ipynb -p lam ${lab.state.lam} -p seed ${lab.state.seed}`;
+}
+
+function drawFull(lab) {
+  const { parts, run, index } = lab, shot = run.snapshots[index], view = lab.view, said = captions(lab);
+  // While a slider moves, the lines of the coming run grow over those of the last one.
+  const coming = view.training ? { ...view, run: lab.incoming, ghost: run, index: lab.incoming.last } : view;
+  for (const [key] of FIGURES) {
+    pictures[key](parts.canvases[key], ["means", "accuracy"].includes(key) ? coming : view);
+    parts.captions[key].textContent = said[key];
+    parts.canvases[key].setAttribute("aria-label", said[key]);
+  }
+  pictures.band(parts.band, view, CONTROLS.lam);
+  const told = lab.numbers, where = told.lam < told.lower ? "below" : told.lam > told.upper ? "above" : "within";
+  parts.bandSays.textContent = `λ = ${number(told.lam)} lies ${where} the admissible band, ${number(told.lower)} to ${number(told.upper)} after epoch ${shot.epoch} (green).`;
+  parts.band.setAttribute("aria-label", parts.bandSays.textContent);
+  parts.epoch.max = String(run.config.epochs);
+  parts.epoch.value = String(shot.epoch);
+  parts.epoch.setAttribute("aria-valuetext", `epoch ${shot.epoch} of ${run.config.epochs}`);
+  parts.epochSays.textContent = `epoch ${shot.epoch} of ${run.config.epochs}`;
+  if (lab.root.activeElement !== parts.token) parts.token.value = lab.words.word(view.token);
+  const { train } = run.problem, size = `${train.labels.length.toLocaleString("en")} sentences, ${run.problem.types.toLocaleString("en")} token types`;
+  const diverged = run.diverged === null ? "" : ` At epoch ${run.diverged} the numbers left what a computer can hold: lower the learning rate or raise λ.`;
+  parts.status.textContent = run.milliseconds === null ? `${size}. Training…` : `${size}. Trained in ${Math.round(run.milliseconds)} ms, here in your browser.${diverged}`;
+  parts.status.classList.toggle("alarm", run.diverged !== null);
+  if (run.milliseconds !== null && lab.announced !== run.job) {
+    lab.announced = run.job;
+    lab.say(said.scatter);
+  }
+  drawSentence(lab);
+  lab.checkDone?.();
+}
+
+function placeFull(lab) {
+  const { parts, state } = lab;
+  for (const [name, one] of parts.controls) {
+    one.place(state[name]);
+    one.element.hidden = SYNTHETIC_ONLY.includes(name) && state.data !== "synthetic";
+  }
+  parts.greySST();
+  if (lab.root.activeElement !== parts.typed || Number(parts.typed.value) !== state.lam) parts.typed.value = String(state.lam);
+  let shown = "";
+  for (const button of parts.presets) {
+    const wanted = settle(SETTINGS.presets[button.dataset.preset].state), same = Object.keys(CONTROLS).every((name) => wanted[name] === state[name]);
+    button.setAttribute("aria-pressed", String(same));
+    if (same) shown = SETTINGS.presets[button.dataset.preset].says;
+  }
+  parts.says.textContent = shown || "A state of your own. The presets lead back.";
+  parts.command.value = command(lab);
+  lab.placeSentence?.();
+}
+
+export class UaftcLab extends BaseLab {
+  build() {
+    this.compact = this.getAttribute("mode") === "compact";
+    (this.compact ? buildCompact : buildFull)(this);
+  }
+
+  place() {
+    if (this.compact) for (const one of this.controls) one.place(this.state[one.name]);
+    else placeFull(this);
+  }
+
+  redraw() {
+    (this.compact ? drawCompact : drawFull)(this);
+  }
+
+  say(text) {
+    if (!this.compact) this.parts.live.textContent = text;
+  }
+}

@@ -1,0 +1,248 @@
+// The pictures. Each draws one epoch of a run on a canvas; `ghost` is the run before it, while this one trains.
+import { Scale, axes, curve, mark, number, padded, paint } from "./draw.js";
+import { KINDS, ORDER, quantile } from "./run.js";
+
+const LEFT = 52, RIGHT = 8;
+const TERMS = [["A", "D"], ["B", "E"], ["C", "F"]];
+
+function extent(shots, pick, ...others) {
+  let low = Infinity, high = -Infinity;
+  const see = (value) => {
+    if (!Number.isFinite(value)) return;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  };
+  for (const shot of shots) for (const value of pick(shot)) see(value);
+  others.forEach(see);
+  return low <= high ? [low, high] : [0, 1];
+}
+
+// One panel over training time: lines, their values at the present epoch marked.
+function timePanel(g, box, { run, ghost, index, ink }, { label, lines, range, logarithmic, extra }) {
+  const { left, right, top, bottom } = box;
+  const shots = run.snapshots, all = ghost ? [...shots, ...ghost.snapshots] : shots;
+  const bounds = range ?? padded(...extent(all, (shot) => lines.map((line) => line.of(shot)), 0));
+  const x = new Scale(0, Math.max(run.config.epochs, 1), left, right), y = new Scale(...bounds, bottom, top, logarithmic);
+  axes(g, x, y, { y: label, x: box.x, few: bottom - top < 110, vertical: false }, ink);
+  g.save();
+  g.beginPath();
+  g.rect(left, top - 3, right - left + RIGHT, bottom - top + 6);
+  g.clip();
+  extra?.(x, y);
+  for (const line of lines) {
+    const path = (some) => [some.map((shot) => x.at(shot.epoch)), some.map((shot) => y.at(line.of(shot)))];
+    if (ghost && ghost.config.epochs === run.config.epochs) {
+      g.globalAlpha = 0.3;
+      curve(g, ...path(ghost.snapshots), line.colour);
+      g.globalAlpha = 1;
+    }
+    curve(g, ...path(shots), line.colour);
+  }
+  if (shots[index]) {
+    g.fillStyle = ink.axis;
+    g.globalAlpha = 0.35;
+    g.fillRect(x.at(shots[index].epoch) - 0.5, top, 1, bottom - top);
+    g.globalAlpha = 1;
+    for (const line of lines) {
+      g.fillStyle = line.colour;
+      mark(g, line.kind ?? 0, x.at(shots[index].epoch), y.at(line.of(shots[index])), 4);
+    }
+  }
+  g.restore();
+}
+
+function panels(canvas, view, heights, body) {
+  const total = heights.reduce((sum, height) => sum + height + 44, 0) + 8;
+  paint(canvas, total, (g, width) => {
+    let top = 20;
+    heights.forEach((height, i) => {
+      const last = i === heights.length - 1;
+      body(g, { left: LEFT, right: width - RIGHT, top, bottom: top + height, x: last ? "epoch" : "" }, i);
+      top += height + 44;
+    });
+  });
+}
+
+export function scatter(canvas, view) {
+  const { run, index, token, hovered, ink } = view, shot = run.snapshots[index], { kinds } = run.problem;
+  paint(canvas, Math.max(240, Math.min(340, canvas.clientWidth * 0.8)), (g, width, height) => {
+    const x = new Scale(...padded(...run.bounds.s), LEFT, width - RIGHT);
+    const y = new Scale(...padded(...run.bounds.a), height - 38, 20);
+    axes(g, x, y, { x: "polarity score s", y: "↑ attention score a", zero: true }, ink);
+    const places = { x: new Float32Array(kinds.length), y: new Float32Array(kinds.length) };
+    for (let w = 0; w < kinds.length; w++) {
+      places.x[w] = x.at(shot.s[w]);
+      places.y[w] = y.at(shot.a[w]);
+    }
+    canvas.places = places;
+    g.globalAlpha = 0.25;
+    g.fillStyle = ink.neutral;
+    for (let w = 0; w < kinds.length; w++) if (kinds[w] < 0) g.fillRect(places.x[w] - 0.75, places.y[w] - 0.75, 1.5, 1.5);
+    for (const kind of [0, 1, 2]) {
+      g.fillStyle = ink[KINDS[kind]];
+      g.globalAlpha = kind ? 0.7 : 0.4;
+      for (let w = 0; w < kinds.length; w++) {
+        if (kinds[w] === kind) mark(g, kind, places.x[w], places.y[w], kind ? 3.6 : 2.2);
+      }
+    }
+    g.globalAlpha = 1;
+    for (const w of [token, hovered]) {
+      if (w === null || w === undefined) continue;
+      g.fillStyle = ink[KINDS[Math.max(kinds[w], 0)]];
+      mark(g, kinds[w], places.x[w], places.y[w], 5);
+      g.strokeStyle = ink.ink;
+      g.lineWidth = 1.5;
+      g.beginPath();
+      g.arc(places.x[w], places.y[w], 8, 0, 2 * Math.PI);
+      g.stroke();
+    }
+  });
+}
+
+export function means(canvas, view) {
+  panels(canvas, view, [112, 112], (g, box, i) => {
+    const name = i ? "aMeans" : "sMeans";
+    const lines = [0, 2, 1].map((kind) => ({ kind, colour: view.ink[KINDS[kind]], of: (shot) => shot[name][kind] }));
+    timePanel(g, box, view, { label: i ? "↑ mean attention score a" : "↑ mean polarity score s", lines });
+  });
+}
+
+export function terms(canvas, view) {
+  const { run, index, token, ink } = view, all = run.terms(token);
+  panels(canvas, view, [112, 112], (g, box, i) => {
+    const names = TERMS.map((pair) => pair[i]), { left, right, top, bottom } = box;
+    const sums = all.map((term) => names.reduce(([up, down], name) => [up + Math.max(term[name], 0), down + Math.min(term[name], 0)], [0, 0]));
+    const x = new Scale(-0.5, run.config.epochs + 0.5, left, right);
+    const y = new Scale(...padded(...extent(sums, (sum) => sum, 0)), bottom, top);
+    axes(g, x, y, { y: i ? "↑ da/dτ = D + E + F" : "↑ ds/dτ = A + B + C", x: box.x, few: true, vertical: false }, ink);
+    const wide = Math.max((right - left) / (run.config.epochs + 1) - 1.5, 1);
+    all.forEach((term, k) => {
+      let up = 0, down = 0;
+      g.globalAlpha = k === index ? 1 : 0.55;
+      names.forEach((name, j) => {
+        const value = term[name], from = value > 0 ? up : down;
+        g.fillStyle = ink[`term${j}`];
+        g.fillRect(x.at(run.snapshots[k].epoch) - wide / 2, y.at(from + value), wide, y.at(from) - y.at(from + value));
+        if (value > 0) up += value;
+        else down += value;
+      });
+    });
+    g.globalAlpha = 1;
+    g.textAlign = "right";
+    g.textBaseline = "top";
+    let at = right;
+    [...names].reverse().forEach((name, j) => {
+      g.fillStyle = ink.ink;
+      g.fillText(name, at, top - 17);
+      g.fillStyle = ink[`term${names.length - 1 - j}`];
+      g.fillRect(at - 18, top - 16, 8, 8);
+      at -= 30;
+    });
+  });
+}
+
+export function vectors(canvas, view) {
+  const { run, ghost, ink } = view, { lam } = run.config;
+  panels(canvas, view, [76, 96, 60], (g, box, i) => {
+    if (i === 0) {
+      timePanel(g, box, view, { label: "↑ V·W", lines: [{ colour: ink.term0, of: (shot) => shot.VW }] });
+    } else if (i === 1) {
+      const [low, high] = extent(run.snapshots, ({ lower, upper }) => [lower, upper].filter((end) => end > 0), lam);
+      const range = [10 ** Math.floor(Math.log10(Math.max(low, lam / 1e5)) - 0.1), 10 ** Math.ceil(Math.log10(Math.min(high, lam * 1e5)) + 0.1)];
+      const clamp = (value) => Math.min(Math.max(value, range[0] / 2), range[1] * 2);
+      const extra = (x, y) => {
+        const shots = run.snapshots.filter(({ lower, upper }) => lower > 0 && Number.isFinite(upper));
+        g.fillStyle = ink.band;
+        g.beginPath();
+        for (const shot of shots) g.lineTo(x.at(shot.epoch), y.at(clamp(shot.upper)));
+        for (const shot of [...shots].reverse()) g.lineTo(x.at(shot.epoch), y.at(clamp(shot.lower)));
+        g.fill();
+      };
+      timePanel(g, box, { ...view, ghost: null }, {
+        label: "↑ λ, and its band", range, logarithmic: true, extra, lines: [{ colour: ink.ink, of: () => lam }],
+      });
+    } else {
+      timePanel(g, box, view, { label: "↑ drift of EᵀE − VVᵀ − WWᵀ", lines: [{ colour: ink.soft, of: (shot) => shot.drift }] });
+    }
+  });
+}
+
+// Box plots of each type's mean weight (Figure 5): quartiles, whiskers within 1.5 of their distance, the rest as circles.
+export function weightsByKind(run, index) {
+  const { kinds } = run.problem, { weight } = run.snapshots[index];
+  return ORDER.map((kind) => {
+    const sorted = Float64Array.from(weight.filter((value, w) => kinds[w] === kind && Number.isFinite(value))).sort();
+    const [q1, q2, q3] = [0.25, 0.5, 0.75].map((share) => quantile(sorted, share)), reach = 1.5 * (q3 - q1);
+    const within = sorted.filter((value) => value >= q1 - reach && value <= q3 + reach);
+    return { kind, q1, median: q2, q3, low: within[0], high: within.at(-1), outliers: sorted.filter((value) => value < q1 - reach || value > q3 + reach) };
+  });
+}
+
+export function weights(canvas, view) {
+  const { run, index, ink } = view, boxes = weightsByKind(run, index);
+  panels(canvas, view, [268], (g, { left, right, top, bottom }) => {
+    const y = new Scale(...padded(...extent(boxes, ({ low, high, outliers }) => [low, high, ...outliers], 0)), bottom, top);
+    const x = new Scale(0, 3, left, right);
+    axes(g, { ...x, begin: left, end: right, at: x.at, ticks: () => [] }, y, { y: "↑ mean attention weight α of a type" }, ink);
+    boxes.forEach(({ kind, q1, median, q3, low, high, outliers }, i) => {
+      const middle = x.at(i + 0.5), half = Math.min(34, (right - left) / 10), colour = ink[KINDS[kind]];
+      g.strokeStyle = g.fillStyle = colour;
+      g.lineWidth = 1.5;
+      g.beginPath();
+      for (const [from, to] of [[low, q1], [q3, high]]) {
+        g.moveTo(middle, y.at(from));
+        g.lineTo(middle, y.at(to));
+      }
+      g.stroke();
+      g.globalAlpha = 0.25;
+      g.fillRect(middle - half, y.at(q3), 2 * half, y.at(q1) - y.at(q3));
+      g.globalAlpha = 1;
+      g.strokeRect(middle - half, y.at(q3), 2 * half, y.at(q1) - y.at(q3));
+      g.fillRect(middle - half, y.at(median) - 1, 2 * half, 2);
+      g.lineWidth = 1;
+      for (const value of outliers) {
+        g.beginPath();
+        g.arc(middle, y.at(value), 2.2, 0, 2 * Math.PI);
+        g.stroke();
+      }
+      g.fillStyle = ink.ink;
+      g.textAlign = "center";
+      g.textBaseline = "top";
+      g.fillText(KINDS[kind], middle, bottom + 6);
+    });
+  });
+}
+
+export function accuracy(canvas, view) {
+  const { run, ink } = view, dev = run.snapshots[0]?.devAccuracy !== null;
+  panels(canvas, view, [112, 112], (g, box, i) => {
+    if (i) timePanel(g, box, view, { label: "↑ training loss", lines: [{ colour: ink.ink, of: (shot) => shot.loss ?? NaN }] });
+    else {
+      const lines = [{ colour: ink.ink, of: (shot) => 100 * shot.accuracy }];
+      if (dev) lines.push({ colour: ink.term1, kind: 1, of: (shot) => 100 * shot.devAccuracy });
+      const low = Math.min(...run.snapshots.map((shot) => 100 * Math.min(shot.accuracy, dev ? shot.devAccuracy : 1)));
+      timePanel(g, box, view, { label: dev ? "↑ accuracy, %: training ●, dev ▲" : "↑ training accuracy, %", lines, range: [Math.min(low - 2, 95), 101] });
+    }
+  });
+}
+
+// The band under the λ slider, on the slider's own scale.
+export function band(canvas, view, { min, max }) {
+  const { run, index, ink } = view, shot = run?.snapshots[index];
+  paint(canvas, 30, (g, width) => {
+    const x = new Scale(min, max, 8, width - 8, true);
+    g.fillStyle = ink.grid;
+    g.fillRect(8, 0, width - 16, 5);
+    if (shot && shot.lower > 0 && Number.isFinite(shot.upper)) {
+      const clamp = (value) => Math.min(Math.max(value, min), max), from = x.at(clamp(shot.lower)), to = x.at(clamp(shot.upper));
+      g.fillStyle = ink.term1;
+      g.fillRect(from, 0, Math.max(to - from, 1), 5);
+    }
+    g.fillStyle = ink.soft;
+    g.textBaseline = "top";
+    for (const value of x.ticks(width < 420 ? 3 : 8)) {
+      g.textAlign = value === min ? "left" : value === max ? "right" : "center";
+      g.fillText(number(value), x.at(value) + (value === min ? -8 : value === max ? 8 : 0), 12);
+    }
+  });
+}

@@ -1,0 +1,81 @@
+// A training run as the pictures see it, and the numbers that captions say of it.
+export const KINDS = ["neutral", "positive", "negative"], ORDER = [1, 2, 0];
+
+export class Run {
+  constructor(job, config) {
+    Object.assign(this, { job, config, problem: null, snapshots: [], milliseconds: null, diverged: null });
+    this.bounds = { a: [0, 0], s: [0, 0] };
+  }
+
+  add(snapshot) {
+    if (![snapshot.VV, snapshot.WW, snapshot.loss ?? 0].every(Number.isFinite)) {
+      this.diverged = snapshot.epoch;
+      return;
+    }
+    const { kinds } = this.problem;
+    for (const name of ["a", "s"]) {
+      const values = snapshot[name], bounds = this.bounds[name], sums = [0, 0, 0], counts = [0, 0, 0];
+      for (let w = 0; w < values.length; w++) {
+        const value = values[w], kind = kinds[w];
+        if (value < bounds[0]) bounds[0] = value;
+        if (value > bounds[1]) bounds[1] = value;
+        if (kind >= 0) { sums[kind] += value; counts[kind]++; }
+      }
+      snapshot[`${name}Means`] = sums.map((sum, kind) => sum / counts[kind]);
+    }
+    Object.assign(snapshot, band(snapshot, kinds));
+    this.snapshots.push(snapshot);
+  }
+
+  get last() {
+    return this.snapshots.length - 1;
+  }
+
+  // A..F of one token type at every epoch (Eq 19, 27).
+  terms(w) {
+    const m = this.problem.train.labels.length, { lam } = this.config;
+    return this.snapshots.map(({ pi, rho, C, F, VW, VV, WW }) => ({
+      A: (rho[w] * VW) / (m * lam), B: (pi[w] * WW) / m, C: C[w],
+      D: (pi[w] * VW) / (m * lam), E: (rho[w] * VV) / (m * lam * lam), F: F[w],
+    }));
+  }
+}
+
+// |V·W|Δ/‖W‖² ≪ λ ≪ ‖V‖²Δ/|V·W| with Δ = |ρ/π|, its median over the polarity tokens.
+function band({ pi, rho, VW, VV, WW }, kinds) {
+  const distances = [];
+  for (let w = 0; w < kinds.length; w++) {
+    if (kinds[w] > 0 && pi[w] !== 0) distances.push(Math.abs(rho[w] / pi[w]));
+  }
+  const delta = median(Float64Array.from(distances).sort());
+  return { lower: (Math.abs(VW) * delta) / WW, upper: (VV * delta) / Math.abs(VW) };
+}
+
+export function quantile(sorted, share) {
+  const at = share * (sorted.length - 1), below = Math.floor(at);
+  return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
+}
+
+function median(sorted) {
+  return quantile(sorted, 0.5);
+}
+
+// What a caption may say of one epoch; parity.numbers has the same names.
+export function numbers(run, index) {
+  const shot = run.snapshots[index], told = { ...run.config, epoch: shot.epoch };
+  for (const name of ["loss", "accuracy", "VW", "lower", "upper", "drift"]) told[name] = shot[name];
+  KINDS.forEach((kind, k) => {
+    told[`a_${kind}`] = shot.aMeans[k];
+    told[`s_${kind}`] = shot.sMeans[k];
+  });
+  told.gap = Math.abs(told.a_positive - told.a_negative);
+  return told;
+}
+
+// Weights and contributions of a sentence of token ids: α, α s, and their sum (Eq 2, 4).
+export function read(shot, ids) {
+  const largest = Math.max(...ids.map((w) => shot.a[w])), weights = ids.map((w) => Math.exp(shot.a[w] - largest));
+  const total = weights.reduce((sum, e) => sum + e, 0), alphas = weights.map((e) => e / total);
+  const shares = alphas.map((alpha, i) => alpha * shot.s[ids[i]]);
+  return { alphas, shares, polarity: shares.reduce((sum, share) => sum + share, 0) };
+}

@@ -1,0 +1,60 @@
+// What a lab is told to do, as settings that fit their ranges, and as part of an address.
+export const CONTROLS = SETTINGS.controls, SYNTHETIC_ONLY = SETTINGS["synthetic only"];
+export const VIEW = { epoch: null, token: null, sentence: "" };
+
+// The value if it is one that the control can take, else undefined.
+function fitting(name, value) {
+  const about = CONTROLS[name];
+  if (about.kind === "choice") {
+    const key = Object.keys(about.choices).find((choice) => choice === String(value));
+    return key === undefined ? undefined : typeof about.default === "number" ? Number(key) : key;
+  }
+  if (about.kind === "angle" && (value === null || value === "none")) return null;
+  const x = typeof value === "string" && value.trim() === "" ? NaN : Number(value);
+  if (about.kind === "log or none" && x === 0) return 0;
+  if (!(x >= about.min && x <= about.max)) return undefined;
+  return about.kind === "whole" ? Math.round(x) : x;
+}
+
+// Everything of `wanted` that makes sense, over `base`.
+export function settle(wanted, base = {}) {
+  const state = { ...base };
+  for (const [name, about] of Object.entries(CONTROLS)) {
+    const value = name in wanted ? fitting(name, wanted[name]) : undefined;
+    if (value !== undefined) state[name] = value;
+    else if (!(name in state)) state[name] = about.default;
+  }
+  for (const [name, none] of Object.entries(VIEW)) {
+    let value = wanted[name];
+    if (name !== "sentence" && value !== null && !/^\d{1,7}$/.test(String(value))) value = undefined;
+    if (value !== undefined) state[name] = name === "sentence" ? String(value).slice(0, 2000) : value === null ? null : Number(value);
+    else if (!(name in state)) state[name] = none;
+  }
+  return state;
+}
+
+// An address ends in #lab:name?lam=100&seed=3;other?lam=1 : what differs from the state a lab was published in.
+export function difference(state, base) {
+  const said = new URLSearchParams();
+  for (const name of Object.keys(state)) {
+    if (state[name] !== base[name]) said.set(name, state[name] ?? "none");
+  }
+  return said.toString();
+}
+
+export function readAddress(hash) {
+  const all = new Map();
+  if (!hash.startsWith("#lab:")) return all;
+  for (const part of hash.slice(5).split(";")) {
+    const [name, query = ""] = part.split("?");
+    const wanted = Object.fromEntries(new URLSearchParams(query));
+    for (const key of ["epoch", "token"]) if (wanted[key] === "none") wanted[key] = null;
+    all.set(decodeURIComponent(name), wanted);
+  }
+  return all;
+}
+
+export function writeAddress(parts) {
+  const said = [...parts].filter(([, query]) => query).map(([name, query]) => `${encodeURIComponent(name)}?${query.replaceAll(";", "%3B")}`);
+  return said.length ? `#lab:${said.join(";")}` : "";
+}

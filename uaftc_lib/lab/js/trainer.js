@@ -1,0 +1,287 @@
+// The exact trainer of the plain model (DP): each type is scored once, two numbers a token are gathered and
+// scattered back, O(tokens + types·d) a step (Eq 1 to 7, 16, 20). parity.py holds the same in PyTorch.
+import { PURPOSES, normal, permutation, streamKey, uniform } from "./random.js";
+
+// E and W uniform in ±0.1, V of variance 1; W is turned within the plane of V and W if an angle is asked for.
+// Rows are padded with zeros, which stay zero, to a multiple of four numbers.
+export function initialValues(types, { d, seed, angle }) {
+  const keys = [PURPOSES.embedding, PURPOSES.V, PURPOSES.W].map((purpose) => streamKey(seed, purpose));
+  const stride = 4 * Math.ceil(d / 4), E = new Float64Array(types * stride);
+  for (let w = 0; w < types; w++) {
+    for (let i = 0; i < d; i++) E[w * stride + i] = (2 * uniform(keys[0], w * d + i) - 1) * 0.1;
+  }
+  const V = new Float64Array(stride), W = new Float64Array(stride);
+  for (let i = 0; i < d; i++) {
+    V[i] = normal(keys[1], i);
+    W[i] = (2 * uniform(keys[2], i) - 1) * 0.1;
+  }
+  if (angle !== null) {
+    const along = dot(V, W) / dot(V, V), across = W.map((x, i) => x - along * V[i]);
+    const size = Math.sqrt(dot(W, W)), radians = (angle * Math.PI) / 180;
+    const onV = (size * Math.cos(radians)) / Math.sqrt(dot(V, V));
+    const onSide = (size * Math.sin(radians)) / Math.sqrt(dot(across, across));
+    for (let i = 0; i < d; i++) W[i] = onV * V[i] + onSide * across[i];
+  }
+  return { E, V, W, stride };
+}
+
+export function dot(x, y) {
+  let sum = 0;
+  for (let i = 0; i < x.length; i++) sum += x[i] * y[i];
+  return sum;
+}
+
+// e^a of each type, once, less the largest score; false if one of them could underflow.
+function exponentials(list, count, a, into) {
+  let least = Infinity, largest = -Infinity;
+  for (let k = 0; k < count; k++) {
+    const x = a[list[k]];
+    if (x < least) least = x;
+    if (x > largest) largest = x;
+  }
+  if (!(largest - least < 600)) return false;
+  for (let k = 0; k < count; k++) into[list[k]] = Math.exp(a[list[k]] - largest);
+  return true;
+}
+
+// One pass over some instances: π and ρ are added up by type, α by position; the loss is returned.
+function passOver(corpus, order, begin, end, a, s, pi, rho, weights, ready) {
+  const { tokens, offsets, labels } = corpus;
+  let loss = 0, right = 0;
+  for (let k = begin; k < end; k++) {
+    const t = order === null ? k : order[k], from = offsets[t], to = offsets[t + 1];
+    let total = 0, polarity = 0;
+    if (ready) {
+      for (let i = from; i < to; i++) {
+        const w = tokens[i], e = ready[w];
+        weights[i] = e;
+        total += e;
+        polarity += e * s[w];
+      }
+    } else {
+      let largest = -Infinity;
+      for (let i = from; i < to; i++) if (a[tokens[i]] > largest) largest = a[tokens[i]];
+      for (let i = from; i < to; i++) {
+        const w = tokens[i], e = Math.exp(a[w] - largest);
+        weights[i] = e;
+        total += e;
+        polarity += e * s[w];
+      }
+    }
+    polarity /= total;
+    const y = labels[t] === 1 ? 1 : -1, margin = y * polarity, small = Math.exp(-Math.abs(margin));
+    loss += Math.max(-margin, 0) + Math.log1p(small);
+    if (polarity > 0 === y > 0) right++;
+    const beta = (margin > 0 ? small : 1) / (1 + small), scale = 1 / total;
+    for (let i = from; i < to; i++) {
+      const w = tokens[i], alpha = weights[i] * scale, share = y * beta * alpha;
+      weights[i] = alpha;
+      pi[w] += share;
+      rho[w] += share * (s[w] - polarity);
+    }
+  }
+  return { loss, right };
+}
+
+// a = E·x and s = E·y for some types, four dimensions at a time so that x and y stay in registers.
+function scoreTypes(E, x, y, stride, list, count, a, s) {
+  for (let k = 0; k < count; k++) a[list[k]] = s[list[k]] = 0;
+  for (let i = 0; i < stride; i += 4) {
+    const x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
+    const y0 = y[i], y1 = y[i + 1], y2 = y[i + 2], y3 = y[i + 3];
+    for (let k = 0; k < count; k++) {
+      const w = list[k], at = w * stride + i, e0 = E[at], e1 = E[at + 1], e2 = E[at + 2], e3 = E[at + 3];
+      a[w] += e0 * x0 + e1 * x1 + (e2 * x2 + e3 * x3);
+      s[w] += e0 * y0 + e1 * y1 + (e2 * y2 + e3 * y3);
+    }
+  }
+}
+
+// x = Eᵀp and y = Eᵀq over some types.
+function gather(E, p, q, stride, list, count, x, y) {
+  x.fill(0);
+  y.fill(0);
+  for (let k = 0; k < count; k++) {
+    const w = list[k], row = w * stride, u = p[w], v = q[w];
+    for (let i = 0; i < stride; i++) {
+      x[i] += u * E[row + i];
+      y[i] += v * E[row + i];
+    }
+  }
+}
+
+// Everything the pictures need of one moment: scores, sums, terms by type, and the numbers of V and W.
+function snapshot(run, epoch, loss) {
+  const { problem, config, types, stride, all, E, V, W } = run, { lam } = config, { train, dev } = problem;
+  const [a, s, pi, rho, weight, C, F] = Array.from({ length: 7 }, () => new Float64Array(types));
+  scoreTypes(E, V, W, stride, all, types, a, s);
+  for (let w = 0; w < types; w++) a[w] /= lam;
+  const m = train.labels.length, ready = exponentials(all, types, a, run.ready) && run.ready;
+  const { right } = passOver(train, null, 0, m, a, s, pi, rho, run.weights, ready);
+  for (let i = 0; i < train.tokens.length; i++) weight[train.tokens[i]] += run.weights[i];
+  for (let w = 0; w < types; w++) weight[w] /= run.counts[w];
+  const onV = new Float64Array(stride), onW = new Float64Array(stride);
+  gather(E, rho, pi, stride, all, types, onV, onW);
+  scoreTypes(E, onV, onW, stride, all, types, F, C);
+  for (let w = 0; w < types; w++) {
+    C[w] /= m;
+    F[w] /= m * lam * lam;
+  }
+  let devAccuracy = null;
+  if (dev) {
+    const none = new Float64Array(types);
+    const passed = passOver(dev, null, 0, dev.labels.length, a, s, none, none, run.devWeights, ready);
+    devAccuracy = passed.right / dev.labels.length;
+  }
+  return {
+    epoch, loss, a, s, pi, rho, weight, C, F, accuracy: right / m, devAccuracy,
+    VV: dot(V, V), WW: dot(W, W), VW: dot(V, W), drift: drift(run),
+  };
+}
+
+// ‖K − K₀‖ / ‖K₀‖ of K = EᵀE − VVᵀ − WWᵀ, which gradient flow conserves.
+function drift(run) {
+  const { types, stride, E, V, W } = run, K = new Float64Array(stride * stride);
+  for (let i = 0; i < stride; i += 2) {
+    for (let j = i; j < stride; j += 2) {
+      let ii = 0, ij = 0, ji = 0, jj = 0;
+      for (let w = 0, row = 0; w < types; w++, row += stride) {
+        const x = E[row + i], y = E[row + i + 1], u = E[row + j], v = E[row + j + 1];
+        ii += x * u;
+        ij += x * v;
+        ji += y * u;
+        jj += y * v;
+      }
+      const at = i * stride + j;
+      K[at] = ii - V[i] * V[j] - W[i] * W[j];
+      K[at + 1] = ij - V[i] * V[j + 1] - W[i] * W[j + 1];
+      K[at + stride] = ji - V[i + 1] * V[j] - W[i + 1] * W[j];
+      K[at + stride + 1] = jj - V[i + 1] * V[j + 1] - W[i + 1] * W[j + 1];
+    }
+  }
+  run.K0 ??= K;
+  let change = 0, size = 0;
+  for (let i = 0; i < stride; i++) {
+    for (let j = i; j < stride; j++) {
+      const at = i * stride + j, times = i === j ? 1 : 2;
+      change += times * (K[at] - run.K0[at]) ** 2;
+      size += times * run.K0[at] ** 2;
+    }
+  }
+  return Math.sqrt(change / size);
+}
+
+// Yields a snapshot after each epoch, 0 included, and null after every batch, where a caller may pause.
+export function* train(problem, config) {
+  const { types } = problem, { lam, optimizer, penalty, decay, epochs, seed } = config;
+  const { tokens, offsets, labels } = problem.train, m = labels.length, size = Math.min(config.batch || m, m);
+  const run = { problem, config, types, ...initialValues(types, config) };
+  run.all = Int32Array.from({ length: types }, (_, w) => w);
+  run.ready = new Float64Array(types);
+  run.weights = new Float64Array(tokens.length);
+  run.counts = new Int32Array(types);
+  if (problem.dev) run.devWeights = new Float64Array(problem.dev.tokens.length);
+  for (const w of tokens) run.counts[w]++;
+  yield snapshot(run, 0, null);
+  const { E, V, W, stride, weights, ready } = run, adagrad = optimizer === "adagrad";
+  const squares = adagrad ? new Float64Array(types * stride) : null;
+  const squaresV = new Float64Array(stride), squaresW = new Float64Array(stride);
+  const [a, s, pi, rho] = Array.from({ length: 4 }, () => new Float64Array(types));
+  const touched = new Int32Array(types), stamp = new Int32Array(types).fill(-1);
+  const gV = new Float64Array(stride), gW = new Float64Array(stride);
+  let step = 0;
+  for (let epoch = 1; epoch <= epochs; epoch++) {
+    const order = size === m ? null : permutation(streamKey(seed, PURPOSES.order, epoch), m);
+    let loss = 0;
+    for (let begin = 0; begin < m; begin += size) {
+      const end = Math.min(begin + size, m), rate = config.lr / (1 + step * decay), n = end - begin;
+      let count = 0;
+      for (let k = begin; k < end; k++) {
+        const t = order === null ? k : order[k];
+        for (let i = offsets[t]; i < offsets[t + 1]; i++) {
+          const w = tokens[i];
+          if (stamp[w] !== step) {
+            stamp[w] = step;
+            touched[count++] = w;
+            pi[w] = rho[w] = 0;
+          }
+        }
+      }
+      scoreTypes(E, V, W, stride, touched, count, a, s);
+      for (let k = 0; k < count; k++) a[touched[k]] /= lam;
+      const usable = exponentials(touched, count, a, ready) && ready;
+      loss += passOver(problem.train, order, begin, end, a, s, pi, rho, weights, usable).loss;
+      if (adagrad) stepAdagrad(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW, squares);
+      else stepSGD(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW);
+      const sign = penalty ? penalty * Math.sign(dot(V, W)) : 0;
+      for (let i = 0; i < stride; i++) {
+        const v = sign * W[i] - gV[i] / (n * lam), w = sign * V[i] - gW[i] / n;
+        V[i] -= adagrad ? (rate * v) / (Math.sqrt((squaresV[i] += v * v)) + 1e-10) : rate * v;
+        W[i] -= adagrad ? (rate * w) / (Math.sqrt((squaresW[i] += w * w)) + 1e-10) : rate * w;
+      }
+      step++;
+      yield null;
+    }
+    loss /= m;
+    yield snapshot(run, epoch, loss);
+    if (!Number.isFinite(loss) || !Number.isFinite(dot(V, V))) return;
+  }
+}
+
+// Both move the rows, ∂ℓ/∂e = −(ρ V/λ + π W)/n, and leave Eᵀρ and Eᵀπ of the old rows in gV and gW.
+function stepSGD(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW) {
+  const toV = rate / (n * lam), toW = rate / n;
+  for (let i = 0; i < stride; i += 4) {
+    const v0 = toV * V[i], v1 = toV * V[i + 1], v2 = toV * V[i + 2], v3 = toV * V[i + 3];
+    const w0 = toW * W[i], w1 = toW * W[i + 1], w2 = toW * W[i + 2], w3 = toW * W[i + 3];
+    let p0 = 0, p1 = 0, p2 = 0, p3 = 0, r0 = 0, r1 = 0, r2 = 0, r3 = 0;
+    for (let k = 0; k < count; k++) {
+      const w = touched[k], at = w * stride + i, p = pi[w], r = rho[w];
+      const e0 = E[at], e1 = E[at + 1], e2 = E[at + 2], e3 = E[at + 3];
+      p0 += p * e0;
+      p1 += p * e1;
+      p2 += p * e2;
+      p3 += p * e3;
+      r0 += r * e0;
+      r1 += r * e1;
+      r2 += r * e2;
+      r3 += r * e3;
+      E[at] = e0 + (r * v0 + p * w0);
+      E[at + 1] = e1 + (r * v1 + p * w1);
+      E[at + 2] = e2 + (r * v2 + p * w2);
+      E[at + 3] = e3 + (r * v3 + p * w3);
+    }
+    gV[i] = r0;
+    gV[i + 1] = r1;
+    gV[i + 2] = r2;
+    gV[i + 3] = r3;
+    gW[i] = p0;
+    gW[i + 1] = p1;
+    gW[i + 2] = p2;
+    gW[i + 3] = p3;
+  }
+}
+
+function stepAdagrad(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW, squares) {
+  for (let i = 0; i < stride; i += 2) {
+    const v0 = V[i] / (n * lam), v1 = V[i + 1] / (n * lam), w0 = W[i] / n, w1 = W[i + 1] / n;
+    let p0 = 0, p1 = 0, r0 = 0, r1 = 0;
+    for (let k = 0; k < count; k++) {
+      const w = touched[k], at = w * stride + i, p = pi[w], r = rho[w], e0 = E[at], e1 = E[at + 1];
+      const g0 = r * v0 + p * w0, g1 = r * v1 + p * w1;
+      const sum0 = squares[at] + g0 * g0, sum1 = squares[at + 1] + g1 * g1;
+      p0 += p * e0;
+      p1 += p * e1;
+      r0 += r * e0;
+      r1 += r * e1;
+      squares[at] = sum0;
+      squares[at + 1] = sum1;
+      E[at] = e0 + (rate * g0) / (Math.sqrt(sum0) + 1e-10);
+      E[at + 1] = e1 + (rate * g1) / (Math.sqrt(sum1) + 1e-10);
+    }
+    gV[i] = r0;
+    gV[i + 1] = r1;
+    gW[i] = p0;
+    gW[i + 1] = p1;
+  }
+}

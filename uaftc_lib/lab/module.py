@@ -1,0 +1,61 @@
+"""The lab's files joined into one ES module without dependencies: for a page, and for a live kernel."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib import resources
+
+ENGINE = ("random", "corpus", "trainer", "workshop")
+INTERFACE = (
+    *("draw", "run", "state", "words", "sst", "controls", "pictures"),
+    *("host", "check", "sentence", "base", "compact", "full"),
+)
+SOME = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.MULTILINE)
+WHOLE = re.compile(r'^import \* as (\w+) from "\./(\w+)\.js";$', re.MULTILINE)
+
+
+def read(name: str) -> str:
+    """One of the files beside this one."""
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")
+
+
+def local_imports(source: str) -> str:
+    """The source with its imports taken from the parts before it."""
+    return WHOLE.sub(r"const \1 = $\2;", SOME.sub(r"const { \1 } = $\2;", source))
+
+
+def exported(source: str) -> list[str]:
+    """The names that a file exports."""
+    names = []
+    for statement in re.findall(r"^export ([^\n]*)", source, re.MULTILINE):
+        if statement.startswith("const"):
+            names += re.findall(r"(?:^const|,) (\w+) = ", statement)
+        else:
+            names.append(re.match(r"(?:async )?(?:function\*?|class) (\w+)", statement).group(1))
+    return names
+
+
+def part(name: str) -> str:
+    """One file as a scope of its own, that yields what the file exports."""
+    source = read(f"js/{name}.js")
+    body = re.sub(r"^export ", "", local_imports(source), flags=re.MULTILINE)
+    return f"const ${name} = (() => {{\n{body}return {{ {', '.join(exported(source))} }};\n}})();\n"
+
+
+@cache
+def module_source() -> str:
+    """The text of the module. It defines the element <uaftc-lab>, and exports an anywidget ``render``."""
+    engine = "".join(part(name) for name in ENGINE)
+    text = (
+        f"const SETTINGS = {read('settings.json').strip()};\n"
+        f"const REFERENCE = {read('reference.json').strip()};\n"
+        f"const CSS = {json.dumps(read('lab.css'), ensure_ascii=False)};\n"
+        f"function defineEngine() {{\n{engine}return $workshop;\n}}\n"
+        + "".join(part(name) for name in INTERFACE)
+        + local_imports(read("js/main.js"))
+    )
+    if "</script" in text or "<!--" in text:
+        raise ValueError("the lab's source would end the script element that carries it: reword it")
+    return text

@@ -1,0 +1,182 @@
+"""The live lab as the output of a cell: an anywidget in a live kernel, HTML with the module in a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+
+from uaftc_lib.lab import parity
+from uaftc_lib.lab.module import module_source
+from uaftc_lib.lab.sliders import in_kernel
+from uaftc_lib.lab.svg import number
+
+MODES = ("full", "compact")
+FIGURES = ("scatter", "means", "terms", "vectors", "weights", "accuracy")
+SHARES = ("accuracy", "ratio", "noise")
+DATA = {"synthetic-1": {}, "synthetic-2": {"noise": 0.1}, "sst": {"data": "sst"}}
+TEXT = (
+    "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} "
+    "for neutral tokens."
+)
+# The theme lays HTML outputs on a light card; the lab brings its own colours.
+CLEAR = "{ background: none !important; padding: 0 !important }"
+VIEW_KEY = "application/vnd.jupyter.widget-view+json"
+
+
+def said(name: str, value: float | str | None) -> str:
+    """A number as a sentence says it; js/compact.js says it in the same way."""
+    if value is None:
+        return "as drawn"
+    if isinstance(value, str):
+        return value
+    return f"{100 * value:.1f} %" if name in SHARES else number(value)
+
+
+class Page:
+    """Whether this kernel's notebook already holds the module: a page needs it once."""
+
+    has_module = False
+
+
+class Lab:
+    """A live figure in a state of its own. The last expression of a cell shows it; see :func:`lab`."""
+
+    def __init__(self, state: dict, mode: str, figure: str, text: str, name: str, notebook: str):
+        self.state, self.mode, self.figure = parity.complete(state), mode, figure
+        self.text, self.name, self.notebook = text, name, notebook
+        # Everything that differs from the defaults: a short attribute, and a stable one.
+        self.given = {key: self.state[key] for key in state}
+
+    def numbers(self) -> dict:
+        """What PyTorch finds after the last epoch of this state, under the names that captions use.
+
+        Raises
+        ------
+        ValueError
+            For SST, whose sentences this function does not load.
+        """
+        if self.state["data"] == "sst":
+            raise ValueError("the lab's reference speaks of the synthetic data; train on SST with fit")
+        *_, last = parity.train(self.state)
+        return self.state | parity.numbers(last)
+
+    def caption(self) -> str:
+        """The text with its numbers, as the page shows it before anyone moves λ."""
+        if not self.text:
+            return "Live figure: drag λ, and the model is trained again in your browser. It needs JavaScript."
+        told = self.numbers()
+        return re.sub(r"\{(\w+)\}", lambda match: said(match[1], told[match[1]]), self.text)
+
+    def html(self, with_module: bool = True) -> str:
+        """The element, its text for readers without JavaScript inside, and if asked the module."""
+        attributes = {
+            "name": self.name,
+            "mode": self.mode,
+            "figure": self.figure,
+            "text": self.text,
+            "notebook": self.notebook,
+            "state": json.dumps(self.given, ensure_ascii=False) if self.given else "",
+        }
+        written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
+        clear = f"<style>.cell_output .text_html:has(uaftc-lab) {CLEAR}</style>"
+        script = f'{clear}<script type="module">\n{module_source()}</script>' if with_module else ""
+        return f"<uaftc-lab{written}><p>{escape(self.caption())}</p></uaftc-lab>{script}"
+
+    def widget(self):
+        """The anywidget of a live kernel; its ``state`` and ``numbers`` follow what the reader does."""
+        return make_widget(self)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        bundle = {"text/plain": self.caption(), "text/html": self.html(not Page.has_module)}
+        Page.has_module = True
+        if in_kernel():
+            bundle[VIEW_KEY] = self.widget().get_view_spec()
+        return bundle
+
+
+def make_widget(shown: Lab):
+    """An anywidget of the same module; imported late, because widgets start slowly."""
+    import anywidget
+    import traitlets
+
+    class LabWidget(anywidget.AnyWidget):
+        _esm = module_source()
+        state = traitlets.Dict().tag(sync=True)
+        numbers = traitlets.Dict().tag(sync=True)
+        name = traitlets.Unicode().tag(sync=True)
+        mode = traitlets.Unicode().tag(sync=True)
+        figure = traitlets.Unicode().tag(sync=True)
+        text = traitlets.Unicode().tag(sync=True)
+        notebook = traitlets.Unicode().tag(sync=True)
+
+        def answer(self, _, content, buffers):
+            if content.get("want") == "sst":
+                from uaftc_lib.datasets import load_dataset
+                from uaftc_lib.lab.sst import pack
+
+                self.send({"sst": pack(load_dataset("sst"))})
+
+    made = LabWidget(
+        state=shown.state, name=shown.name, mode=shown.mode, figure=shown.figure, text=shown.text,
+        notebook=shown.notebook,
+    )  # fmt: skip
+    made.on_msg(made.answer)
+    return made
+
+
+def lab(
+    state: dict | None = None,
+    data: str = "synthetic-1",
+    mode: str = "full",
+    figure: str = "scatter",
+    text: str | None = None,
+    preset: str | None = None,
+    name: str = "lab",
+    notebook: str = "",
+) -> Lab:
+    """A live figure that trains in the reader's browser.
+
+    Parameters
+    ----------
+    state : dict, optional
+        Settings that differ from the defaults, for example ``{"lam": 100, "seed": 3}``: lam, optimizer, lr,
+        d, epochs, batch, seed, penalty, angle, ratio, noise, instances.
+    data : {"synthetic-1", "synthetic-2", "sst"}
+    mode : {"full", "compact"}
+        "compact": one sentence with λ in it, and one picture.
+    figure : {"scatter", "means", "terms", "vectors", "weights", "accuracy"}
+        The picture of a compact lab.
+    text : str, optional
+        The sentence of a compact lab. ``{lam}`` becomes the slider; ``{a_positive}``, ``{s_neutral}``,
+        ``{gap}``, ``{VW}``, ``{accuracy}``, ``{loss}`` and every setting become numbers that follow it.
+    preset : str, optional
+        Start from a preset; ``state`` goes on top.
+    name : str
+        How the address of the page calls it: different for each lab of a page.
+    notebook : str
+        The notebook named by the command that runs a page again; found out from the page if empty.
+
+    Raises
+    ------
+    ValueError
+        For an unknown choice, setting, preset or placeholder.
+    """
+    for label, value, allowed in (("data", data, DATA), ("mode", mode, MODES), ("figure", figure, FIGURES)):
+        if value not in allowed:
+            raise ValueError(f"{label} must be one of {', '.join(allowed)}, got {value!r}")
+    presets = parity.settings()["presets"]
+    if preset is not None and preset not in presets:
+        raise ValueError(f"no preset {preset!r}; there are {', '.join(presets)}")
+    if mode == "full" and text:
+        raise ValueError('only a compact lab has a sentence of its own: use mode="compact"')
+    wanted = (presets[preset]["state"] if preset else {}) | DATA[data]
+    if data == "sst":
+        wanted |= parity.settings()["suited"]["sst"]
+    if mode == "compact":
+        text = text or TEXT
+        known = {*parity.settings()["controls"], *parity.TOLD}
+        unknown = sorted(set(re.findall(r"\{(\w+)\}", text)) - known)
+        if unknown:
+            raise ValueError(f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}")
+    return Lab(wanted | (state or {}), mode, figure, text or "", name, notebook)

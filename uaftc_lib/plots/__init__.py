@@ -1,0 +1,52 @@
+"""Every figure type of the book, published values drawn beside ours.
+
+    scatter · boxes · sentence                   tokens: by type, as distributions, one instance as a heat map
+    curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
+    architecture · word_map                      drawings of the model
+    row                                          several figures as panels of one
+
+Each function takes a DataFrame and a caption and returns a :class:`Figure`; as the last expression of a cell
+it shows itself. ``figure.data`` is the frame that was drawn, ``figure.save(path)`` writes it, and the SVG.
+
+How a figure reaches a page. A notebook has no place for a caption or for alternative text beside a plain
+matplotlib output, so a :class:`Figure` emits HTML: a ``<figure>`` with one inline ``<svg role="img"
+aria-label=...>`` for each panel, then ``<figcaption>`` and a link that holds the drawn numbers as CSV. It
+needs no script, file or style sheet, and looks the same in Jupyter, in the built book, from ``file://`` and
+in print.
+
+* Text, axes and published values are drawn in ``currentColor`` on a transparent ground, so they follow the
+  theme of the page, light or dark; data colours (the hues of Okabe & Ito,
+  safe for colour-blind readers) stand out on both. Every colour comes with a
+  marker or a line style of its own.
+* Ours is filled and coloured, published is hollow and dashed, in every figure type.
+* Text stays text: it can be searched and selected. Panels of one figure wrap: side by side on a desk, one
+  below the other on a phone (:func:`row`).
+* Clouds of more than 300 points are rasterised inside the SVG. No date and no random ids: two runs are
+  byte-identical.
+* The caption is written by the page, its numbers computed there (an f-string); the alternative text is made
+  here from the data. A figure without a caption is a ValueError.
+"""
+
+from uaftc_lib.plots.drawings import architecture, word_map
+from uaftc_lib.plots.figure import Figure, Panel, row
+from uaftc_lib.plots.points import boxes, scatter, sentence
+from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
+from uaftc_lib.plots.summaries import summarise
+from uaftc_lib.plots.theme import PANEL, WIDE
+
+__all__ = [
+    "PANEL",
+    "WIDE",
+    "Figure",
+    "Panel",
+    "accuracy_against_lam",
+    "architecture",
+    "bars",
+    "boxes",
+    "curves",
+    "row",
+    "scatter",
+    "sentence",
+    "summarise",
+    "word_map",
+]

@@ -1,0 +1,87 @@
+"""Drawings of the model itself: its architecture, and a map of words in the plane of V and W."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyBboxPatch
+
+from uaftc_lib.plots.figure import Figure, render, require
+from uaftc_lib.plots.summaries import number
+from uaftc_lib.plots.theme import COLORS, INK, WIDE
+
+ATTENTION, POLARITY = "#009E73", COLORS["positive"]
+
+
+def architecture(words: list[str], caption: str) -> Figure:
+    """The classifier with attention, drawn from the words up (Fig 1)."""
+    columns = range(len(words))
+    middle = (len(words) - 1) / 2
+    top = 5.1
+
+    def box(axes: Axes, x: float, y: float, text: str, color: str, width: float = 0.76) -> None:
+        axes.add_patch(
+            FancyBboxPatch(
+                (x - width / 2, y - 0.24), width, 0.48, boxstyle="round,pad=0.02,rounding_size=0.1",
+                facecolor=color, alpha=0.22, edgecolor=color, linewidth=1.2,
+            )
+        )  # fmt: skip
+        axes.text(x, y, text, ha="center", va="center", fontsize=10)
+
+    def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], color: str = INK) -> None:
+        style = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", xy=end, xytext=start, arrowprops=style)
+
+    def draw(axes: Axes) -> None:
+        for j in columns:
+            axes.text(j, -0.1, words[j], ha="center", va="center", fontsize=9.5)
+            arrow(axes, (j, 0.12), (j, 0.62))
+            box(axes, j, 0.9, f"$\\mathbf{{h}}_{j + 1}$", COLORS["neutral"])
+            arrow(axes, (j, 1.18), (j, 1.72))
+            box(axes, j, 2.0, f"$a_{j + 1}$", ATTENTION)
+            arrow(axes, (j, 2.28), (j, 2.72))
+            box(axes, j, 3.0, f"$\\alpha_{j + 1}$", ATTENTION)
+            arrow(axes, (j, 3.28), (middle + 0.22 * (j - middle), 3.92))
+        box(axes, middle, 4.2, "$\\mathbf{h} = \\sum_j \\alpha_j \\mathbf{h}_j$", COLORS["neutral"], 1.9)
+        arrow(axes, (middle, 4.48), (middle, top - 0.28))
+        box(axes, middle, top, "$s = \\mathbf{h} \\cdot \\mathbf{W}$", POLARITY, 1.9)
+        notes = (
+            (0.9, "word\nvectors"),
+            (2.0, "scores\n$\\mathbf{h}_j\\cdot\\mathbf{V}/\\lambda$"),
+            (3.0, "weights\n(softmax)"),
+            (4.2, "pooled\nvector"),
+            (top, "polarity"),
+        )
+        for y, note in notes:
+            axes.text(-0.75, y, note, ha="right", va="center", fontsize=8.5)
+        axes.set(xlim=(-2.0, len(words) - 0.5), ylim=(-0.4, top + 0.4))
+        axes.axis("off")
+
+    alt = (
+        f"Diagram, from bottom to top: the words {', '.join(words)}; their vectors h; an attention score a "
+        "for each, from V and λ; attention weights α, by softmax; the weighted sum h; the polarity s, from W."
+    )
+    return render(draw, pd.DataFrame({"word": words}), caption, alt, WIDE)
+
+
+def word_map(data: pd.DataFrame, caption: str) -> Figure:
+    """Words as arrows in the plane: columns word, attention (across) and polarity (up)."""
+    require(data, "word", "attention", "polarity")
+
+    def draw(axes: Axes) -> None:
+        axes.axhline(0, color=POLARITY, linewidth=1.0)
+        axes.axvline(0, color=ATTENTION, linewidth=1.0)
+        for _, row in data.iterrows():
+            at = (row["attention"], row["polarity"])
+            style = {"arrowstyle": "-|>", "color": COLORS["neutral"], "linewidth": 1.1, "shrinkB": 0}
+            axes.annotate("", xy=at, xytext=(0, 0), arrowprops=style)
+            axes.annotate(row["word"], at, xytext=(4, 4), textcoords="offset points")
+        axes.margins(0.25)
+        axes.scatter(data["attention"], data["polarity"], s=12, color=INK)
+        axes.set(xlabel="attention score (along V, by λ): looked at →", ylabel="polarity score (along W) →")
+
+    places = (
+        f"{row['word']} ({number(row['attention'])}, {number(row['polarity'])})" for _, row in data.iterrows()
+    )
+    alt = f"Map of words, attention score across and polarity score up: {'; '.join(places)}."
+    return render(draw, data, caption, alt, WIDE)

@@ -1,0 +1,123 @@
+"""How a drawing becomes part of a page: inline SVG, alternative text, caption, numbers."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One drawing and what it shows, in words."""
+
+    svg: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels, their caption and the frame that was drawn. See the module's text for how it is shown."""
+
+    data: pd.DataFrame
+    caption: str
+    panels: tuple[Panel, ...]
+
+    @property
+    def alt(self) -> str:
+        """The alternative text of all panels."""
+        return " ".join(panel.alt for panel in self.panels)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        return {"text/html": self.to_html(), "text/plain": f"{self.caption}\n\n{self.alt}"}
+
+    def to_html(self) -> str:
+        """The figure as it stands in the page."""
+        drawings = "".join(
+            panel.svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(panel.alt)}" ', 1)
+            for panel in self.panels
+        )
+        link = ""
+        if len(self.data) <= DATA_LINK_ROWS:
+            numbers = base64.b64encode(self._csv().encode()).decode()
+            link = f' <a download="figure.csv" href="data:text/csv;base64,{numbers}">The numbers (CSV)</a>'
+        return (
+            '<figure class="uaftc" style="margin:1rem 0">'
+            f'<div style="display:flex;flex-wrap:wrap;gap:0.75rem">{drawings}</div>'
+            f'<figcaption style="text-align:left">{html.escape(self.caption, quote=False)}{link}</figcaption>'
+            "</figure>"
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the numbers, ``path``.csv, and the drawing, ``path``.svg; several: .1.svg, .2.svg, ..."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_name(f"{path.name}.csv").write_text(self._csv(), encoding="utf-8")
+        for i, panel in enumerate(self.panels, start=1):
+            end = ".svg" if len(self.panels) == 1 else f".{i}.svg"
+            path.with_name(path.name + end).write_text(panel.svg, encoding="utf-8")
+
+    def _csv(self) -> str:
+        return self.data.to_csv(index=False, float_format="%.5g", lineterminator="\n")
+
+
+def row(*figures: Figure, caption: str) -> Figure:
+    """Several figures as the panels of one: side by side where there is room."""
+    data = pd.concat([figure.data for figure in figures], ignore_index=True)
+    panels = tuple(panel for figure in figures for panel in figure.panels)
+    return replace(figures[0], data=data, caption=checked(caption), panels=panels)
+
+
+def render(
+    draw: Callable[[Axes], None],
+    data: pd.DataFrame,
+    caption: str,
+    alt: str,
+    size: tuple[float, float],
+) -> Figure:
+    """Draw one panel and write it as an SVG that may stand inside a page beside others."""
+    caption = checked(caption)
+    if not len(data):
+        raise ValueError("there is nothing to draw: the frame is empty")
+    buffer = io.StringIO()
+    with matplotlib.rc_context(THEME):
+        canvas = Canvas(figsize=size, layout="constrained")
+        draw(canvas.subplots())
+        canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg ") :].replace(INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    mark = "f" + hashlib.sha256(svg.encode()).hexdigest()[:8]  # ids must differ between the figures of a page
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{mark}-", svg)
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font: \1 system-ui, sans-serif", svg)
+    # As large as drawn where there is room, as wide as the page where there is not.
+    shape = f'width="{96 * size[0]:g}" height="{96 * size[1]:g}" style="max-width:100%;height:auto"'
+    head, rest = svg.split(">", 1)
+    svg = re.sub(r' (width|height)="[\d.]+pt"', "", head).replace("<svg ", f"<svg {shape} ", 1) + ">" + rest
+    return Figure(data.reset_index(drop=True), caption, (Panel(svg, alt),))
+
+
+def checked(caption: str) -> str:
+    """The caption, unless there is none."""
+    if not caption.strip():
+        raise ValueError("a figure needs a caption that says what it shows and what it means")
+    return caption
+
+
+def require(data: pd.DataFrame, *columns: str) -> None:
+    """Raise ValueError unless the frame has these columns."""
+    missing = [column for column in columns if column not in data]
+    if missing:
+        raise ValueError(f"the frame has no column {', '.join(missing)}; it has {', '.join(map(str, data))}")

@@ -1,0 +1,37 @@
+"""Frames put into numbers and words, for captions and alternative texts."""
+
+from __future__ import annotations
+
+import pandas as pd
+from scipy import stats
+
+from uaftc_lib.plots.theme import groups
+
+
+def summarise(data: pd.DataFrame, by: list[str], y: str) -> pd.DataFrame:
+    """n, mean, least, greatest and the 95 % t interval of the mean: low, high (n = 1: the mean itself)."""
+    summary = data.groupby(by, sort=False, observed=True)[y].agg(
+        n="count", mean="mean", sem="sem", least="min", greatest="max"
+    )
+    half = stats.t.ppf(0.975, summary["n"].clip(lower=2) - 1) * summary.pop("sem").fillna(0)
+    return summary.assign(low=summary["mean"] - half, high=summary["mean"] + half).reset_index()
+
+
+def titled(title: str) -> str:
+    """The title in brackets, where there is one."""
+    return f" ({title})" if title else ""
+
+
+def number(value: float) -> str:
+    """Three significant digits and a true minus sign."""
+    return f"{value:.3g}".replace("-", "−")
+
+
+def distribution(data: pd.DataFrame, y: str, group: str) -> str:
+    """Number, median and quartiles of each group, in words."""
+    parts = []
+    for name in groups(data[group]):
+        values = data.loc[data[group] == name, y]
+        low, median, high = (number(q) for q in values.quantile([0.25, 0.5, 0.75]))
+        parts.append(f"{name}: {len(values)} points, median {median}, middle half {low} to {high}")
+    return "; ".join(parts) + "."
