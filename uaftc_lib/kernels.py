@@ -119,13 +119,6 @@ def dot(x, at, y, other, stride):
 
 
 @inlined
-def add_multiple(x, at, factor, y, other, stride):
-    """x[at : at + stride] += factor · y[other : other + stride]"""
-    for j in range(0, stride, LANES):
-        store(x, at + j, multiply_add(spread(factor), load(y, other + j), load(x, at + j)))
-
-
-@inlined
 def kept(words, at, j):
     """The mask bits of elements j to j + LANES − 1 of the row whose words start at `at`."""
     return words[at + (j >> 6)] >> np.uint64(j & 63)
@@ -161,7 +154,8 @@ def sort_by_type(batches, first, last, dropout, work):
     for t in range(first, last):
         for p in range(offsets[order[t]], offsets[order[t] + 1]):
             present[tokens[p]] = 1
-            cursor[tokens[p]] += 1
+            if dropout:
+                cursor[tokens[p]] += 1
     count = begin = 0
     by_eight = present.view(np.uint64)
     for eight in range(len(by_eight)):
@@ -409,18 +403,21 @@ def affine_heads(U, M):
     heads = np.zeros_like(U)
     for c in range(len(U)):
         for i in range(len(M)):
-            heads[c] += U[c, i] * M[i]
+            for j in range(U.shape[1]):
+                heads[c, j] += U[c, i] * M[i, j]
     return heads
 
 
 @compiled
 def affine_gradients(U, M, head_gradients):
     """From the gradients by the heads those by U and M."""
+    stride = U.shape[1]
     U_gradient, M_gradient = np.zeros_like(U), np.zeros_like(M)
     for c in range(len(U)):
         for i in range(len(M)):
-            U_gradient[c, i] = np.sum(M[i] * head_gradients[c])
-            M_gradient[i] += U[c, i] * head_gradients[c]
+            U_gradient[c, i] = dot(M.reshape(-1), i * stride, head_gradients[c], 0, stride)
+            for j in range(stride):
+                M_gradient[i, j] += U[c, i] * head_gradients[c, j]
     return U_gradient, M_gradient
 
 
@@ -430,33 +427,55 @@ def is_kept(words, i):
 
 
 @compiled
+def product(left, right):
+    """left @ right, four rows at a time; right is as wide as a row. Small, and never on more than one thread."""
+    rows, inner = left.shape
+    stride = right.shape[1]
+    result = np.empty((-(-rows // 4) * 4, stride), right.dtype)
+    x, y, z = left.reshape(-1), right.reshape(-1), result.reshape(-1)
+    for row in range(0, len(result), 4):
+        first, second = row * inner, min(row + 1, rows - 1) * inner
+        third, fourth = min(row + 2, rows - 1) * inner, min(row + 3, rows - 1) * inner
+        for j in range(0, stride, LANES):
+            a = b = c = d = spread(right.dtype.type(0))
+            for i in range(inner):
+                lanes = load(y, i * stride + j)
+                a = multiply_add(spread(x[first + i]), lanes, a)
+                b = multiply_add(spread(x[second + i]), lanes, b)
+                c = multiply_add(spread(x[third + i]), lanes, c)
+                d = multiply_add(spread(x[fourth + i]), lanes, d)
+            store(z, row * stride + j, a)
+            store(z, (row + 1) * stride + j, b)
+            store(z, (row + 2) * stride + j, c)
+            store(z, (row + 3) * stride + j, d)
+    return result[:rows]
+
+
+@compiled
 def pooled_heads(U, M, classes, instances, pooled):
     """Mᵀ(mask ∘ W_k) of every instance: the polarity scores of its positions are products with these rows."""
-    stride = U.shape[1]
-    zero = U.dtype.type(0)
-    Q = np.zeros((instances * len(classes), stride), U.dtype)
-    for row in range(len(Q)):
+    T = U.dtype.type
+    masked_W = np.empty((instances * len(classes), len(M)), U.dtype)
+    for row in range(len(masked_W)):
         for i in range(len(M)):
-            # A choice of factors, not of whether to add: half of all such branches would be guessed wrong.
-            factor = U[1 + row % len(classes), i] if is_kept(pooled[row // len(classes)], i) else zero
-            add_multiple(Q.reshape(-1), row * stride, factor, M.reshape(-1), i * stride, stride)
-    return Q
+            masked_W[row, i] = U[1 + row % len(classes), i] * T(is_kept(pooled[row // len(classes)], i))
+    return product(masked_W, M)
 
 
 @compiled
 def pooled_gradients(U, M, Q_gradients, classes, pooled, U_gradient, M_gradient):
     """From the gradients by Q those by W and M."""
     stride = U.shape[1]
-    zero, one = U.dtype.type(0), U.dtype.type(1)
-    kept_sum = np.empty(stride, U.dtype)
     for k in range(len(classes)):
+        masks = np.zeros((len(M), len(Q_gradients)), U.dtype)
+        for row in range(k, len(Q_gradients), len(classes)):
+            for i in range(len(M)):
+                masks[i, row] = is_kept(pooled[row // len(classes)], i)
+        kept_sums = product(masks, Q_gradients)
         for i in range(len(M)):
-            kept_sum[:] = 0
-            for row in range(k, len(Q_gradients), len(classes)):
-                factor = one if is_kept(pooled[row // len(classes)], i) else zero
-                add_multiple(kept_sum, 0, factor, Q_gradients.reshape(-1), row * stride, stride)
-            U_gradient[1 + k, i] += np.sum(M[i] * kept_sum)
-            M_gradient[i] += U[1 + k, i] * kept_sum
+            U_gradient[1 + k, i] += dot(M.reshape(-1), i * stride, kept_sums.reshape(-1), i * stride, stride)
+            for j in range(stride):
+                M_gradient[i, j] += U[1 + k, i] * kept_sums[i, j]
 
 
 @compiled
