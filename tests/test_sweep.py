@@ -10,8 +10,10 @@ import time
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from uaftc_lib import AttentionClassifier, fit
+from uaftc_lib.cli import app
 from uaftc_lib.sweep import Cell, cells_of, decode_errors, estimate, load_grid, results, run_cell, sweep
 from uaftc_lib.sweep.cells import KEY
 from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, encode_errors, finished
@@ -224,3 +226,29 @@ def test_the_estimate_counts_what_is_left(undisturbed, tmp_path):
     measured = results(undisturbed).groupby("model")["seconds"].median()
     for model in ("AD", "DP"):
         assert more["hours"][model] * 3600 == pytest.approx(6 * measured[model], rel=1e-6)
+
+
+def command(*words):
+    return CliRunner().invoke(app, ["sweep", *map(str, words)])
+
+
+def test_the_command_plans_runs_and_resumes(tmp_path):
+    out = tmp_path / "few.csv"
+    words = ["--dataset", "synthetic-1", "--model", "DP,AD", "--lam", "1, 10", "--seeds", 2, "--epochs", 1]
+    words += ["--set", "dimension=8", "--set", "options={'class_sizes': [20, 20]}", "--out", out]
+    plan = command(*words, "--dry-run")
+    assert plan.exit_code == 0 and "4 cells, 8 runs, 8 of them to do" in plan.output and not out.exists()
+    assert command(*words).exit_code == 0
+    rows = results(out)
+    assert len(rows) == 8 and set(rows["lam"]) == {1.0, 10.0} and set(rows["epochs"]) == {1}
+    before = out.read_bytes()
+    assert command(*words).exit_code == 0 and out.read_bytes() == before
+    assert "8 runs, 0 of them to do" in command(*words, "--dry-run").output
+
+
+def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
+    assert "112 cells" in command("--grid", "table2", "--out", tmp_path / "none.csv", "--dry-run").output
+    for words in (["--grid", "no such grid"], ["--set", "rate=1"], ["--lam", "0"], ["--workers", "0"]):
+        answer = command(*words, "--out", tmp_path / "none.csv")
+        assert answer.exit_code == 2 and answer.stderr.startswith("uaftc: ") and answer.stderr.count("\n") == 1
+    assert not (tmp_path / "none.csv").exists()

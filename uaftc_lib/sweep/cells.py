@@ -140,7 +140,7 @@ def cells_of(grid: Mapping, **overrides) -> list[Cell]:
     for settings in (grid.get("settings", {}), *columns):
         unknown |= set(settings) - allowed - {"dataset", "model"}
     if unknown:
-        raise ValueError(f"unknown in a grid: {', '.join(sorted(unknown))}; settings are {', '.join(allowed)}")
+        raise ValueError(f"unknown in a grid: {', '.join(sorted(unknown))}; settings are {', '.join(sorted(allowed))}")
     cells = []
     for dataset, model in itertools.product(axes["dataset"], axes["model"]):
         settings = {"seeds": grid.get("seeds", 1)} | grid.get("settings", {})
