@@ -63,6 +63,17 @@ def test_overrides_win_over_columns_and_columns_over_settings():
     assert [(c.lam, c.learning_rate, c.learning_rates) for c in changed] == [(7.0, 0.1, '{"V": 0.2}')]
 
 
+def test_varied_settings_are_crossed_and_give_way_to_overrides():
+    grid = TINY | {"lam": 10, "seeds": 2, "vary": {"dropout": [0, 0.5]}}
+    grid["column"] = [{"model": "AD", "vary": {"learning_rate": [0.1, 0.2, 0.3]}}]
+    found = {(c.model, c.learning_rate, c.dropout, c.seed) for c in cells_of(grid)}
+    assert len(found) == len(cells_of(grid)) == 2 * (2 + 2 * 3)
+    assert ("AD", 0.3, 0.5, 1) in found and ("DP", 0.02, 0.0, 0) in found
+    assert {c.learning_rate for c in cells_of(grid, model="AD", learning_rate=0.7)} == {0.7}
+    with pytest.raises(ValueError, match="rate"):
+        cells_of(TINY | {"vary": {"rate": [1]}})
+
+
 @pytest.mark.parametrize(
     "wrong, message",
     [
@@ -85,7 +96,7 @@ def test_grids_come_by_name_or_from_a_file(tmp_path):
     assert load_grid("quick")["dataset"] == "sst"
     (tmp_path / "mine.toml").write_text('dataset = "sst"\nmodel = "DP"\nlam = [1, 2]\nseeds = 3\n')
     assert len(cells_of(load_grid(tmp_path / "mine.toml"))) == 6
-    with pytest.raises(ValueError, match="quick, table2"):
+    with pytest.raises(ValueError, match="quick, search, table2"):
         load_grid("no such grid")
 
 
