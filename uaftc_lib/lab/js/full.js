@@ -139,8 +139,8 @@ function buildFull(lab) {
 
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
     h("div", { class: "presets", role: "group", "aria-label": "presets" }, ...parts.presets), parts.says,
-    h("div", { class: "lambda" }, h("div", { class: "row" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed),
-      h("div", { class: "scale" }, parts.band), parts.bandSays),
+    h("div", { class: "lambda" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed, parts.band),
+    parts.bandSays,
     h("div", { class: "row time" }, parts.play, parts.epoch, parts.epochSays,
       h("button", { type: "button", onclick: () => { stop(lab); lab.change(lab.base); } }, "Reset"), link),
     parts.status, legend, parts.live,
