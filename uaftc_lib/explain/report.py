@@ -183,12 +183,16 @@ def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
 
 
 def attended_without_effect(words: pd.DataFrame) -> list[dict]:
-    """Words that hold much attention in all and move no class: every interval of influence holds 0."""
-    idle = (words["influence_low"] <= 0) & (words["influence_high"] >= 0)
-    first = words.drop_duplicates("word").set_index("word")
-    chosen = first[idle.groupby(words["word"]).all().reindex(first.index)]
-    chosen = chosen.assign(total=chosen["attention"] * chosen["support"]).nlargest(10, "total")
-    return chosen.reset_index()[["word", "attention", "support"]].to_dict("records")
+    """Of the hundred words that hold most attention in all, the ten that push least for the attention they get.
+
+    The push of a word is the range of its influences over the classes.
+    """
+    by_word = words.groupby("word", sort=False)
+    push = by_word["influence"].max() - by_word["influence"].min()
+    found = words.drop_duplicates("word").set_index("word")[["attention", "support"]]
+    found = found.assign(total=found["attention"] * found["support"], push=push).nlargest(100, "total")
+    found = found.assign(effect=found["push"] / found["attention"]).nsmallest(10, "effect")
+    return found.reset_index()[["word", "attention", "push", "support"]].to_dict("records")
 
 
 def examples(model: AttentionClassifier, prepared: Prepared) -> dict[str, list[dict]]:
