@@ -4,6 +4,7 @@ UAFTC_REQUIRED names it ("data", "browser")."""
 import ast
 import functools
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import torch
 from hypothesis import settings
 
 CHECKOUT = Path(__file__).resolve().parent
+NUMBA = re.compile(r"^(import|from) numba", re.MULTILINE)
 
 
 def typed_modules() -> list[str]:
@@ -26,7 +28,7 @@ def typed_modules() -> list[str]:
     for path in sorted((CHECKOUT / "uaftc_lib").rglob("*.py")):
         is_package = path.name == "__init__.py"
         files = path.parent.rglob("*.py") if is_package else [path]
-        if not any("njit" in file.read_text(encoding="utf-8") for file in files):
+        if not any(NUMBA.search(file.read_text(encoding="utf-8")) for file in files):
             parts = (path.parent if is_package else path.with_suffix("")).relative_to(CHECKOUT).parts
             names.append(".".join(parts))
     return names

@@ -187,9 +187,7 @@ def test_token_scores_global_and_local(kind):
 def test_prediction_and_accuracy(kind):
     model, corpus = make(kind), corpus_for(kind, lengths=[3] * 40)
     polarity = by_hand(model, corpus)[3]
-    expected = [
-        max(range(3), key=s.__getitem__) if isinstance(s, list) else int(s > 0) for s in polarity.tolist()
-    ]
+    expected = [max(range(3), key=s.__getitem__) if isinstance(s, list) else int(s > 0) for s in polarity.tolist()]
     assert model.predict(corpus).tolist() == expected
     right = sum(a == b for a, b in zip(expected, corpus.labels.tolist()))
     assert model.accuracy(corpus) == right / 40

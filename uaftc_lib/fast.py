@@ -51,7 +51,7 @@ class FusedTrainer:
         self.parameters = kernels.Parameters(
             table=np.zeros((types, 2, stride), dtype),
             U=np.zeros((heads, 2, stride), dtype),
-            M=np.zeros((2, d if model.encoder == "affine" else 0, stride), dtype),
+            M=np.zeros((d if model.encoder == "affine" else 0, 2, stride), dtype),
         )
         with torch.no_grad():
             for mine, theirs in self.pairs():
@@ -59,7 +59,7 @@ class FusedTrainer:
         rate = {name: config.learning_rates.get(name, config.learning_rate) for name in ("embedding", *"VWM")}
         numerator, digits = masks.keep_digits(config.dropout)
         self.rule = kernels.Rule(
-            binary=model.binary,
+            classes=tuple(range(heads - 1)),
             lam=model.lam,
             penalty=float(config.penalty),
             weight_decay=float(config.weight_decay),
@@ -87,7 +87,7 @@ class FusedTrainer:
             (U[0, 0, :d], self.model.V),
             (U[1, 0, :d] if self.model.binary else U[1:, 0, :d], W),
         ]
-        return pairs + [(M[0, :, :d], self.model.M)] if len(M[0]) else pairs
+        return pairs + [(M[:, 0, :d], self.model.M)] if len(M) else pairs
 
     @torch.no_grad()
     def epoch(self, batches: list[Tensor]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
@@ -23,10 +23,8 @@ class Permuted(NamedTuple):
     variance: Float[Tensor, "instances ..."]
 
 
-def beside(
-    weights: Float[Tensor, "positions"], polarity: Float[Tensor, "positions ..."]
-) -> Float[Tensor, "positions ..."]:
-    """The weights, shaped so that they multiply polarity scores with or without a class dimension."""
+def beside(weights: Shaped[Tensor, "rows ..."], polarity: Float[Tensor, "rows ..."]) -> Shaped[Tensor, "rows ..."]:
+    """A value for each row, shaped so that it multiplies rows with or without a class dimension."""
     return weights.reshape(weights.shape + (1,) * (polarity.dim() - weights.dim()))
 
 
@@ -87,9 +85,7 @@ def leave_group_out(
     others = softmax_by_instance(scores, corpus.instance_of, instances)
     rest = sum_by_instance(beside(others, polarity) * polarity, corpus.instance_of, instances)
     s = out.polarity[instance_of_group]
-    return torch.where(
-        beside(dominant, S), S - A_ * rest[instance_of_group], (S - A_ * s) / (1 - A_.clamp(max=0.5))
-    )
+    return torch.where(beside(dominant, S), S - A_ * rest[instance_of_group], (S - A_ * s) / (1 - A_.clamp(max=0.5)))
 
 
 @torch.no_grad()

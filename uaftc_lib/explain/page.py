@@ -82,9 +82,7 @@ def word_rows(words: pd.DataFrame, classes: int) -> list[list]:
     first = words.iloc[order * classes]
     return [
         [word, int(support), rounded(attention), *([rounded(x) for x in column[i]] for column in columns)]
-        for i, (word, support, attention) in enumerate(
-            zip(first["word"], first["support"], first["attention"])
-        )
+        for i, (word, support, attention) in enumerate(zip(first["word"], first["support"], first["attention"]))
     ]
 
 

@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 
 import uaftc_lib
 from uaftc_lib import checks
+from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain.contributions import contributions, probabilities
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.page import write
@@ -22,7 +23,6 @@ from uaftc_lib.explain.quality import LinearBaseline, quality
 from uaftc_lib.explain.tables import Refused, clean, read_table
 from uaftc_lib.explain.texts import Prepared, prepare, words_of
 from uaftc_lib.explain.words import class_polarity, word_class_influence
-from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import TrainingConfig, fit
 
@@ -207,10 +207,12 @@ def class_counts(prepared: Prepared) -> list[dict]:
 def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
     """For each class the words of largest influence, by the lower end of their intervals.
 
-    So a word must push hard and be seen often enough to be sure of it, and runs with other seeds must agree.
+    So a word must push hard and be seen often enough to be sure of it, and all runs must agree.
     """
     columns = ["word", "influence", "influence_low", "influence_high", "leave_one_out", "attention", "support"]
-    sure = words[(words["influence_low"] > 0) & (words.get("influence_seed_low", 1) > 0)].sort_values("influence_low", ascending=False, kind="stable")
+    sure = words[(words["influence_low"] > 0) & (words.get("agreement", 1) == 1)].sort_values(
+        "influence_low", ascending=False, kind="stable"
+    )
     found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in sure.groupby("class")}
     return {name: found.get(name, []) for name in words["class"].unique()}
 
@@ -258,9 +260,7 @@ def spread(confidence: torch.Tensor, predicted: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def example(
-    model: AttentionClassifier, prepared: Prepared, instance: int, confidence: float, predicted: str
-) -> dict:
+def example(model: AttentionClassifier, prepared: Prepared, instance: int, confidence: float, predicted: str) -> dict:
     """One text: its words with weight and contribution to the predicted class, and what would turn it.
 
     With more than two classes the contribution is that to the logit of the predicted class less the mean of

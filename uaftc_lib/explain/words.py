@@ -103,7 +103,8 @@ def word_class_influence(
 
         With replicates, bounds of lift, influence and leave_one_out over instances ("influence_low",
         "influence_high"): what other sentences might give. With several models, bounds of their mean
-        ("influence_seed_low", "influence_seed_high", Student's t): what other seeds might give.
+        ("influence_seed_low", "influence_seed_high", Student's t): what other seeds might give; and
+        agreement, the share of models whose influence has the sign of the mean.
 
     Raises
     ------
@@ -114,9 +115,7 @@ def word_class_influence(
     if not models:
         raise ValueError("need at least one model, got none")
     if split not in dataset.splits:
-        raise ValueError(
-            f"data set {dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}"
-        )
+        raise ValueError(f"data set {dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}")
     if replicates < 0 or not 0 < level < 1:
         raise ValueError(f"need replicates ≥ 0 and 0 < level < 1, got {replicates} and {level}")
     corpus = dataset.splits[split]
@@ -148,6 +147,8 @@ def word_class_influence(
             reach = stats.t.ppf((1 + level) / 2, len(models) - 1) * stats.sem(over_seeds, axis=0)
             columns[f"{name}_seed_low"] = over_seeds.mean(0) - reach
             columns[f"{name}_seed_high"] = over_seeds.mean(0) + reach
+        signs = np.sign([each["influence"] for each in summaries])
+        columns["agreement"] = (signs == np.sign(columns["influence"])).mean(0)
     spelling = np.array([dataset.vocabulary.word(i) for i in found.tolist()], dtype=object)
     class_names = np.array(dataset.classes, dtype=object)
     names = {"word": spelling.repeat(classes), "class": np.tile(class_names, len(found))}

@@ -119,9 +119,7 @@ def sliders(
     fixed = {name: value for name, value in model_options.items() if name not in controls}
 
     def train(**values) -> frames.Frame:
-        training = {
-            name: values[name] for name in ("learning_rate", "penalty", "epochs", "seed") if name in values
-        }
+        training = {name: values[name] for name in ("learning_rate", "penalty", "epochs", "seed") if name in values}
         if training.get("penalty", 1.0) <= 1e-6:  # the lowest end of a logarithmic slider means none
             training["penalty"] = 0.0
         model = {name: values[name] for name in ("dimension", "seed") if name in values}

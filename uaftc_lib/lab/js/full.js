@@ -96,7 +96,6 @@ function buildFull(lab) {
   parts.says = h("p", { class: "says" });
 
   const lam = control("lam", CONTROLS.lam, changed("lam"));
-  lam.input.setAttribute("aria-label", CONTROLS.lam.label);
   parts.typed = h("input", { type: "text", inputmode: "decimal", class: "typed", "aria-label": "λ, as a number" });
   parts.typed.addEventListener("change", () => { lab.change({ lam: parts.typed.value.replace(",", ".") }); lab.place(); });
   parts.band = h("canvas", { role: "img" });
