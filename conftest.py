@@ -13,8 +13,8 @@ from jaxtyping import install_import_hook
 
 CHECKOUT = Path(__file__).resolve().parent
 
-# Shapes and types in signatures are checked while tests run; numba compiles the loops of the other two.
-ROOMS = {path.stem for path in (CHECKOUT / "uaftc_lib").iterdir()} - {"masks", "kernels"}
+# Shapes and types in signatures are checked while tests run; numba compiles the loops of the others.
+ROOMS = {path.stem for path in (CHECKOUT / "uaftc_lib").iterdir()} - {"masks", "kernels", "bookkeeping"}
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"  # an int may stand for a float
 install_import_hook([f"uaftc_lib.{room}" for room in ROOMS], CHECKER)
 
