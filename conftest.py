@@ -4,21 +4,46 @@ UAFTC_REQUIRED names it ("data", "browser")."""
 import ast
 import functools
 import os
+import re
 import shutil
 from pathlib import Path
 
+import jaxtyping
 import nbformat
+import numpy as np
 import pytest
-from jaxtyping import install_import_hook
+import torch
+from hypothesis import settings
 
 CHECKOUT = Path(__file__).resolve().parent
+NUMBA = re.compile(r"^((import|from) numba|@compiled$)", re.MULTILINE)
 
-# Shapes and types in signatures are checked while tests run; numba compiles the loops of the others.
-ROOMS = {path.stem for path in (CHECKOUT / "uaftc_lib").iterdir()} - {"masks", "kernels", "bookkeeping"}
-CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"  # an int may stand for a float
-install_import_hook([f"uaftc_lib.{room}" for room in ROOMS], CHECKER)
+
+def typed_modules() -> list[str]:
+    """The modules whose signatures can be checked at run time: those without loops that numba compiles.
+
+    The name of a package stands for all that is in it.
+    """
+    names = []
+    for path in sorted((CHECKOUT / "uaftc_lib").rglob("*.py")):
+        is_package = path.name == "__init__.py"
+        files = path.parent.rglob("*.py") if is_package else [path]
+        if not any(NUMBA.search(file.read_text(encoding="utf-8")) for file in files):
+            parts = (path.parent if is_package else path.with_suffix("")).relative_to(CHECKOUT).parts
+            names.append(".".join(parts))
+    return names
+
+
+# An int may stand for a float.
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+jaxtyping.install_import_hook(typed_modules(), CHECKER)
 
 from uaftc_lib.datasets import dataset_names, load_dataset  # noqa: E402
+
+torch.set_num_threads(1)  # small models: threads cost more than they bring, and sums depend on their order
+settings.register_profile("local", deadline=None, max_examples=25)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -51,6 +76,25 @@ def dataset():
         return load_dataset(name)
 
     return load
+
+
+@pytest.fixture
+def untyped(monkeypatch):
+    """Switches the type checks of this run off, so that a wrong type reaches the library's own checks."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture
+def global_generators_untouched():
+    """Fails the test if it moved a generator that belongs to everybody."""
+
+    def states():
+        kind, keys, *rest = np.random.get_state()
+        return torch.get_rng_state().tolist(), kind, keys.tolist(), rest
+
+    before = states()
+    yield
+    assert states() == before
 
 
 @pytest.fixture(scope="session")

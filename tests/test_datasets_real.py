@@ -2,7 +2,6 @@
 
 import io
 import multiprocessing
-import os
 import tarfile
 from pathlib import Path
 
@@ -13,27 +12,21 @@ import torch
 from uaftc_lib import load_dataset, published, token_types
 from uaftc_lib.datasets import LOADERS, cache, imdb, register
 from uaftc_lib.datasets.cache import from_texts, prepared
-from uaftc_lib.datasets.download import DataUnavailable, unpack
+from uaftc_lib.datasets.download import unpack
+from uaftc_lib.locations import data_home
 
 PAPER_NAMES = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
 
 
-def real(name):
-    try:
-        return load_dataset(name)
-    except DataUnavailable as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.parametrize("name", PAPER_NAMES)
-def test_class_counts_are_those_of_table_1(name):
-    dataset = real(name)
+def test_class_counts_are_those_of_table_1(dataset, name):
+    corpora = dataset(name)
     table = published("table1").query("dataset == @PAPER_NAMES[@name]")
     assert set(table.split) == {"train", "dev", "test"}
     for split, rows in table.groupby("split"):
         expected = dict(zip(rows["class"], rows["count"]))
-        counts = dataset.splits[split].labels.bincount().tolist()
-        assert dict(zip(dataset.classes, counts)) == expected
+        counts = corpora.splits[split].labels.bincount().tolist()
+        assert dict(zip(corpora.classes, counts)) == expected
 
 
 # Of 20News II neither split nor posts are known exactly; IMDB's published vocabulary has 4 types more.
@@ -46,11 +39,11 @@ def test_class_counts_are_those_of_table_1(name):
         ("20news-2", 185.90, 29116),
     ],
 )
-def test_lengths_and_vocabularies(name, average, vocabulary):
-    dataset = real(name)
-    lengths = torch.cat([corpus.lengths for corpus in dataset.splits.values()]).double()
+def test_lengths_and_vocabularies(dataset, name, average, vocabulary):
+    corpora = dataset(name)
+    lengths = torch.cat([corpus.lengths for corpus in corpora.splits.values()]).double()
     assert float(lengths.mean()) == pytest.approx(average, abs=0.005)
-    assert len(dataset.vocabulary) == vocabulary
+    assert len(corpora.vocabulary) == vocabulary
 
 
 @pytest.mark.parametrize(
@@ -61,26 +54,26 @@ def test_lengths_and_vocabularies(name, average, vocabulary):
         ("20news-1", {"positive": 957, "negative": 557, "neutral": 1011}),
     ],
 )
-def test_token_types_are_those_of_table_s1(name, expected):
-    dataset = real(name)
-    found = token_types(dataset.train, dataset.vocabulary)
+def test_token_types_are_those_of_table_s1(dataset, name, expected):
+    corpora = dataset(name)
+    found = token_types(corpora.train, corpora.vocabulary)
     assert {kind: len(ids) for kind, ids in found.items()} == expected
 
 
-def test_token_types_of_three_classes_come_near_table_s1():
-    dataset = real("20news-2")
-    found = token_types(dataset.train, dataset.vocabulary)
-    assert list(found) == [*dataset.classes, "neutral"]
+def test_token_types_of_three_classes_come_near_table_s1(dataset):
+    corpora = dataset("20news-2")
+    found = token_types(corpora.train, corpora.vocabulary)
+    assert list(found) == [*corpora.classes, "neutral"]
     table = published("token_types").query("dataset == '20News II'").set_index("token_type")["count"]
     for kind, ids in found.items():
         assert 2 / 3 < len(ids) / table[kind] < 3 / 2
 
 
-def test_imdb_begins_with_the_reviews_known_from_keras():
-    try:
-        texts = [imdb.words(review) for review, _ in imdb.reviews(Path(os.environ["UAFTC_DATA"]), "train")]
-    except (KeyError, DataUnavailable):
-        pytest.skip("IMDB's reviews are not in the data home")
+def test_imdb_begins_with_the_reviews_known_from_keras(dataset):
+    dataset("imdb")
+    if not (data_home() / "aclImdb").exists():
+        pytest.skip("IMDB is there prepared, its reviews are not")
+    texts = [imdb.words(review) for review, _ in imdb.reviews(data_home(), "train")]
     lengths = np.array([sum(map(bool, text)) for text in texts])
     # Keras shuffles with this seed and puts a start token before each review.
     order = np.random.RandomState(113).permutation(len(lengths))

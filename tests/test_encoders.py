@@ -170,13 +170,9 @@ def who_comes_first(instances, seed):
 @pytest.mark.parametrize("encoder", ["none", *NETWORKS])
 def test_fit_learns_word_order_with_a_recurrent_encoder_alone(encoder):
     words = Vocabulary([f"word {i}" for i in range(TYPES - 3)])
-    dataset = Dataset("order", words, ("no", "yes"), *(who_comes_first(n, n) for n in (800, 200, 300)))
-    config = TrainingConfig(learning_rate=0.05, epochs=8, dropout=0.1, batch_size=20, seed=1)
-    run, again = (
-        fit(AttentionClassifier(TYPES, 20, encoder=encoder, hidden=10, seed=1), dataset, config)
-        for _ in range(2)
-    )
-    assert run.test_accuracy == again.test_accuracy
+    dataset = Dataset("order", words, ("no", "yes"), *(who_comes_first(n, n) for n in (600, 200, 300)))
+    config = TrainingConfig(learning_rate=0.1, epochs=3, dropout=0.1, batch_size=30, seed=1)
+    run = fit(AttentionClassifier(TYPES, 20, encoder=encoder, hidden=10, seed=1), dataset, config)
     if encoder == "none":
         assert run.test_accuracy < 0.65
     else:

@@ -15,10 +15,8 @@ def task(classes=2, instances=40, seed=0, lam=1.0, sentences=None):
     vocabulary = Vocabulary(WORDS)
     names = tuple(f"class {k}" for k in range(classes))
     if sentences is None:
-        sentences = [
-            random.integers(0, len(WORDS) - 1, random.integers(1, 6)).tolist() for _ in range(instances)
-        ]
-    corpus = Corpus.from_lists(sentences, random.integers(0, classes, len(sentences)), classes, names)
+        sentences = [random.integers(0, len(WORDS) - 1, random.integers(1, 6)).tolist() for _ in range(instances)]
+    corpus = Corpus.from_lists(sentences, random.integers(0, classes, len(sentences)).tolist(), classes, names)
     dataset = Dataset("small", vocabulary, names, corpus, test=corpus)
     model = AttentionClassifier(
         len(vocabulary),
@@ -164,6 +162,8 @@ def test_seeds_are_averaged_and_bounded():
     reach = 3.182446 * each.std(0, ddof=1) / 2  # Student's t, three degrees of freedom
     np.testing.assert_allclose(together["influence_seed_high"], each.mean(0) + reach, rtol=1e-6)
     np.testing.assert_allclose(together["influence_seed_low"], each.mean(0) - reach, rtol=1e-6)
+    np.testing.assert_allclose(together["agreement"], (np.sign(each) == np.sign(each.mean(0))).mean(0))
+    assert 0 < together["agreement"].min() < 1, "some words must divide the models, or this shows nothing"
     assert "influence_seed_low" not in explain.word_class_influence(models[:1], dataset)
 
 

@@ -187,9 +187,7 @@ def test_token_scores_global_and_local(kind):
 def test_prediction_and_accuracy(kind):
     model, corpus = make(kind), corpus_for(kind, lengths=[3] * 40)
     polarity = by_hand(model, corpus)[3]
-    expected = [
-        max(range(3), key=s.__getitem__) if isinstance(s, list) else int(s > 0) for s in polarity.tolist()
-    ]
+    expected = [max(range(3), key=s.__getitem__) if isinstance(s, list) else int(s > 0) for s in polarity.tolist()]
     assert model.predict(corpus).tolist() == expected
     right = sum(a == b for a, b in zip(expected, corpus.labels.tolist()))
     assert model.accuracy(corpus) == right / 40
@@ -329,7 +327,7 @@ def test_names_of_table_2():
         ({"classes": True}, "classes must be a whole number"),
         ({"hidden": 0}, "hidden must be a whole number, at least 1"),
         ({"encoder": "cnn"}, "encoder must be one of none, affine, lstm, gru, got 'cnn'"),
-        ({"attention": "dots"}, "attention must be one of dot, additive, got 'dots'"),
+        ({"attention": "dots"}, "attention must be one of dot, additive, structured, got 'dots'"),
         ({"loss": "hinge"}, "loss must be one of auto, logistic, softmax, got 'hinge'"),
         ({"loss": "logistic", "classes": 3}, 'loss="logistic" needs two classes, got 3'),
         ({"encoder": "affine", "attention": "additive"}, "choose one"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import CHECKOUT, missing
+from uaftc_lib.publish import CHECKOUT
 
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
@@ -20,8 +20,7 @@ WIDTHS = {"desktop": 1280, "phone": 390}
 def browser(chromium):
     from playwright.sync_api import sync_playwright
 
-    if not NAMES:
-        missing("browser", "no pages have been built: run `make book`")
+    assert NAMES, "no pages have been built: run `make book`"
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield running

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from nbformat.v4 import new_output
 
-from conftest import CHECKOUT
 from uaftc_lib import publish
 from uaftc_lib.parameters import check_parameters, default_parameters
+from uaftc_lib.publish import CHECKOUT
 
 SMALL = '''# A small chapter
 

@@ -15,9 +15,7 @@ def corpus_of(counts, class_count=2):
         for begin in range(0, len(tokens), 7):
             instances.append(tokens[begin : begin + 7])
             labels.append(k)
-    return Corpus.from_lists(instances, labels, class_count), Vocabulary(
-        [f"w{w}" for w in range(len(counts))]
-    )
+    return Corpus.from_lists(instances, labels, class_count), Vocabulary([f"w{w}" for w in range(len(counts))])
 
 
 def found(counts, **options):

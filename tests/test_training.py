@@ -189,9 +189,7 @@ def states_of_epochs():
     return states, record
 
 
-@pytest.mark.parametrize(
-    "accuracies, best", [([0.5, 0.7, 0.7, 0.6], 2), ([0.9, 0.1], 1), ([0.1, 0.2, 0.3], 3)]
-)
+@pytest.mark.parametrize("accuracies, best", [([0.5, 0.7, 0.7, 0.6], 2), ([0.9, 0.1], 1), ([0.1, 0.2, 0.3], 3)])
 def test_best_dev_epoch_first_of_equals(scripted, accuracies, best):
     scripted(accuracies)
     model, (states, record) = make(), states_of_epochs()

@@ -116,9 +116,7 @@ class Corpus:
         for name in ("tokens", "offsets", "labels"):
             check_integers(name, getattr(self, name))
         if len(self.offsets) != len(self.labels) + 1:
-            raise ValueError(
-                f"{len(self.labels)} labels need {len(self.labels) + 1} offsets, got {len(self.offsets)}"
-            )
+            raise ValueError(f"{len(self.labels)} labels need {len(self.labels) + 1} offsets, got {len(self.offsets)}")
         if int(self.offsets[0]) != 0 or int(self.offsets[-1]) != len(self.tokens):
             raise ValueError(
                 f"offsets must run from 0 to the number of positions, {len(self.tokens)}, "
@@ -206,9 +204,7 @@ class Corpus:
 
     def to(self, device: str | torch.device) -> Corpus:
         """The same corpus on another device."""
-        return self._with(
-            tokens=self.tokens.to(device), offsets=self.offsets.to(device), labels=self.labels.to(device)
-        )
+        return self._with(tokens=self.tokens.to(device), offsets=self.offsets.to(device), labels=self.labels.to(device))
 
     def _with(self, **tensors: Tensor) -> Corpus:
         """A copy with other tensors, not checked again: they come from checked ones, and batches are many."""

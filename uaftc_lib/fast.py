@@ -24,6 +24,8 @@ def obstacle(model: AttentionClassifier, config) -> str | None:
     """Why the fast path would not be exact for this model and configuration; None if it is."""
     if model.encoder not in ("none", "affine"):
         return f'encoder="{model.encoder}" makes a token\'s representation depend on its neighbours'
+    if model.attention == "structured":
+        return 'attention="structured" has several weights for each token'
     if config.optimizer == "adam":
         return 'optimizer="adam" moves the embeddings of all types at every step, also of those that do not occur'
     if config.dropout and model.attention == "additive":
@@ -51,7 +53,7 @@ class FusedTrainer:
         self.parameters = kernels.Parameters(
             table=np.zeros((types, 2, stride), dtype),
             U=np.zeros((heads, 2, stride), dtype),
-            M=np.zeros((2, d if model.encoder == "affine" else 0, stride), dtype),
+            M=np.zeros((d if model.encoder == "affine" else 0, 2, stride), dtype),
         )
         with torch.no_grad():
             for mine, theirs in self.pairs():
@@ -59,7 +61,7 @@ class FusedTrainer:
         rate = {name: config.learning_rates.get(name, config.learning_rate) for name in ("embedding", *"VWM")}
         numerator, digits = masks.keep_digits(config.dropout)
         self.rule = kernels.Rule(
-            binary=model.binary,
+            classes=tuple(range(heads - 1)),
             lam=model.lam,
             penalty=float(config.penalty),
             weight_decay=float(config.weight_decay),
@@ -87,7 +89,7 @@ class FusedTrainer:
             (U[0, 0, :d], self.model.V),
             (U[1, 0, :d] if self.model.binary else U[1:, 0, :d], W),
         ]
-        return pairs + [(M[0, :, :d], self.model.M)] if len(M[0]) else pairs
+        return pairs + [(M[:, 0, :d], self.model.M)] if len(M) else pairs
 
     @torch.no_grad()
     def epoch(self, batches: list[Tensor]) -> float:

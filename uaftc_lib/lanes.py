@@ -1,8 +1,8 @@
 """Sixteen numbers at a time: the few vector operations that the fused loops are made of.
 
-A compiler vectorises plain loops over a row, but not loops that drop elements by the bits of a word; written with
-these operations such a loop costs one instruction an operation where the processor has masked vectors, and the
-compiler splits them up where it has not. Rows are padded with zeros to a multiple of `LANES`.
+A compiler vectorises plain loops, but not loops that drop elements by the bits of a word. Written with these
+operations such a loop costs one instruction an operation where the processor has masked vectors; elsewhere the
+compiler splits them up. Arrays are flat, and rows in them padded with zeros to a multiple of `LANES`.
 """
 
 from llvmlite import ir
@@ -141,15 +141,18 @@ def total(_, lanes):
 
 
 @intrinsic
-def prefetch(_, array, start):
-    """Ask for the cache line that holds element `start` of a flat array, to be written soon."""
+def prefetch(_, row, start):
+    """Ask for row[start : start + LANES], to be written soon."""
 
     def generate(context, builder, signature, arguments):
-        data = context.make_array(array)(context, builder, arguments[0]).data
+        data = context.make_array(row)(context, builder, arguments[0]).data
         byte = ir.IntType(8).as_pointer()
         function = _builtin(builder, "llvm.prefetch.p0", ir.VoidType(), [byte, _INDEX, _INDEX, _INDEX])
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(function, [address, _INDEX(1), _INDEX(3), _INDEX(1)])
+        line = 64 * 8 // row.dtype.bitwidth
+        for ahead in range(0, LANES, line):
+            place = builder.add(arguments[1], ir.Constant(ir.IntType(64), ahead))
+            address = builder.bitcast(builder.gep(data, [place]), byte)
+            builder.call(function, [address, _INDEX(1), _INDEX(3), _INDEX(1)])
         return context.get_dummy_value()
 
-    return types.void(array, types.int64), generate
+    return types.void(row, types.int64), generate

@@ -1,5 +1,5 @@
 "use strict";
-const { classes, rows } = JSON.parse(document.getElementById("data").textContent);
+const { classes, rows } = JSON.parse(document.getElementById("numbers").textContent);
 const SHOWN = 40;
 const find = (id) => document.getElementById(id);
 const state = { chosen: 0, key: "low", down: true, shown: SHOWN, open: null };

@@ -82,9 +82,7 @@ def word_rows(words: pd.DataFrame, classes: int) -> list[list]:
     first = words.iloc[order * classes]
     return [
         [word, int(support), rounded(attention), *([rounded(x) for x in column[i]] for column in columns)]
-        for i, (word, support, attention) in enumerate(
-            zip(first["word"], first["support"], first["attention"])
-        )
+        for i, (word, support, attention) in enumerate(zip(first["word"], first["support"], first["attention"]))
     ]
 
 
@@ -108,7 +106,7 @@ def render(report: dict, words: pd.DataFrame) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"percent": percent, "signed": signed, "level": level, "count": "{:,}".format}
+    environment.filters |= {"percent": percent, "signed": signed, "level": level, "sure": sure, "count": "{:,}".format}
     style, script = own("page.css"), own("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
@@ -131,6 +129,11 @@ def render(report: dict, words: pd.DataFrame) -> str:
 
 def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
+
+
+def sure(confidence: float) -> str:
+    """No model is ever 100 % sure."""
+    return "more than 99 % sure" if confidence > 0.99 else f"{percent(confidence, 0)} sure"
 
 
 def signed(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
@@ -20,9 +20,7 @@ BINS = 10
 def word_counts(corpus: Corpus, types: int) -> sparse.csr_matrix:
     """How often each word occurs in each instance: "instances types"."""
     ones = np.ones(len(corpus.tokens), np.float32)
-    counts = sparse.csr_matrix(
-        (ones, corpus.tokens.cpu().numpy(), corpus.offsets.cpu().numpy()), (len(corpus), types)
-    )
+    counts = sparse.csr_matrix((ones, corpus.tokens.cpu().numpy(), corpus.offsets.cpu().numpy()), (len(corpus), types))
     counts.sum_duplicates()
     return counts
 
@@ -79,7 +77,7 @@ def calibration_error(bins: pd.DataFrame) -> float:
     return float((gap * bins["instances"]).sum() / bins["instances"].sum())
 
 
-def accuracy(right: Int[np.ndarray, "instances"]) -> dict[str, float]:
+def accuracy(right: Bool[np.ndarray, "instances"]) -> dict[str, float]:
     """The share of right answers with its 95 % interval (Wilson)."""
     low, high = proportion_confint(int(right.sum()), len(right), method="wilson")
     return {"accuracy": float(right.mean()), "low": float(low), "high": float(high)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -14,47 +14,22 @@ from jaxtyping import Float
 from tqdm.auto import tqdm
 
 import uaftc_lib
-from uaftc_lib import checks
+from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain.contributions import contributions, probabilities
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.page import write
 from uaftc_lib.explain.quality import LinearBaseline, quality
+from uaftc_lib.explain.settings import Settings
 from uaftc_lib.explain.tables import Refused, clean, read_table
 from uaftc_lib.explain.texts import Prepared, prepare, words_of
 from uaftc_lib.explain.words import class_polarity, word_class_influence
-from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.training import TrainingConfig, fit
+from uaftc_lib.training import fit
 
 ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
 TOP = 15  # words listed for each class
 EXAMPLES = 5  # of each kind
 LONGEST_EXAMPLE = 150  # words
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How ``uaftc explain`` trains. epochs None: 30 for small files, down to 5 for a million rows."""
-
-    lam: float = 10.0
-    dimension: int = 100
-    encoder: str = "none"
-    seeds: int = 3
-    epochs: int | None = None
-    learning_rate: float = 0.02
-    dropout: float = 0.0
-    seed: int = 0
-    replicates: int = 200
-
-    def __post_init__(self):
-        checks.whole("seeds", self.seeds, 1)
-        checks.whole("seed", self.seed)
-        checks.whole("replicates", self.replicates, 1)
-        if self.epochs is not None:
-            checks.whole("epochs", self.epochs, 1)
-
-    def epochs_for(self, rows: int) -> int:
-        return self.epochs or max(5, min(30, 2_000_000 // rows))
 
 
 def explain_file(
@@ -123,7 +98,7 @@ def explain_file(
             "notes": table.notes,
             "classes": class_counts(prepared),
             "vocabulary": {"words": dataset.vocabulary.word_count, "rare": prepared.rare_words},
-            "settings": asdict(settings) | {"epochs": settings.epochs_for(len(table.texts))},
+            "settings": asdict(settings) | training_settings(settings, dataset),
             "quality": judged,
             "words_over": over,
             "top_words": top_words(words),
@@ -141,6 +116,12 @@ def count_with_bar(progress: bool) -> Callable:
     return lambda texts: tqdm(texts, "texts", leave=False, disable=not progress)
 
 
+def training_settings(settings: Settings, dataset: Dataset) -> dict:
+    """What the settings leave to the size of the file."""
+    config = settings.training(len(dataset.train), settings.seed)
+    return {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer}
+
+
 def train(dataset: Dataset, settings: Settings, done: Callable) -> list[AttentionClassifier]:
     """One model for each seed; ``done()`` after each."""
     models = []
@@ -153,13 +134,7 @@ def train(dataset: Dataset, settings: Settings, done: Callable) -> list[Attentio
             classes=len(dataset.classes),
             seed=seed,
         )
-        rows = sum(map(len, dataset.splits.values()))
-        config = TrainingConfig(
-            learning_rate=settings.learning_rate,
-            dropout=settings.dropout,
-            epochs=settings.epochs_for(rows),
-            seed=seed,
-        )
+        config = settings.training(len(dataset.train), seed)
         fit(model, dataset, config)
         models.append(model)
         done()
@@ -197,21 +172,27 @@ def class_counts(prepared: Prepared) -> list[dict]:
 def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
     """For each class the words of largest influence, by the lower end of their intervals.
 
-    So a word must both push hard and be seen often enough to be sure of it.
+    So a word must push hard and be seen often enough to be sure of it, and all runs must agree.
     """
     columns = ["word", "influence", "influence_low", "influence_high", "leave_one_out", "attention", "support"]
-    sure = words[words["influence_low"] > 0].sort_values("influence_low", ascending=False, kind="stable")
+    sure = words[(words["influence_low"] > 0) & (words.get("agreement", 1) == 1)].sort_values(
+        "influence_low", ascending=False, kind="stable"
+    )
     found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in sure.groupby("class")}
     return {name: found.get(name, []) for name in words["class"].unique()}
 
 
 def attended_without_effect(words: pd.DataFrame) -> list[dict]:
-    """Words that hold much attention in all and move no class: every interval of influence holds 0."""
-    idle = (words["influence_low"] <= 0) & (words["influence_high"] >= 0)
-    first = words.drop_duplicates("word").set_index("word")
-    chosen = first[idle.groupby(words["word"]).all().reindex(first.index)]
-    chosen = chosen.assign(total=chosen["attention"] * chosen["support"]).nlargest(10, "total")
-    return chosen.reset_index()[["word", "attention", "support"]].to_dict("records")
+    """Of the hundred words that hold most attention in all, the ten that push least for the attention they get.
+
+    The push of a word is the range of its influences over the classes.
+    """
+    by_word = words.groupby("word", sort=False)
+    push = by_word["influence"].max() - by_word["influence"].min()
+    found = words.drop_duplicates("word").set_index("word")[["attention", "support"]]
+    found = found.assign(total=found["attention"] * found["support"], push=push).nlargest(100, "total")
+    found = found.assign(effect=found["push"] / found["attention"]).nsmallest(10, "effect")
+    return found.reset_index()[["word", "attention", "push", "support"]].to_dict("records")
 
 
 def examples(model: AttentionClassifier, prepared: Prepared) -> dict[str, list[dict]]:
@@ -248,9 +229,7 @@ def spread(confidence: torch.Tensor, predicted: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def example(
-    model: AttentionClassifier, prepared: Prepared, instance: int, confidence: float, predicted: str
-) -> dict:
+def example(model: AttentionClassifier, prepared: Prepared, instance: int, confidence: float, predicted: str) -> dict:
     """One text: its words with weight and contribution to the predicted class, and what would turn it.
 
     With more than two classes the contribution is that to the logit of the predicted class less the mean of

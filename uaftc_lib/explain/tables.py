@@ -15,6 +15,7 @@ import pandas as pd
 DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
 FORMATS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl, .ndjson) and Parquet (.parquet)"
 MOST_ROWS = 1_000_000
+TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
 
 
 class Refused(ValueError):
@@ -23,15 +24,15 @@ class Refused(ValueError):
 
 @dataclass
 class Table:
-    """Texts and labels as strings, and what was dropped: reason → number of rows."""
+    """Texts and labels (strings once they are read), and what was dropped: reason → number of rows."""
 
-    texts: list[str]
-    labels: list[str]
+    texts: list
+    labels: list
     rows_read: int
     dropped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def drop(self, reason: str, keep: Iterable[bool]) -> None:
+    def drop(self, reason: str, keep: Iterable) -> None:
         """Leave out the rows that are not to be kept, and count them under the reason."""
         kept = [(text, label) for text, label, kept in zip(self.texts, self.labels, keep) if kept]
         lost = len(self.texts) - len(kept)
@@ -61,16 +62,15 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8") -> Ta
     if reader is read_delimited and path.suffix.lower() not in DELIMITERS:
         raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {FORMATS}")
     try:
-        texts, labels = reader(path, text, label, encoding)
+        table = reader(path, text, label, encoding)
     except UnicodeDecodeError as error:
         raise Refused(wrong_encoding(path, encoding, error)) from None
     except LookupError:
         raise Refused(f"{encoding!r} is no encoding that Python knows; try utf-8, cp1252 or utf-16") from None
     except OSError as error:
         raise Refused(f"{path.name} cannot be read: {error.strerror or error}") from None
-    table = Table(texts, labels, rows_read=len(texts))
-    if not texts:
-        raise Refused(f"{path.name} has a header but no rows" if path.stat().st_size else f"{path.name} is empty")
+    if not table.rows_read:
+        raise Refused(f"{path.name} holds no rows")
     for name in ("texts", "labels"):
         cells = getattr(table, name)
         if numbers := sum(isinstance(cell, (int, float)) and not missing(cell) for cell in cells):
@@ -111,36 +111,51 @@ def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
             raise Refused(f"{path.name} has no column {name!r}; its columns are {known}.{meant}")
 
 
-def read_delimited(path: Path, text: str, label: str, encoding: str) -> tuple[list, list]:
+def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:
     """CSV and TSV with a header; commas, semicolons, tabs and bars are recognised by the header."""
     # "utf-8-sig" is utf-8 that may begin with a byte order mark, as spreadsheets write it.
     encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     with path.open(encoding=encoding, newline="") as file:
         first = file.readline()
+        if not first:
+            raise Refused(f"{path.name} is empty")
         if "\0" in first:
             raise Refused(f"{path.name} holds zero bytes: it is no text, or is encoded in utf-16 (--encoding)")
     headers = {d: next(csv.reader([first], delimiter=d), []) for d in DELIMITERS[path.suffix.lower()]}
     delimiter = next((d for d, found in headers.items() if {text, label} <= set(found)), None)
     if delimiter is None:
         delimiter = max(headers, key=lambda d: len(headers[d]))
-    check_columns(path, (text, label), headers[delimiter])
+    header = headers[delimiter]
+    check_columns(path, (text, label), header)
+    places = [header.index(text), header.index(label)]
+    cells, wrong = [], []
+    limit = csv.field_size_limit(2**31 - 1)
     try:
-        frame = pd.read_csv(
-            path,
-            sep=delimiter,
-            encoding=encoding,
-            usecols=[text, label],
-            dtype=object,
-            keep_default_na=False,
-            na_values=[""],
+        with path.open(encoding=encoding, newline="") as file:
+            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            next(rows)
+            for row in rows:
+                if len(row) == len(header):
+                    cells.append([row[place] for place in places])
+                elif row:
+                    wrong.append((rows.line_num, len(row)))
+    except csv.Error as error:
+        raise Refused(f"{path.name}, line {rows.line_num} is malformed: {error} (a stray quote?)") from None
+    finally:
+        csv.field_size_limit(limit)
+    if len(wrong) > TORN_ROWS * (len(cells) + len(wrong)):
+        line, fields = wrong[0]
+        raise Refused(
+            f"{path.name}, line {line} has {fields} fields, the header {len(header)}, and so it is in "
+            f"{len(wrong):,} rows: a stray quote or delimiter?"
         )
-    except pd.errors.ParserError as error:
-        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        raise Refused(f"{path.name} is malformed: {reason} (a stray quote or delimiter?)") from None
-    return frame[text].tolist(), frame[label].tolist()
+    table = Table([text for text, _ in cells], [label for _, label in cells], len(cells) + len(wrong))
+    if wrong:
+        table.dropped[f"not as many fields as the header (first in line {wrong[0][0]})"] = len(wrong)
+    return table
 
 
-def read_json_lines(path: Path, text: str, label: str, encoding: str) -> tuple[list, list]:
+def read_json_lines(path: Path, text: str, label: str, encoding: str) -> Table:
     """One JSON object a line; blank lines are skipped. A column that one line lacks is a missing cell there."""
     texts, labels, known = [], [], {}
     with path.open(encoding=encoding) as file:
@@ -158,10 +173,10 @@ def read_json_lines(path: Path, text: str, label: str, encoding: str) -> tuple[l
             labels.append(row.get(label))
     if texts:
         check_columns(path, (text, label), list(known))
-    return texts, labels
+    return Table(texts, labels, len(texts))
 
 
-def read_parquet(path: Path, text: str, label: str, encoding: str) -> tuple[list, list]:
+def read_parquet(path: Path, text: str, label: str, encoding: str) -> Table:
     """Two columns of a Parquet file; nothing else of it is read."""
     try:
         from pyarrow import ArrowException, parquet  # optional, large
@@ -172,7 +187,7 @@ def read_parquet(path: Path, text: str, label: str, encoding: str) -> tuple[list
         frame = parquet.read_table(path, columns=[text, label])
     except ArrowException as error:
         raise Refused(f"{path.name} is no readable Parquet file: {str(error).splitlines()[0]}") from None
-    return frame[text].to_pylist(), frame[label].to_pylist()
+    return Table(frame[text].to_pylist(), frame[label].to_pylist(), len(frame))
 
 
 def wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,8 +15,8 @@ from scipy import stats
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.explain.contributions import beside, leave_group_out, probabilities
-from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
+from uaftc_lib.explain.contributions import beside, by_hop, leave_group_out, probabilities
+from uaftc_lib.models import AttentionClassifier, Output, TokenScores, sum_by_instance
 
 INTERVALS = ("lift", "influence", "leave_one_out")
 FEWEST = 5  # instances that a word needs for an interval
@@ -34,11 +35,12 @@ def word_instance_pairs(
 def attention_matrix(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "types instances"]:
     """A: the attention that each word receives in each instance, summed over its occurrences; sparse.
 
-    Every column is a probability distribution over words.
+    Every column is a probability distribution over words; hops of structured attention are averaged.
     """
     types = len(model.embedding)
     word, instance, pair_of = word_instance_pairs(corpus, types)
-    weights = sum_by_instance(model(corpus).weights, pair_of, len(word))
+    hops = by_hop(model(corpus), corpus)
+    weights = sum(sum_by_instance(hop.weights, pair_of, len(word)) for hop in hops) / len(hops)
     return torch.sparse_coo_tensor(
         torch.stack([word, instance]), weights, (types, len(corpus)), check_invariants=False
     ).coalesce()
@@ -103,7 +105,8 @@ def word_class_influence(
 
         With replicates, bounds of lift, influence and leave_one_out over instances ("influence_low",
         "influence_high"): what other sentences might give. With several models, bounds of their mean
-        ("influence_seed_low", "influence_seed_high", Student's t): what other seeds might give.
+        ("influence_seed_low", "influence_seed_high", Student's t): what other seeds might give; and
+        agreement, the share of models whose influence has the sign of the mean.
 
     Raises
     ------
@@ -114,9 +117,7 @@ def word_class_influence(
     if not models:
         raise ValueError("need at least one model, got none")
     if split not in dataset.splits:
-        raise ValueError(
-            f"data set {dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}"
-        )
+        raise ValueError(f"data set {dataset.name} has no split {split!r}; it has {', '.join(dataset.splits)}")
     if replicates < 0 or not 0 < level < 1:
         raise ValueError(f"need replicates ≥ 0 and 0 < level < 1, got {replicates} and {level}")
     corpus = dataset.splits[split]
@@ -131,6 +132,8 @@ def word_class_influence(
         of_model = pair_values(each(corpus), corpus, pair_of, instance)
         values = values + of_model / len(models)
         scores = each.token_scores()
+        if scores.attention.dim() > 1:
+            scores = TokenScores(scores.attention.mean(1), scores.polarity.sum(1))
         summaries.append(
             summarise(pairs.sums(of_model), classes)
             | {
@@ -148,6 +151,8 @@ def word_class_influence(
             reach = stats.t.ppf((1 + level) / 2, len(models) - 1) * stats.sem(over_seeds, axis=0)
             columns[f"{name}_seed_low"] = over_seeds.mean(0) - reach
             columns[f"{name}_seed_high"] = over_seeds.mean(0) + reach
+        signs = np.sign([each["influence"] for each in summaries])
+        columns["agreement"] = (signs == np.sign(columns["influence"])).mean(0)
     spelling = np.array([dataset.vocabulary.word(i) for i in found.tolist()], dtype=object)
     class_names = np.array(dataset.classes, dtype=object)
     names = {"word": spelling.repeat(classes), "class": np.tile(class_names, len(found))}
@@ -177,9 +182,10 @@ def pair_values(
     def summed(values):
         return sum_by_instance(values, pair_of, len(instance))
 
-    A = summed(out.weights)
-    contribution = summed(beside(out.weights, out.token_polarity) * out.token_polarity)
-    fall = leave_group_out(out, corpus, pair_of, instance)
+    hops = by_hop(out, corpus)
+    A = sum(summed(hop.weights) for hop in hops) / len(hops)
+    contribution = sum(summed(beside(hop.weights, hop.token_polarity) * hop.token_polarity) for hop in hops)
+    fall = sum(leave_group_out(hop, corpus, pair_of, instance) for hop in hops)
     P = probabilities(out.polarity)[instance]
     without = probabilities(out.polarity[instance] - fall)
     A = A.unsqueeze(1)
@@ -248,7 +254,9 @@ def bootstrap(
         local = np.repeat(np.arange(len(words)), support[words])
         sums = _resampled_sums(local, pairs.instance[chosen], values[chosen], times, len(words))
         resampled = summarise(sums, classes, total)
-        for name in INTERVALS:
-            low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
-            bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # at tiny λ a word may hold no attention: no lift
+            for name in INTERVALS:
+                low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
+                bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
     return bounds

@@ -170,7 +170,9 @@ class LambdaSlider:
         ``retrain(lam) -> Frame``; None: also a live kernel only switches the frames.
     """
 
-    def __init__(self, frames: Sequence[Frame], retrain: Callable[[float], Frame] | None = None, start=None):
+    def __init__(
+        self, frames: Sequence[Frame], retrain: Callable[[float], Frame] | None = None, start: float | None = None
+    ):
         if not frames:
             raise ValueError("a λ slider needs at least one frame")
         self.frames = sorted(frames, key=lambda frame: frame.lam)
@@ -189,6 +191,8 @@ class LambdaSlider:
     def load(cls, path: str | Path, **options) -> LambdaSlider:
         """A slider over frames that :meth:`save` kept."""
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        for frame in stored:
+            frame["means"] = {kind: tuple(means) for kind, means in frame["means"].items()}
         return cls([Frame(**frame) for frame in stored], **options)
 
     def _repr_html_(self) -> str:

@@ -1,7 +1,7 @@
 """The lab's problem in PyTorch: the same corpus, initial values and batches, trained by the reference.
 
-Random numbers are a pure function of (seed, purpose, index) on 32-bit integers, the same ones, bit for bit, as
-in js/random.js.
+Random numbers are a pure function of (seed, purpose, index) on 32-bit integers, bit for bit those of
+js/random.js.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
 PURPOSES = {
-    name: i + 1
-    for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
+    name: i + 1 for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
 }
+KINDS = ("neutral", "positive", "negative")
+TOLD = ("epoch", "loss", "accuracy", "gap", "VW", *(f"{score}_{kind}" for score in "as" for kind in KINDS))
 NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
 
@@ -59,7 +60,7 @@ def complete(state: dict | None = None) -> dict:
     return {name: about["default"] for name, about in controls.items()} | state
 
 
-def mix(x: np.ndarray) -> np.ndarray:
+def mix(x: np.ndarray | int) -> np.ndarray | np.uint32:
     """A bijection of 32-bit integers (C. Wellons' "lowbias32")."""
     x = np.asarray(x, dtype=np.uint32)
     with np.errstate(over="ignore"):
@@ -201,7 +202,7 @@ class Epoch:
 
 
 def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Epoch]:
-    """Train a state of the lab by autograd (:class:`AutogradTrainer`); the model is the same at every epoch."""
+    """Train a state by autograd (:class:`AutogradTrainer`); each epoch yields the one model as it is then."""
     config, data = complete(state), data or dataset(state)
     classifier = model(config, len(data.vocabulary))
     trainer = AutogradTrainer(classifier, data.train, training(config))
@@ -225,12 +226,6 @@ def numbers(moment: Epoch) -> dict[str, float]:
     return told
 
 
-TOLD = (
-    "epoch", "loss", "accuracy", "gap", "VW", "a_neutral", "a_positive", "a_negative", "s_neutral", "s_positive",
-    "s_negative",
-)  # fmt: skip
-
-
 def reference(states: tuple[dict, ...] = ({}, {"lam": 100})) -> list[dict]:
     """What PyTorch finds at every epoch, for the page to hold its own numbers against.
 
@@ -239,9 +234,7 @@ def reference(states: tuple[dict, ...] = ({}, {"lam": 100})) -> list[dict]:
     made = []
     for state in states:
         rows = [numbers(moment) for moment in train(state)]
-        made.append(
-            {"state": state, "loss": [None if math.isnan(row["loss"]) else row["loss"] for row in rows]}
-        )
+        made.append({"state": state, "loss": [None if math.isnan(row["loss"]) else row["loss"] for row in rows]})
         for name, letter in (("attention", "a"), ("polarity", "s")):
             kinds = ("neutral", "positive", "negative")
             made[-1][name] = [[row[f"{letter}_{kind}"] for kind in kinds] for row in rows]

@@ -14,12 +14,12 @@ from uaftc_lib.training import TrainingConfig
 CONTROLS = {
     "lam": ("scaling factor λ", "log", -2, 4),
     "learning_rate": ("learning rate η", "log", -4, 1),
-    "penalty": ("penalty on |V·W|", "log", -6, 0),
+    "penalty": ("|V·W| penalty (0 at left)", "log", -6, 0),
     "dimension": ("dimension d", "whole", 2, 200),
     "epochs": ("epochs", "whole", 1, 40),
     "seed": ("seed", "whole", 0, 50),
 }
-STYLE, LAYOUT = {"description_width": "9em"}, {"width": "min(100%, 36em)"}
+STYLE, LAYOUT = {"description_width": "11em"}, {"width": "min(100%, 36em)"}
 
 
 def in_kernel() -> bool:
@@ -119,9 +119,7 @@ def sliders(
     fixed = {name: value for name, value in model_options.items() if name not in controls}
 
     def train(**values) -> frames.Frame:
-        training = {
-            name: values[name] for name in ("learning_rate", "penalty", "epochs", "seed") if name in values
-        }
+        training = {name: values[name] for name in ("learning_rate", "penalty", "epochs", "seed") if name in values}
         if training.get("penalty", 1.0) <= 1e-6:  # the lowest end of a logarithmic slider means none
             training["penalty"] = 0.0
         model = {name: values[name] for name in ("dimension", "seed") if name in values}

@@ -1,4 +1,4 @@
-"""SST for the lab: token ids out of the reader's own data home, for a page built on their machine or a kernel.
+"""SST for the lab: token ids out of the reader's own data home, for a page built there or a live kernel.
 
 They never enter the repository or a published page.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -70,12 +70,8 @@ def axes(x: Axis, y: Axis, x_label: str, y_label: str) -> str:
     for value in y.ticks:
         place = f"{y(value):.1f}"
         parts.append(f'<line class="grid" y1="{place}" y2="{place}" x1="{x.begin}" x2="{x.end}"/>')
-        parts.append(
-            f'<text x="{x.begin - 6}" y="{place}" dy="0.35em" text-anchor="end">{number(value)}</text>'
-        )
-    parts.append(
-        f'<text class="label" x="{x.end}" y="{y.begin + 32}" text-anchor="end">{escape(x_label)} →</text>'
-    )
+        parts.append(f'<text x="{x.begin - 6}" y="{place}" dy="0.35em" text-anchor="end">{number(value)}</text>')
+    parts.append(f'<text class="label" x="{x.end}" y="{y.begin + 32}" text-anchor="end">{escape(x_label)} →</text>')
     parts.append(f'<text class="label" x="2" y="12">↑ {escape(y_label)}</text>')
     return "".join(parts)
 
@@ -88,13 +84,13 @@ def plane(x: tuple[float, float], y: tuple[float, float], logarithmic: bool = Fa
     )
 
 
-def dots(xs: Sequence[float], ys: Sequence[float], kind: str) -> str:
+def dots(xs: Iterable[float], ys: Iterable[float], kind: str) -> str:
     """Points of one kind as a single path; the style sheet gives them colour and size."""
     path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in zip(xs, ys))
     return f'<path class="dots {kind}" d="{path}"/>'
 
 
-def line(xs: Sequence[float], ys: Sequence[float], kind: str) -> str:
+def line(xs: Iterable[float], ys: Iterable[float], kind: str) -> str:
     """A line through points."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys))
     return f'<polyline class="line {kind}" points="{path}"/>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from html import escape
 
 from uaftc_lib.lab import parity
@@ -19,7 +20,18 @@ TEXT = (
     "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} "
     "for neutral tokens."
 )
+# The theme lays HTML outputs on a light card; the lab brings its own colours.
+CLEAR = "{ background: none !important; padding: 0 !important }"
 VIEW_KEY = "application/vnd.jupyter.widget-view+json"
+
+
+def said(name: str, value: float | str | None) -> str:
+    """A number as a sentence says it; js/compact.js says it in the same way."""
+    if value is None:
+        return "as drawn"
+    if isinstance(value, str):
+        return value
+    return f"{100 * value:.1f} %" if name in SHARES else number(value)
 
 
 class Page:
@@ -37,7 +49,8 @@ class Lab:
         # Everything that differs from the defaults: a short attribute, and a stable one.
         self.given = {key: self.state[key] for key in state}
 
-    def numbers(self) -> dict[str, float]:
+    @cached_property
+    def numbers(self) -> dict:
         """What PyTorch finds after the last epoch of this state, under the names that captions use.
 
         Raises
@@ -54,13 +67,8 @@ class Lab:
         """The text with its numbers, as the page shows it before anyone moves λ."""
         if not self.text:
             return "Live figure: drag λ, and the model is trained again in your browser. It needs JavaScript."
-        told = self.numbers()
-
-        def say(match: re.Match) -> str:
-            value = told[match[1]]
-            return f"{100 * value:.1f} %" if match[1] in SHARES else number(value)
-
-        return re.sub(r"\{(\w+)\}", say, self.text)
+        told = self.numbers
+        return re.sub(r"\{(\w+)\}", lambda match: said(match[1], told[match[1]]), self.text)
 
     def html(self, with_module: bool = True) -> str:
         """The element, its text for readers without JavaScript inside, and if asked the module."""
@@ -73,7 +81,7 @@ class Lab:
             "state": json.dumps(self.given, ensure_ascii=False) if self.given else "",
         }
         written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
-        clear = "<style>.cell_output .text_html:has(uaftc-lab){background:none!important;padding:0!important}</style>"
+        clear = f"<style>.cell_output .text_html:has(uaftc-lab) {CLEAR}</style>"
         script = f'{clear}<script type="module">\n{module_source()}</script>' if with_module else ""
         return f"<uaftc-lab{written}><p>{escape(self.caption())}</p></uaftc-lab>{script}"
 
@@ -134,8 +142,8 @@ def lab(
     Parameters
     ----------
     state : dict, optional
-        Settings that differ from the defaults, for example ``{"lam": 100, "seed": 3}``: lam, optimizer, lr, d,
-        epochs, batch, seed, penalty, angle, ratio, noise, instances.
+        Settings that differ from the defaults, for example ``{"lam": 100, "seed": 3}``: lam, optimizer, lr,
+        d, epochs, batch, seed, penalty, angle, ratio, noise, instances.
     data : {"synthetic-1", "synthetic-2", "sst"}
     mode : {"full", "compact"}
         "compact": one sentence with λ in it, and one picture.
@@ -172,7 +180,5 @@ def lab(
         known = {*parity.settings()["controls"], *parity.TOLD}
         unknown = sorted(set(re.findall(r"\{(\w+)\}", text)) - known)
         if unknown:
-            raise ValueError(
-                f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}"
-            )
+            raise ValueError(f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}")
     return Lab(wanted | (state or {}), mode, figure, text or "", name, notebook)

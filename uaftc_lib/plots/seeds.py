@@ -106,11 +106,7 @@ def curves(
         parts.append(
             f"{name}: from {number(scale * first['mean'])} at {number(first[x])} to "
             f"{number(scale * last['mean'])} at {number(last[x])}"
-            + (
-                f" (band {number(scale * last[low])} to {number(scale * last[high])})"
-                if last["n"] > 1
-                else ""
-            )
+            + (f" (band {number(scale * last[low])} to {number(scale * last[high])})" if last["n"] > 1 else "")
         )
         if published is not None and (published[group] == name).any():
             parts[-1] += f", published {number(scale * published[published[group] == name][y].iloc[-1])}"
@@ -150,11 +146,14 @@ def bars(
     published: pd.DataFrame | None = None,
     size: tuple[float, float] = PANEL,
 ) -> Figure:
-    """Means as bars with 95 % t intervals, each row (seed) a dot; ``published``: columns x, y (and group)."""
+    """Means as bars with 95 % t intervals, rows (seeds) as dots where they are few.
+
+    ``published``: columns x, y (and group).
+    """
     require(data, x, y, *([group] if group else []))
     data = data if group else data.assign(**{"": "ours"})
     group = group or ""
-    names, places = groups(data[group]), list(dict.fromkeys(data[x]))
+    names, places = groups(data[group]), groups(data[x])
     summary = summarise(data, [group, x], y)
     width = 0.8 / len(names)
 
@@ -168,8 +167,9 @@ def bars(
             at = np.array([centre(place, name) for place in rows[x]])
             handles.append(axes.bar(at, rows["mean"], 0.85 * width, color=color, alpha=0.55, label=name))
             seeds = data[data[group] == name]
-            spread = 0.25 * width * np.linspace(-1, 1, 7)[np.arange(len(seeds)) % 7]
-            axes.plot([centre(p, name) for p in seeds[x]] + spread, seeds[y], ".", color=color, markersize=3)
+            if len(seeds) <= 30 * len(places):
+                spread = 0.25 * width * np.linspace(-1, 1, 7)[np.arange(len(seeds)) % 7]
+                axes.plot([centre(p, name) for p in seeds[x]] + spread, seeds[y], ".", color=color, markersize=3)
             axes.errorbar(
                 at, rows["mean"], [rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
                 fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5,

@@ -25,8 +25,7 @@ export function buildCompact(lab) {
     if (!name) sentence.append(part);
     else if (name in CONTROLS && CONTROLS[name].kind !== "choice" && !lab.controls.some((one) => one.name === name) && (name === "lam" || first)) {
       const one = control(name, CONTROLS[name], (value, dragging) => lab.change({ [name]: value }, { dragging }));
-      one.input.setAttribute("aria-label", CONTROLS[name].label);
-      sentence.append(h("span", { class: "inline" }, one.input, one.output));
+      sentence.append(h("span", { class: "inline" }, one.output, one.input));
       lab.controls.push({ ...one, name });
       first = false;
     } else {
@@ -45,6 +44,7 @@ export function buildCompact(lab) {
 export function drawCompact(lab) {
   const told = lab.numbers;
   for (const [name, slot] of lab.slots) slot.textContent = saidAs(name, told[name]);
-  (pictures[lab.picture] ?? pictures.scatter)(lab.canvas, lab.view);
+  const chosen = lab.picture === "terms" ? lab.token : lab.state.token;
+  (pictures[lab.picture] ?? pictures.scatter)(lab.canvas, { ...lab.view, token: chosen });
   lab.canvas.setAttribute("aria-label", lab.root.querySelector(".sentence").textContent);
 }

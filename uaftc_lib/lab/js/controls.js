@@ -52,12 +52,12 @@ export function told(name, about, value) {
 export function control(name, about, change) {
   if (about.kind === "choice") {
     const options = Object.entries(about.choices).map(([value, text]) => h("option", { value }, text));
-    const select = h("select", { name }, ...options);
+    const select = h("select", { name, "aria-label": about.label }, ...options);
     select.addEventListener("change", () => change(select.value, false));
     return { element: h("label", { class: "control" }, h("span", {}, about.label), select), input: select, place: (value) => { select.value = String(value); } };
   }
-  const scale = scaleOf(about), input = h("input", { type: "range", name, min: String(scale.min), max: String(scale.max), step: "1" });
-  const output = h("output", {});
+  const scale = scaleOf(about), input = h("input", { type: "range", name, "aria-label": about.label, min: String(scale.min), max: String(scale.max), step: "1" });
+  const output = h("span", { class: "said" });  // an output would take the label from the slider
   let moved = null;
   input.addEventListener("input", () => { moved = scale.value(input.valueAsNumber); change(moved, true); });
   input.addEventListener("change", () => change(scale.value(input.valueAsNumber), false));
@@ -68,7 +68,7 @@ export function control(name, about, change) {
       if (moved !== value) input.value = String(scale.place(value));
       moved = null;
       output.textContent = told(name, about, value);
-      input.setAttribute("aria-valuetext", `${about.label}: ${output.textContent}`);
+      input.setAttribute("aria-valuetext", output.textContent);
     },
   };
 }

@@ -12,11 +12,11 @@ function start() {
       const wish = workshop((message, transfer) => postMessage(message, transfer));
       onmessage = (event) => wish(event.data);`;
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-    worker.onerror = () => { wish = workshop(receive); labs.forEach((_, lab) => receive({ lab, lost: true })); };
+    worker.onerror = () => { wish = defineEngine().workshop(receive); labs.forEach((_, lab) => receive({ lab, lost: true })); };
     worker.onmessage = (event) => receive(event.data);
     return (message) => worker.postMessage(message);
   } catch {
-    return workshop(receive);
+    return defineEngine().workshop(receive);
   }
 }
 

@@ -2,7 +2,7 @@
 import { Scale, axes, curve, mark, number, padded, paint } from "./draw.js";
 import { KINDS, ORDER, quantile } from "./run.js";
 
-const LEFT = 46, RIGHT = 8;
+const LEFT = 52, RIGHT = 8;
 const TERMS = [["A", "D"], ["B", "E"], ["C", "F"]];
 
 function extent(shots, pick, ...others) {

@@ -47,5 +47,5 @@ export function drawSentence(lab) {
     return tile;
   }));
   const missing = ids.length - known.length;
-  caption.textContent = `Logit ${number(polarity)}: positive with probability ${percent(1 / (1 + Math.exp(-polarity)))}. The darker a word, the more weight α it has; the bar is its contribution α·s, blue for positive, red for negative, and they add up to the logit.${missing ? ` Unknown words (${missing}) are left out.` : ""}`;
+  caption.textContent = `Logit ${number(polarity)}: positive with probability ${percent(1 / (1 + Math.exp(-polarity)))}. The stronger a word's shade, the more weight α it has; the bar is its contribution α·s, blue to positive, orange to negative, and all of them add up to the logit.${missing ? ` Unknown words (${missing}) are left out.` : ""}`;
 }

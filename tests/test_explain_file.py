@@ -1,0 +1,232 @@
+"""A file of the reader's own: formats, refusals, what is dropped, and what the words of any script are."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uaftc_lib.explain import texts as texts_room
+from uaftc_lib.explain.report import Settings, explain_file
+from uaftc_lib.explain.tables import Refused, Table, clean, read_table
+from uaftc_lib.explain.texts import prepare, words_of
+
+SETTINGS = Settings(seeds=1, epochs=3, dimension=8, replicates=20)
+TEXTS = ["good “quoted”, text", "línea: ß 好", "a\nline break", 'with "quotes"']
+LABELS = ["yes", "no", "yes", "no"]
+
+
+def written(tmp_path, name, rows=None, encoding="utf-8", **options):
+    """A file of the two columns "review" and "stars" and one more, in the format of its name."""
+    frame = pd.DataFrame(rows or {"review": TEXTS, "stars": LABELS}).assign(other="x")
+    path = tmp_path / name
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(json.dumps(row) for row in frame.to_dict("records")), encoding)
+    else:
+        frame.to_csv(path, index=False, encoding=encoding, **options)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("a.csv", {}),
+        ("b.csv", {"sep": ";"}),
+        ("c.csv", {"encoding": "utf-8-sig"}),
+        ("d.tsv", {"sep": "\t"}),
+        ("e.jsonl", {}),
+        ("F.CSV", {"lineterminator": "\r\n"}),
+    ],
+)
+def test_every_format_reads_the_same(tmp_path, name, options):
+    table = read_table(written(tmp_path, name, **options), "review", "stars")
+    assert (table.texts, table.labels, table.rows_read, table.dropped) == (TEXTS, LABELS, 4, {})
+
+
+def test_parquet_reads_the_same(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: Parquet is not tested")
+    table = read_table(written(tmp_path, "a.parquet"), "review", "stars")
+    assert (table.texts, table.labels) == (TEXTS, LABELS)
+
+
+def test_other_encodings_are_refused_until_named(tmp_path):
+    path = written(tmp_path, "a.csv", {"review": ["süß", "è"], "stars": ["1", "2"]}, encoding="cp1252")
+    with pytest.raises(Refused, match="not encoded in utf-8: byte 0xfc cannot be read.*--encoding cp1252"):
+        read_table(path, "review", "stars")
+    assert read_table(path, "review", "stars", "cp1252").texts == ["süß", "è"]
+    path = written(tmp_path, "b.csv", encoding="utf-16")
+    with pytest.raises(Refused, match="--encoding utf-16"):
+        read_table(path, "review", "stars")
+    assert read_table(path, "review", "stars", "utf-16").texts == TEXTS
+
+
+def file_of(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.csv", b"", "a.csv is empty"),
+        ("a.csv", b"review,stars\n", "holds no rows"),
+        ("a.csv", b"text,stars\nx,1\n", r"no column 'review'; its columns are 'text', 'stars'"),
+        ("a.csv", b"reviews,stars\nx,1\n", "Did you mean 'reviews'"),
+        ("a.csv", b"review,stars,review\nx,1,y\n", "2 columns called 'review'"),
+        ("a.csv", b"review,stars\nx,1\ny,2,3\n", "line 3 has 3 fields, the header 2"),
+        ("a.csv", b'review,stars\n"x,1\n', "line 2 is malformed: unexpected end"),
+        ("a.csv", b"r\0eview,stars\n", "zero bytes"),
+        ("a.jsonl", b'{"review": "x", "stars": 1}\n{"review"\n', "line 2 is no JSON"),
+        ("a.jsonl", b"[1, 2]\n", "line 1 is no JSON object but list"),
+        ("a.jsonl", b'{"review": "x"}\n', "no column 'stars'"),
+        ("a.jsonl", b"\n", "holds no rows"),
+        ("a.parquet", b"no parquet", "no readable Parquet file"),
+        ("a.docx", b"x", "'.docx' are not known; there are CSV"),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused_in_words(tmp_path, name, content, message):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    with pytest.raises(Refused, match=message):
+        explain_file(file_of(tmp_path, name, content), "review", "stars", tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists(), "a refusal leaves nothing"
+
+
+def test_wrong_paths_and_columns_are_refused(tmp_path):
+    for path, message in ((tmp_path / "none.csv", "is not there"), (tmp_path, "is a folder")):
+        with pytest.raises(Refused, match=message):
+            read_table(path, "review", "stars")
+    path = written(tmp_path, "a.csv")
+    with pytest.raises(Refused, match="two columns"):
+        read_table(path, "review", "review")
+    with pytest.raises(Refused, match="no encoding that Python knows"):
+        read_table(path, "review", "stars", "utf-9")
+    with pytest.raises(Refused, match="--out names a folder"):
+        explain_file(path, "review", "stars", path, progress=False)
+
+
+def test_mixed_types_agree_with_themselves(tmp_path):
+    rows = [("a b", 1), ("c d", "1"), (5, 1.0), ("e", True), ("f", [1]), ({"x": 1}, 1), (None, 1), ("g", None)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"review": text, "stars": label}) for text, label in rows))
+    table = read_table(path, "review", "stars")
+    assert table.texts == ["a b", "c d", "5", "e"] and table.labels == ["1", "1", "1", "true"]
+    assert table.dropped == {
+        "no text": 1,
+        "no label": 1,
+        "text is no text": 1,
+        "label is neither text nor number": 1,
+    }
+    assert any("1 texts were numbers" in note for note in table.notes)
+
+
+def test_a_torn_row_is_counted_and_many_are_refused(tmp_path):
+    rows = "".join(f"text {i},{i % 2}\n" for i in range(200))
+    path = file_of(tmp_path, "a.csv", f"review,stars\nx,1,2\n{rows}".encode())
+    table = read_table(path, "review", "stars")
+    assert table.dropped == {"not as many fields as the header (first in line 2)": 1}
+    assert len(table.texts) == 200 and table.rows_read == 201
+
+
+def test_words_that_look_like_missing_values_are_words(tmp_path):
+    path = file_of(tmp_path, "a.csv", b"review,stars\nNA,null\nnone,nan\n,1\nx,\n  ,2\n")
+    table = read_table(path, "review", "stars")
+    assert table.texts == ["NA", "none"] and table.labels == ["null", "nan"]
+    assert table.dropped == {"no text": 2, "no label": 1}
+
+
+def reviews(rows=300, seed=0, classes=("bad", "good")):
+    """Texts in which one word a class tells, among words that do not."""
+    random = np.random.default_rng(seed)
+    labels = [classes[i % len(classes)] for i in range(rows)]
+    fillers = [f"filler{i}" for i in range(30)]
+    texts = [
+        " ".join([*random.choice(fillers, 6), f"mark{classes.index(label)}", f"row{i}"])
+        for i, label in enumerate(labels)
+    ]
+    return {"review": texts, "stars": labels}
+
+
+def test_nothing_is_lost_silently(tmp_path):
+    rows = reviews(200)
+    rows["review"] += ["", "?!…", "twice", "twice", "torn", "torn", "few", "x" * 100_000]
+    rows["stars"] += ["good", "good", "good", "good", "good", "bad", "rare class", "good"]
+    report = explain_file(
+        written(tmp_path, "a.csv", rows), "review", "stars", tmp_path / "out", SETTINGS, progress=False
+    )
+    assert report["rows"]["dropped"] == {
+        "no text": 1,
+        "the same text under different labels": 2,
+        "the same text and label again": 1,
+        "no word in the text": 1,
+        "class of fewer than 5 rows": 1,
+    }
+    assert report["rows"]["read"] == 208 == report["rows"]["used"] + sum(report["rows"]["dropped"].values())
+    assert report["rows"]["used"] == sum(
+        each[split] for each in report["classes"] for split in ("train", "dev", "test")
+    )
+
+
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ({"review": [f"text {i}" for i in range(200)], "stars": ["one"] * 200}, "only the class 'one' .200 rows read"),
+        ({"review": ["same words"] * 200, "stars": ["a", "b"] * 100}, "no class .*200 dropped: the same text under"),
+        (reviews(60), "60 rows are left, at least 100"),
+        (reviews(600, classes=tuple(f"class {i:02}" for i in range(51))), "51 classes, at most 50.*'class 00'"),
+        ({"review": ["!", "?"] * 100, "stars": list("ab") * 100}, "no class"),
+    ],
+)
+def test_tables_that_cannot_be_explained_are_refused_in_words(tmp_path, rows, message):
+    with pytest.raises(Refused, match=message):
+        explain_file(written(tmp_path, "a.csv", rows), "review", "stars", tmp_path / "out", SETTINGS, progress=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_very_large_tables_are_sampled_and_say_so():
+    table = clean(Table([f"text {i}" for i in range(50)], ["a"] * 50, 50), most=20)
+    assert len(table.texts) == 20 and table.dropped == {"beyond 20 rows (chosen at random)": 30}
+    again = clean(Table([f"text {i}" for i in range(50)], ["a"] * 50, 50), most=20)
+    assert table.texts == again.texts
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("It's GOOD, isn’t it?!", ["it's", "good", "isn’t", "it"]),
+        ("naïve Straße Œuvre", ["naïve", "straße", "œuvre"]),
+        ("e\u0301te\u0301 = été", ["été", "été"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("很好。とても", ["很", "好", "と", "て", "も"]),
+        ("정말 좋아요", ["정말", "좋아요"]),
+        ("great 😀👍🏽 ❤️", ["great", "😀", "👍", "🏽", "❤"]),
+        ("snake_case 3.5 a-b", ["snake", "case", "3", "5", "a", "b"]),
+        ("\u202eevil\u202c <script>alert(1)</script>", ["evil", "script", "alert", "1", "script"]),
+        (" \t…—!", []),
+    ],
+)
+def test_words_of_any_script(text, words):
+    assert words_of(text) == words
+
+
+def test_splits_partition_the_texts_and_hold_every_class():
+    rows = reviews(300, classes=("a", "b", "c"))
+    rows["stars"][:6] = ["tiny"] * 6
+    table = Table(rows["review"], rows["stars"], 300)
+    prepared = prepare(table, "test")
+    gathered = sorted(text for texts in prepared.texts.values() for text in texts)
+    assert gathered == sorted(rows["review"])
+    vocabulary = prepared.dataset.vocabulary
+    for split, corpus in prepared.dataset.splits.items():
+        assert set(corpus.labels.tolist()) == {0, 1, 2, 3}, f"{split} lacks a class"
+        for t in (0, len(corpus) - 1):
+            spelt = words_of(prepared.texts[split][t])
+            assert prepared.dataset.text(split, t) == [w if w in vocabulary.words else "<unk>" for w in spelt]
+            label = rows["stars"][rows["review"].index(prepared.texts[split][t])]
+            assert prepared.dataset.classes[corpus.labels[t]] == label
+    assert not any(word.startswith("row") for word in vocabulary.words), "words seen once are not learnt"
+    assert len(prepared.whole) == 300 == sum(map(len, prepared.dataset.splits.values()))
+    assert texts_room.HELD_OUT == 0.1 and len(prepared.dataset.test) == pytest.approx(30, abs=2)

@@ -1,0 +1,254 @@
+"""The report: its numbers are the library's, its verdicts are earned, and no word of it can become markup."""
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from test_explain_file import SETTINGS, reviews, written
+from typer.testing import CliRunner
+
+from uaftc_lib import Corpus, Dataset, Vocabulary
+from uaftc_lib.cli import app
+from uaftc_lib.explain import page, quality
+from uaftc_lib.explain.report import Settings, explain_file
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+HOSTILE = ('<script>alert("class")</script>', '"><img src=x onerror=alert(1)>', "=HYPERLINK(1)", "]]></style>{{7*7}}")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A report on reviews whose classes, file name, columns and words would all like to be markup."""
+    folder = tmp_path_factory.mktemp("report")
+    rows = reviews(400, classes=HOSTILE)
+    rows["review"] = [
+        f"{text} <b>bold</b> </script><script>alert(2)</script> \u202e\u2028 ${{x}}" for text in rows["review"]
+    ]
+    frame = pd.DataFrame(rows).rename(columns={"review": "<i>text</i>", "stars": "'label'"})
+    path = folder / "<u>&file.csv"
+    frame.to_csv(path, index=False)
+    settings = Settings(seeds=2, epochs=10, dimension=8, replicates=30, learning_rate=0.1)
+    report = explain_file(path, "<i>text</i>", "'label'", folder / "out", settings, progress=False)
+    return folder / "out", report
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.seen, self.attributes, self.text = [], [], ""
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append(tag)
+        self.attributes += attributes
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_no_word_becomes_markup(made):
+    tags = Tags()
+    tags.feed((made[0] / "report.html").read_text(encoding="utf-8"))
+    assert tags.seen.count("script") == 2 and not {"img", "b", "u", "i", "iframe", "link"} & set(tags.seen)
+    assert not [name for name, _ in tags.attributes if name.startswith("on") or name == "style"]
+    assert not [value for name, value in tags.attributes if name in ("src", "href") and not value.startswith("#")]
+    for name in HOSTILE:
+        assert name in tags.text, "hostile names are shown as they are"
+
+
+def test_a_spreadsheet_sees_no_formula(made):
+    names = set(pd.read_csv(made[0] / "words.csv", keep_default_na=False)["class"])
+    assert "'=HYPERLINK(1)" in names and "=HYPERLINK(1)" not in names
+    numbers = pd.DataFrame({"word": ["a", "b"], "class": ["-1", "+1.5"]})
+    assert page.harmless(numbers)["class"].tolist() == ["-1", "+1.5"], "numbers stay"
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["desktop light", "phone dark"])
+def opened(request, browser, made):
+    """The report in a browser; whatever it complains of or asks for from outside is an error."""
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    tab, troubles = context.new_page(), []
+    tab.on("console", lambda message: troubles.append(message.text))
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+    tab.on("dialog", lambda dialog: troubles.append("dialog") or dialog.dismiss())
+    tab.on("request", lambda each: each.url.startswith("file:") or troubles.append(each.url))
+    tab.goto((made[0] / "report.html").as_uri())
+    yield tab
+    context.close()
+    assert troubles == []
+
+
+def rows_of(tab):
+    return [row.inner_text().split("\t") for row in tab.query_selector_all("#words > tr:not(.detail)")]
+
+
+def test_the_page_works(opened, made):
+    wide = opened.evaluate("document.documentElement.scrollWidth > innerWidth")
+    assert not wide, "the page must not scroll sideways"
+    assert [option.inner_text() for option in opened.query_selector_all("#class option")] == sorted(HOSTILE)
+
+    words = pd.read_csv(made[0] / "words.csv", keep_default_na=False).replace("", np.nan)
+    for name in sorted(HOSTILE)[:2]:
+        opened.select_option("#class", label=name)
+        best = words[words["class"].str.lstrip("'") == name]
+        best = best.astype({"influence_low": float}).sort_values("influence_low", ascending=False)
+        assert rows_of(opened)[0][0].strip() == best["word"].iloc[0], "sorted by the lower end at first"
+
+    opened.click("th[data-key=word] button")
+    shown = [row[0].strip() for row in rows_of(opened)]
+    assert shown == sorted(shown) and opened.get_attribute("th[data-key=word]", "aria-sort") == "ascending"
+    opened.click("th[data-key=word] button")
+    shown = [row[0].strip() for row in rows_of(opened)]
+    assert shown == sorted(shown, reverse=True)
+
+    opened.fill("#search", "MARK")
+    assert {row[0].strip() for row in rows_of(opened)} == {f"mark{i}" for i in range(4)}
+    opened.click("#words button")
+    assert len(opened.query_selector_all("tr.detail table tr")) == 4, "a word against every class"
+    assert "alert" in opened.inner_text("tr.detail")
+    opened.fill("#search", "nosuchword")
+    assert rows_of(opened) == [] and "words.csv" in opened.inner_text("#found")
+
+
+def test_the_policy_lets_nothing_in(browser, made):
+    """The policy itself refuses inline code and requests, should anything ever get past the escaping."""
+    tab = browser.new_page()
+    tab.goto((made[0] / "report.html").as_uri())
+    tab.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.got = 1";
+            const image = document.createElement("img");
+            image.setAttribute("onerror", "window.got = 2");
+            image.src = "nowhere.png";
+            document.body.append(script, image);
+        }"""
+    )
+    tab.wait_for_timeout(200)
+    assert tab.evaluate("window.got") is None
+    assert tab.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')") == "refused"
+    tab.close()
+
+
+def test_the_files_agree(made):
+    folder, report = made
+    stored = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert stored["quality"]["attention"]["accuracy"] == report["quality"]["attention"]["accuracy"]
+    words = pd.read_csv(folder / "words.csv", keep_default_na=False, na_values=[""])
+    for k, name in enumerate(each["name"] for each in stored["classes"]):
+        (best,) = stored["top_words"][name][:1]
+        assert best["word"] == f"mark{HOSTILE.index(name)}", "the word that tells the class leads its list"
+        row = words[(words["word"] == best["word"])].iloc[k]
+        assert row["influence"] == pytest.approx(best["influence"])
+        assert row["influence_low"] <= best["influence"] <= row["influence_high"]
+        assert row["influence_seed_low"] <= best["influence"] <= row["influence_seed_high"]
+    assert "<unk>" not in set(words["word"])
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert f"{100 * stored['quality']['attention']['accuracy']:.1f} %" in text
+
+
+def test_examples_add_up(made):
+    """The pushes of an example are those of its answer; what turns it is named."""
+    found = made[1]["examples"]
+    assert {kind for kind, examples in found.items() if examples} >= {"right", "uncertain"}
+    for kind, examples in found.items():
+        for example in examples:
+            assert (example["label"] == example["predicted"]) or kind != "right"
+            assert (example["label"] != example["predicted"]) or kind != "wrong"
+            assert len(example["words"]) == len(example["contributions"]) == len(example["weights"])
+            assert sum(example["weights"]) == pytest.approx(1, abs=1e-5)
+            assert sum(example["contributions"]) > 0, "the words push towards the answer in all"
+            assert set(example["turned_by"] or []) <= set(example["words"])
+
+
+def test_same_seed_same_bytes(tmp_path):
+    path = written(tmp_path, "a.csv", reviews(150))
+    for name in ("one", "two"):
+        explain_file(path, "review", "stars", tmp_path / name, SETTINGS, progress=False)
+    for name in ("report.html", "words.csv", "report.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_random_labels_are_called_useless(tmp_path):
+    rows = reviews(400)
+    rows["stars"] = np.random.default_rng(0).permutation(rows["stars"]).tolist()
+    report = explain_file(
+        written(tmp_path, "a.csv", rows), "review", "stars", tmp_path / "out", SETTINGS, progress=False
+    )
+    assert report["quality"]["verdict"] == "useless"
+    assert "Do not read anything into the words below" in (tmp_path / "out" / "report.html").read_text()
+
+
+def judged(ours, linear, labels):
+    def one_hot(answers):
+        return np.eye(2)[answers] * 0.8 + 0.1
+
+    return quality.quality([one_hot(ours)], one_hot(linear), torch.tensor(labels), labels)["verdict"]
+
+
+def test_verdicts():
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 2, 1000)
+
+    def mistaken(share):
+        return np.where(random.random(1000) < share, 1 - labels, labels)
+
+    assert judged(mistaken(0.1), mistaken(0.1), labels) == "sound"
+    assert judged(mistaken(0.2), mistaken(0.1), labels) == "worse than linear"
+    assert judged(mistaken(0.49), mistaken(0.1), labels) == "useless"
+    assert judged(labels[:150], labels[:150], labels[:150]) == "few"
+
+
+def test_calibration_by_hand():
+    probability = np.array([[0.95, 0.05], [0.92, 0.08], [0.35, 0.65], [0.65, 0.35], [1.0, 0.0]])
+    bins = quality.calibration(probability, np.array([0, 1, 1, 1, 0]))
+    assert bins["instances"].tolist() == [2, 3]
+    np.testing.assert_allclose(bins["confidence"], [0.65, (0.95 + 0.92 + 1) / 3])
+    np.testing.assert_allclose(bins["accuracy"], [0.5, 2 / 3])
+    expected = (2 * 0.15 + 3 * ((0.95 + 0.92 + 1) / 3 - 2 / 3)) / 5
+    assert quality.calibration_error(bins) == pytest.approx(expected)
+
+
+def test_the_baseline_counts_words():
+    vocabulary = Vocabulary(["good", "bad", "film"])
+    corpus = Corpus.from_lists([[0, 2], [0, 0, 2], [1, 2], [1, 1, 2]] * 5, [1, 1, 0, 0] * 5, 2, ("n", "p"))
+    dataset = Dataset("tiny", vocabulary, ("n", "p"), corpus, corpus, corpus)
+    counts = quality.word_counts(corpus, 6).toarray()[:3]
+    assert counts.tolist() == [[1, 0, 1, 0, 0, 0], [2, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0]]
+    baseline = quality.LinearBaseline(dataset)
+    assert (baseline.probabilities(corpus).argmax(1) == corpus.labels.numpy()).all()
+    beta = baseline.coefficients()
+    assert beta[0, 1] > 0 > beta[1, 1] and np.allclose(beta[:, 0], -beta[:, 1])
+
+
+@pytest.mark.parametrize("options", [{"seeds": 0}, {"epochs": 0}, {"replicates": 0}, {"seed": -1}])
+def test_settings_are_checked(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=name):
+        Settings(**options)
+
+
+def test_the_command_writes_or_refuses(tmp_path):
+    runner = CliRunner()
+    path = written(tmp_path, "a.csv", reviews(150))
+    given = ["explain", str(path), "--text", "review", "--out", str(tmp_path / "out"), "--seeds", "1", "--epochs", "2"]
+    refused = runner.invoke(app, [*given, "--label", "star"])
+    assert refused.exit_code == 2 and "Did you mean 'stars'?" in refused.stderr
+    assert not (tmp_path / "out").exists()
+    done = runner.invoke(app, [*given, "--label", "stars", "--replicates", "20"])
+    assert done.exit_code == 0, done.output
+    assert "150 of 150 rows, 2 classes" in done.stdout
+    assert {each.name for each in (tmp_path / "out").iterdir()} == {"report.html", "words.csv", "report.json"}

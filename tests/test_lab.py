@@ -1,0 +1,206 @@
+"""The lab in Python: the same problem as in the browser, captions from PyTorch, presets that show what they say."""
+
+import json
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from uaftc_lib.lab import lab, parity
+from uaftc_lib.lab.module import module_source
+from uaftc_lib.lab.svg import number
+
+SMALL = {"instances": 1200, "epochs": 3, "batch": 100, "d": 6}
+
+
+@cache
+def history(settings: str) -> list[dict]:
+    rows = [parity.numbers(moment) | {"moment": moment} for moment in parity.train(json.loads(settings))]
+    return rows
+
+
+def end_of(**state) -> dict:
+    return history(json.dumps(state, sort_keys=True))[-1]
+
+
+def test_draws_are_uniform_and_streams_differ():
+    first, second = (parity.uniform(parity.stream_key(0, name), np.arange(100_000)) for name in ("V", "W"))
+    assert np.bincount((first * 16).astype(int), minlength=16) == pytest.approx(6250, abs=5 * 6250**0.5)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.02
+    assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.02
+    normal = parity.normal(parity.stream_key(3, "V"), 20_000)
+    assert normal.mean() == pytest.approx(0, abs=0.03) and normal.std() == pytest.approx(1, abs=0.03)
+
+
+def test_instances_are_as_the_paper_makes_them():
+    data = parity.dataset({"instances": 1200, "ratio": 0.25, "noise": 0.1})
+    tokens, labels = data.train.tokens.reshape(1200, 12), data.train.labels
+    assert int(labels.sum()) == 300
+    assert all(len(set(row)) == 12 for row in tokens.tolist())
+    assert ((tokens < 1000).sum(1) == 10).all()
+    positive = ((tokens >= 1000) & (tokens < 1050)).sum(1) == 2
+    assert (positive | ((tokens >= 1050).sum(1) == 2)).all()
+    assert int((positive & (labels == 0)).sum()) == 90 and int((~positive & (labels == 1)).sum()) == 30
+    assert data.vocabulary.word(1049) == "positive-49" and data.vocabulary.word(1050) == "negative-0"
+
+
+@pytest.mark.parametrize("angle", [0, 35, 90, 180])
+def test_angle_of_the_initial_vectors(angle):
+    made = parity.model({"angle": angle}, 1103)
+    drawn = parity.model({}, 1103)
+    cosine = torch.cosine_similarity(made.V.detach(), made.W.detach(), dim=0)
+    assert float(cosine) == pytest.approx(np.cos(np.radians(angle)), abs=1e-12)
+    assert made.W.norm().item() == pytest.approx(drawn.W.norm().item(), rel=1e-12)
+    assert torch.equal(made.V, drawn.V) and torch.equal(made.embedding, drawn.embedding)
+
+
+def test_batches_are_a_partition_that_changes_with_the_epoch():
+    first, second = (parity.batches({"batch": 500}, 1200, epoch) for epoch in (1, 2))
+    assert [len(batch) for batch in first] == [500, 500, 200]
+    assert torch.cat(first).sort().values.tolist() == list(range(1200))
+    assert not torch.equal(first[0], second[0])
+    assert len(parity.batches({"batch": 0}, 1200, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    "state, message",
+    [
+        ({"lambda": 3}, "no setting lambda"),
+        ({"lam": 0}, "lam must lie between 0.001 and 10000, got 0"),
+        ({"optimizer": "adam"}, "optimizer must be one of sgd, adagrad, got 'adam'"),
+    ],
+)
+def test_impossible_states_are_refused(state, message):
+    with pytest.raises(ValueError, match=message):
+        lab(state)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"mode": "tiny"}, "mode must be one of full, compact"),
+        ({"figure": "pie"}, "figure must be one of scatter"),
+        ({"data": "imdb"}, "data must be one of synthetic-1"),
+        ({"preset": "huge"}, "no preset 'huge'"),
+        ({"mode": "compact", "text": "{lam} {lambda}"}, "the text speaks of lambda"),
+        ({"text": "{lam}"}, "only a compact lab"),
+    ],
+)
+def test_impossible_labs_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        lab(**options)
+
+
+def test_caption_is_made_of_the_numbers_that_pytorch_finds():
+    text = "At λ = {lam}: {a_positive}, {s_negative}, gap {gap}, V·W {VW}, {accuracy}."
+    shown = lab({**SMALL, "lam": 30}, mode="compact", text=text)
+    told = end_of(**SMALL, lam=30)
+    expected = [number(told[name]) for name in ("a_positive", "s_negative", "gap", "VW")]
+    assert shown.caption() == "At λ = 30: {}, {}, gap {}, V·W {}, {:.1f} %.".format(*expected, 100 * told["accuracy"])
+    assert shown.caption() in shown.html(False)
+
+
+def test_html_is_stable_and_holds_the_module_once():
+    one = lab({"lam": 100})
+    assert one.html() == lab({"lam": 100}).html()
+    assert one.html().count("<script") == 1 and "<script" not in one.html(with_module=False)
+    state = re.search(r' state="([^"]*)"', one.html(False)).group(1).replace("&quot;", '"')
+    assert json.loads(state) == {"lam": 100}
+    assert 'state="' not in lab().html(False)
+
+
+def test_hostile_text_stays_text():
+    page = lab(SMALL, mode="compact", text='<img src=x onerror="alert(1)"> {lam}').html(False)
+    assert "<img" not in page and "&lt;img" in page
+
+
+def test_module_is_one_without_dependencies():
+    source = module_source()
+    assert not re.search(r"^\s*import\s", source, re.MULTILINE)
+    assert source.count("export ") == 1 and "export default { render };" in source
+    assert not re.search(r"https?://", source)
+
+
+def test_stored_reference_is_what_pytorch_finds():
+    stored = json.loads(module_source().split("const REFERENCE = ")[1].split(";\n")[0])
+    assert [one["state"] for one in stored] == [{}, {"lam": 100}]
+    fresh = history(json.dumps({"lam": 100}))
+    for name, letter in (("attention", "a"), ("polarity", "s")):
+        ours = np.array([[row[f"{letter}_{kind}"] for kind in parity.KINDS] for row in fresh])
+        assert np.abs(ours - np.array(stored[1][name])).max() < 1e-12
+    losses = np.array([row["loss"] for row in fresh[1:]])
+    assert np.abs(losses - np.array(stored[1]["loss"][1:])).max() < 1e-12
+
+
+# Each preset is named after what it shows. (Trained by PyTorch on the lab's own data.)
+
+
+def preset(name: str) -> dict:
+    return end_of(**parity.settings()["presets"][name]["state"])
+
+
+def band(told: dict) -> tuple[float, float]:
+    from uaftc_lib.dynamics import admissible_band
+
+    found = admissible_band(told["moment"].model, told["moment"].data.train)
+    return tuple(float(end[1000:1100].median()) for end in found)
+
+
+def test_every_preset_is_asserted_here():
+    assert set(parity.settings()["presets"]) == {
+        name.removeprefix("test_preset_") for name in globals() if name.startswith("test_preset_")
+    }
+
+
+def test_preset_moderate():
+    told = preset("moderate")
+    assert min(told["a_positive"], told["a_negative"]) > told["a_neutral"]
+    lower, upper = band(told)
+    assert lower < 10 < upper
+    assert told["gap"] > 0.5 and told["accuracy"] > 0.999
+
+
+def test_preset_large():
+    told = preset("large")
+    assert told["a_positive"] < told["a_neutral"] < told["a_negative"]
+    assert told["VW"] < 0
+    assert band(told)[1] < 100
+
+
+def test_preset_calm():
+    told = preset("calm")
+    assert min(told["a_positive"], told["a_negative"]) > told["a_neutral"] + 0.3
+    assert told["gap"] < 0.25 * preset("moderate")["gap"]
+    lower, upper = band(told)
+    assert upper / lower > 100
+
+
+def test_preset_penalty():
+    told, without = preset("penalty"), preset("moderate")
+    assert told["gap"] < 0.02 * without["gap"]
+    assert told["accuracy"] >= without["accuracy"]
+
+
+def test_preset_small():
+    told = preset("small")
+    moment = told["moment"]
+    start = parity.model(parity.complete(parity.settings()["presets"]["small"]["state"]), 1103)
+    out = start(moment.data.train)
+    largest = torch.zeros(len(moment.data.train), dtype=torch.float64)
+    largest = largest.scatter_reduce(0, moment.data.train.instance_of, out.weights.detach(), "amax")
+    assert float(largest.mean()) > 0.9
+    assert told["accuracy"] < 0.97 < preset("moderate")["accuracy"]
+
+
+def test_preset_skewed():
+    told, balanced = preset("skewed"), preset("calm")
+    assert told["VW"] > 2 * abs(balanced["VW"])
+
+
+def test_preset_noisy():
+    told, clean = preset("noisy"), preset("moderate")
+    assert min(told["a_positive"], told["a_negative"]) < clean["a_negative"]
+    assert told["s_positive"] > 5 and told["s_negative"] < -5
+    assert abs(told["s_positive"]) < clean["s_positive"] and told["accuracy"] == pytest.approx(0.9, abs=0.01)

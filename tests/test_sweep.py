@@ -1,0 +1,265 @@
+"""Sweeps: resumable after any kill, never a cell lost or run twice, safe side by side."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from uaftc_lib import AttentionClassifier, fit
+from uaftc_lib.cli import app
+from uaftc_lib.sweep import Cell, cells_of, decode_errors, estimate, load_grid, results, run_cell, sweep
+from uaftc_lib.sweep.cells import KEY
+from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, encode_errors, finished
+
+TINY = {
+    "dataset": "synthetic-1",
+    "model": ["DP", "AD"],
+    "lam": [1, 10, 100],
+    "seeds": 4,
+    "settings": {
+        "epochs": 2,
+        "dimension": 8,
+        "options": {"class_sizes": [40, 40], "neutral_types": 30, "polarity_types": 5},
+    },
+}
+SAME_EACH_TIME = [name for name in COLUMNS if name not in ("seconds", "peak_memory", "date")]
+CELLS = cells_of(TINY)
+fresh = multiprocessing.get_context("forkserver")
+fresh.set_forkserver_preload(["uaftc_lib.sweep"])
+
+
+def table(out):
+    return results(out).sort_values(["seed", "model", "lam"], ignore_index=True)[SAME_EACH_TIME]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    out = tmp_path_factory.mktemp("sweep") / "tiny.csv"
+    sweep(CELLS, out)
+    return out
+
+
+def test_a_grid_becomes_cells_seed_by_seed():
+    assert len(CELLS) == 24 and len(set(CELLS)) == 24
+    assert [cell.seed for cell in CELLS] == sorted(cell.seed for cell in CELLS)
+    assert {(cell.model, cell.lam) for cell in CELLS[:6]} == {(m, lam) for m in ("DP", "AD") for lam in (1, 10, 100)}
+    assert all(cell.epochs == 2 and json.loads(cell.options)["class_sizes"] == [40, 40] for cell in CELLS)
+
+
+def test_overrides_win_over_columns_and_columns_over_settings():
+    grid = TINY | {"column": [{"model": "AD", "learning_rate": 0.5, "seeds": 2}, {"dataset": "sst", "dropout": 0.9}]}
+    by_model = {m: [c for c in cells_of(grid) if c.model == m] for m in ("DP", "AD")}
+    assert {len(cells) for cells in by_model.values()} == {12, 6}
+    assert {c.learning_rate for c in by_model["AD"]} == {0.5} and {c.learning_rate for c in by_model["DP"]} == {0.02}
+    assert {c.dropout for c in cells_of(grid)} == {0.0} and {c.dropout for c in cells_of(grid, dataset="sst")} == {0.9}
+    changed = cells_of(grid, model="AD", lam=7, seeds=1, learning_rate=0.1, learning_rates={"V": 0.2})
+    assert [(c.lam, c.learning_rate, c.learning_rates) for c in changed] == [(7.0, 0.1, '{"V": 0.2}')]
+
+
+def test_varied_settings_are_crossed_and_give_way_to_overrides():
+    grid = TINY | {"lam": 10, "seeds": 2, "vary": {"dropout": [0, 0.5]}}
+    grid["column"] = [{"model": "AD", "vary": {"learning_rate": [0.1, 0.2, 0.3]}}]
+    found = {(c.model, c.learning_rate, c.dropout, c.seed) for c in cells_of(grid)}
+    assert len(found) == len(cells_of(grid)) == 2 * (2 + 2 * 3)
+    assert ("AD", 0.3, 0.5, 1) in found and ("DP", 0.02, 0.0, 0) in found
+    assert {c.learning_rate for c in cells_of(grid, model="AD", learning_rate=0.7)} == {0.7}
+    with pytest.raises(ValueError, match="rate"):
+        cells_of(TINY | {"vary": {"rate": [1]}})
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"rate": 1}, "rate"),
+        ({"model": "DQ"}, "DQ"),
+        ({"dataset": "nothing"}, "nothing"),
+        ({"lam": [0]}, "lam"),
+        ({"lam": []}, "names no lam"),
+        ({"seeds": 0}, "seeds"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"epochs": -1}, "epochs"),
+    ],
+)
+def test_a_wrong_grid_is_refused_before_anything_runs(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        cells_of(TINY, **wrong)
+
+
+def test_grids_come_by_name_or_from_a_file(tmp_path):
+    assert load_grid("quick")["dataset"] == "sst"
+    (tmp_path / "mine.toml").write_text('dataset = "sst"\nmodel = "DP"\nlam = [1, 2]\nseeds = 3\n')
+    assert len(cells_of(load_grid(tmp_path / "mine.toml"))) == 6
+    with pytest.raises(ValueError, match="quick, search, table2"):
+        load_grid("no such grid")
+
+
+def test_table2_has_the_papers_112_cells():
+    cells = cells_of(load_grid("table2"))
+    assert len({(cell.dataset, cell.model, cell.lam) for cell in cells}) == 4 * 4 * 7
+    for column in {(cell.dataset, cell.model) for cell in cells}:
+        mine = [cell for cell in cells if (cell.dataset, cell.model) == column]
+        assert {cell.lam for cell in mine} == {0.001, 1, 10, 20, 50, 100, 10000}
+        settings = {tuple(value for name, value in zip(KEY, cell.key) if name not in ("lam", "seed")) for cell in mine}
+        assert len(settings) == 1, "the same settings for all λ of a column"
+        assert len({cell.seed for cell in mine}) >= (5 if column[1] == "DP-L" else 10)
+
+
+def test_a_row_tells_what_fit_gives(dataset):
+    cell = Cell("20news-1", "DP", 10.0, 3, epochs=1, dimension=8)
+    corpora = dataset("20news-1")
+    row = run_cell(cell)
+    assert set(row) == set(COLUMNS)
+    model = AttentionClassifier(len(corpora.vocabulary), 8, seed=3)
+    run = fit(model, corpora, cell.training())
+    assert (row["dev_accuracy"], row["test_accuracy"]) == (run.dev_accuracy, run.test_accuracy)
+    wrong = decode_errors(row["test_errors"], len(corpora.test))
+    assert 1 - wrong.mean() == pytest.approx(run.test_accuracy, abs=1e-12)
+    assert np.array_equal(wrong, (model.predict(corpora.test) != corpora.test.labels).numpy())
+    assert row["peak_memory"] > 2**20 and row["seconds"] > 0
+
+
+def test_errors_survive_encoding():
+    wrong = np.random.default_rng(0).random(43) < 0.4
+    assert np.array_equal(decode_errors(encode_errors(wrong), 43), wrong)
+
+
+def test_a_second_sweep_repeats_nothing(undisturbed, monkeypatch):
+    before = undisturbed.read_bytes()
+    monkeypatch.setattr("uaftc_lib.sweep.run_cell", lambda *args: pytest.fail("a finished cell ran again"))
+    sweep(CELLS, undisturbed)
+    assert undisturbed.read_bytes() == before
+    assert before.count(b"dataset,") == 1 and len(finished(undisturbed)) == 24
+    assert list(results(undisturbed).columns) == list(COLUMNS)
+
+
+def test_threads_are_left_as_they_were(tmp_path):
+    before = torch.get_num_threads()
+    sweep(CELLS[:1], tmp_path / "one.csv")
+    assert torch.get_num_threads() == before
+
+
+def test_processes_give_the_same_rows(undisturbed, tmp_path):
+    sweep(CELLS, tmp_path / "tiny.csv", workers=2)
+    assert table(tmp_path / "tiny.csv").equals(table(undisturbed))
+
+
+def test_killed_at_ten_points_it_loses_and_repeats_nothing(undisturbed, tmp_path):
+    out, delays = tmp_path / "tiny.csv", random.Random(0)
+    kills = lines = 0
+    while kills < 10:
+        process = fresh.Process(target=sweep, args=(CELLS, out))
+        process.start()
+        deadline = time.monotonic() + 60
+        # Kill after none to two more lines, at any moment of what follows.
+        target = min(lines + delays.choice([0, 1, 2]), len(CELLS) - 1)
+        while len(finished(out)) < target and time.monotonic() < deadline and process.is_alive():
+            time.sleep(0.001)
+        time.sleep(delays.random() * 0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        kills += 1
+        assert len(finished(out)) >= lines, "a finished cell was lost"
+        lines = len(finished(out))
+    assert 0 < lines <= len(CELLS)
+    sweep(CELLS, out)
+    assert len(results(out)) == len(CELLS)
+    assert table(out).equals(table(undisturbed))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_torn_line_is_cut_off_and_its_cell_run_again(undisturbed, tmp_path, seed):
+    whole = undisturbed.read_bytes()
+    cut = random.Random(seed).randrange(len(whole))
+    out = tmp_path / "torn.csv"
+    out.write_bytes(whole[:cut])
+    before = finished(out)
+    assert len(before) == max(whole[:cut].count(b"\n") - 1, 0)
+    assert len(results(out)) == len(before)
+    rows = {tuple(str(row[name]) for name in KEY): row for row in results(undisturbed).to_dict("records")}
+    missing = [row for key, row in rows.items() if key not in before]
+    for row in missing:
+        assert append(out, row)
+    assert table(out).equals(table(undisturbed))
+    assert not append(out, missing[0]), "a cell must not be written twice"
+
+
+def test_a_file_with_something_else_is_left_alone(tmp_path):
+    out = tmp_path / "other.csv"
+    out.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="other columns"):
+        sweep(CELLS, out)
+    assert out.read_text() == "a,b\n1,2\n"
+
+
+def test_two_sweeps_at_once_share_the_work(undisturbed, tmp_path):
+    out = tmp_path / "tiny.csv"
+    pair = [fresh.Process(target=sweep, args=(CELLS, out)) for _ in range(2)]
+    for process in pair:
+        process.start()
+    for process in pair:
+        process.join()
+    assert [process.exitcode for process in pair] == [0, 0]
+    assert len(results(out)) == len(CELLS) and complete_lines(out) == out.read_text()
+    assert table(out).equals(table(undisturbed))
+
+
+def test_a_cluster_runs_it_though_a_worker_is_killed(undisturbed, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    out = tmp_path / "tiny.csv"
+    options = {"n_workers": 3, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options, silence_logs=50) as local, distributed.Client(local) as client:
+        pids = list(client.run(os.getpid).values())
+        process = fresh.Process(target=sweep, args=(CELLS, out), kwargs={"dask": local.scheduler_address})
+        process.start()
+        while len(finished(out)) < 3 and process.is_alive():
+            time.sleep(0.01)
+        assert process.is_alive(), "the worker must be killed during the run"
+        os.kill(pids[0], signal.SIGKILL)
+        process.join(120)
+        assert process.exitcode == 0
+        assert pids[0] not in client.run(os.getpid).values()
+    assert table(out).equals(table(undisturbed))
+
+
+def test_the_estimate_counts_what_is_left(undisturbed, tmp_path):
+    whole = estimate(CELLS, tmp_path / "none.csv")
+    assert whole["runs"].tolist() == [12, 12] and whole["finished"].tolist() == [0, 0]
+    assert whole["cells"].tolist() == [3, 3] and (whole["hours"] > 0).all()
+    assert estimate(CELLS, undisturbed)["hours"].tolist() == [0, 0]
+    more = estimate(cells_of(TINY, seeds=6), undisturbed).set_index("model")
+    measured = results(undisturbed).groupby("model")["seconds"].median()
+    for model in ("AD", "DP"):
+        assert more["hours"][model] * 3600 == pytest.approx(6 * measured[model], rel=1e-6)
+
+
+def command(*words):
+    return CliRunner().invoke(app, ["sweep", *map(str, words)])
+
+
+def test_the_command_plans_runs_and_resumes(tmp_path):
+    out = tmp_path / "few.csv"
+    words = ["--dataset", "synthetic-1", "--model", "DP,AD", "--lam", "1, 10", "--seeds", 2, "--epochs", 1]
+    words += ["--set", "dimension=8", "--set", "options={'class_sizes': [20, 20]}", "--out", out]
+    plan = command(*words, "--dry-run")
+    assert plan.exit_code == 0 and "4 cells, 8 runs, 8 of them to do" in plan.output and not out.exists()
+    assert command(*words).exit_code == 0
+    rows = results(out)
+    assert len(rows) == 8 and set(rows["lam"]) == {1.0, 10.0} and set(rows["epochs"]) == {1}
+    before = out.read_bytes()
+    assert command(*words).exit_code == 0 and out.read_bytes() == before
+    assert "8 runs, 0 of them to do" in command(*words, "--dry-run").output
+
+
+def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
+    assert "112 cells" in command("--grid", "table2", "--out", tmp_path / "none.csv", "--dry-run").output
+    for words in (["--grid", "no such grid"], ["--set", "rate=1"], ["--lam", "0"], ["--workers", "0"]):
+        answer = command(*words, "--out", tmp_path / "none.csv")
+        assert answer.exit_code == 2 and answer.stderr.startswith("uaftc: ") and answer.stderr.count("\n") == 1
+    assert not (tmp_path / "none.csv").exists()

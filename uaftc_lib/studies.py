@@ -1,0 +1,259 @@
+"""The many-seed tables behind the figures: how each row is made, and ``python -m uaftc_lib.studies NAME``.
+
+A study is a function from one job (the columns that tell rows apart) to its rows. Its table,
+``results/NAME.csv``, holds job, measurements, seconds and provenance. Finished jobs are written at once and
+never computed again, so an interrupted study goes on where it stopped. Pages read the tables and recompute
+one job live.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import product
+
+import pandas as pd
+import torch
+
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.locations import results_folder
+from uaftc_lib.measures import (
+    dot_product,
+    examined_types,
+    human_agreement,
+    score_frame,
+    separation,
+    start_perpendicular,
+    type_means,
+    weight_frame,
+)
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.provenance import provenance
+from uaftc_lib.training import Run, TrainingConfig, fit
+
+RATIOS = {  # positive:negative -> numbers of negative and of positive instances
+    "1:1": (6000, 6000),
+    "1:2": (8000, 4000),
+    "1:5": (10000, 2000),
+    "2:1": (4000, 8000),
+    "5:1": (2000, 10000),
+}
+
+
+def train_synthetic(
+    dataset: Dataset,
+    lam: float = 10.0,
+    dimension: int = 100,
+    weight_range: float = 1.0,
+    learning_rate: float = 0.25,
+    epochs: int = 30,
+    penalty: float = 0.0,
+    perpendicular: bool = False,
+    seed: int = 0,
+) -> tuple[AttentionClassifier, Run]:
+    """DP on synthetic data by SGD in batches of 200 (Appendix C); the history follows the type means.
+
+    W starts in ±1: with it the spread of the published scores comes out; ``perpendicular`` starts at V·W = 0.
+    """
+    types = examined_types(dataset)
+    model = AttentionClassifier(
+        len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=weight_range, seed=seed
+    )
+    if perpendicular:
+        start_perpendicular(model)
+    config = TrainingConfig(
+        optimizer="sgd",
+        learning_rate=learning_rate,
+        batch_size=200,
+        epochs=epochs,
+        penalty=penalty,
+        seed=seed,
+    )
+    return model, fit(model, dataset, config, record=lambda _, m: follow(m, types))
+
+
+def follow(model: AttentionClassifier, types: dict) -> dict[str, float]:
+    """What the training curves show: type means, V·W, ‖V‖, ‖W‖."""
+    V, W = model.V.detach(), model.W.detach()
+    return type_means(model, types) | {
+        "V·W": dot_product(model),
+        "‖V‖": float(V.norm()),
+        "‖W‖": float(W.norm()),
+    }
+
+
+def train_sst(
+    dataset: Dataset,
+    lam: float = 10.0,
+    dimension: int = 100,
+    learning_rate: float = 0.02,
+    epochs: int = 40,
+    penalty: float = 0.0,
+    seed: int = 0,
+) -> tuple[AttentionClassifier, Run]:
+    """DP as released: Adagrad, decay 0.001, batches of 100, dropout 0.5 twice, the epoch best on dev."""
+    model = AttentionClassifier(len(dataset.vocabulary), dimension=dimension, lam=lam, seed=seed)
+    config = TrainingConfig(
+        learning_rate=learning_rate,
+        learning_rate_decay=0.001,
+        batch_size=100,
+        epochs=epochs,
+        dropout=0.5,
+        penalty=penalty,
+        seed=seed,
+    )
+    return model, fit(model, dataset, config)
+
+
+def synthetic_gap(penalty: float, seed: int) -> list[dict]:
+    """Data I with and without a penalty on V·W: a row an epoch (Fig S5)."""
+    _, run = train_synthetic(load_dataset("synthetic-1"), penalty=penalty, seed=seed)
+    return run.history.drop(columns="dev_accuracy").to_dict("records")
+
+
+def synthetic_ratio(ratio: str, perpendicular: bool, seed: int) -> list[dict]:
+    """V·W after training on 12,000 instances of Data I with positive:negative = ratio (Fig S7)."""
+    dataset = load_dataset("synthetic-1", class_sizes=RATIOS[ratio], seed=seed)
+    _, run = train_synthetic(dataset, perpendicular=perpendicular, seed=seed)
+    first, last = run.history.iloc[0], run.history.iloc[-1]
+    return [{"start": first["V·W"], "V·W": last["V·W"], "loss": last["loss"]}]
+
+
+def synthetic_steps(learning_rate: float, epochs: int, seed: int) -> list[dict]:
+    """Data I: small steps for long against large steps for short, the same learning rate × epochs."""
+    _, run = train_synthetic(
+        load_dataset("synthetic-1"), learning_rate=learning_rate, epochs=epochs, seed=seed
+    )
+    return run.history.tail(1).drop(columns=["epoch", "dev_accuracy"]).to_dict("records")
+
+
+def synthetic_start(weight_range: float, seed: int) -> list[dict]:
+    """Data I from other starting ranges of W: a row an epoch."""
+    _, run = train_synthetic(load_dataset("synthetic-1"), weight_range=weight_range, seed=seed)
+    return run.history.drop(columns="dev_accuracy").to_dict("records")
+
+
+def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
+    """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
+    dataset = load_dataset("sst")
+    types = examined_types(dataset)
+    model, run = train_sst(dataset, lam=lam, penalty=penalty, seed=seed)
+    scores = score_frame(model, dataset, types)
+    return [score_row(model, run, scores, types) | human_agreement(model, dataset)]
+
+
+def sst_weights(lam: float, seed: int) -> list[dict]:
+    """SST: quartiles of the mean attention weight of each type on the test set, a row a type (Fig 5)."""
+    dataset = load_dataset("sst")
+    model, _ = train_sst(dataset, lam=lam, seed=seed)
+    frame = weight_frame(model, dataset, examined_types(dataset))
+    quartiles = {"least": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "greatest": 1.0}
+    return [
+        {
+            "type": name,
+            "words": len(rows),
+            **{key: rows["weight"].quantile(q) for key, q in quartiles.items()},
+        }
+        for name, rows in frame.groupby("type")
+    ]
+
+
+def score_row(model: AttentionClassifier, run: Run, scores: pd.DataFrame, types: dict) -> dict[str, float]:
+    """Type means, V·W, separation of types and accuracies of one run."""
+    pairs = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
+    return (
+        follow(model, types)
+        | {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in pairs}
+        | {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
+    )
+
+
+SEEDS = range(10)
+STUDIES = {
+    "synthetic_gap": (synthetic_gap, [{"penalty": p, "seed": s} for p, s in product((0.0, 1e-3), SEEDS)]),
+    "synthetic_ratio": (
+        synthetic_ratio,
+        [{"ratio": r, "perpendicular": p, "seed": s} for p, r, s in product((False, True), RATIOS, SEEDS)],
+    ),
+    "synthetic_steps": (
+        synthetic_steps,
+        [{"learning_rate": 7.5 / n, "epochs": n, "seed": 0} for n in (30, 60, 150, 500)],
+    ),
+    "synthetic_start": (
+        synthetic_start,
+        [{"weight_range": w, "seed": 2} for w in (0.01, 0.1, 0.5, 1.0, 2.0)],
+    ),
+    "sst_scores": (
+        sst_scores,
+        [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)],
+    ),
+    "sst_weights": (sst_weights, [{"lam": 10.0, "seed": s} for s in SEEDS]),
+}
+
+
+def make(name: str) -> pd.DataFrame:
+    """Compute what is missing of a study's table; the whole table.
+
+    Raises
+    ------
+    ValueError
+        If there is no such study.
+    """
+    if name not in STUDIES:
+        raise ValueError(f"no study {name!r}; there are {', '.join(STUDIES)}")
+    study, jobs = STUDIES[name]
+    path = results_folder() / f"{name}.csv"
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame()
+    torch.set_num_threads(1)
+    for job in jobs:
+        if len(table) and (table[list(job)] == pd.Series(job)).all(axis=1).any():
+            continue
+        started = time.perf_counter()
+        rows = pd.DataFrame([{**job, **row} for row in study(**job)])
+        rows = rows.assign(seconds=round(time.perf_counter() - started, 2), **provenance())
+        table = pd.concat([table, rows], ignore_index=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+    return table
+
+
+def results(name: str) -> pd.DataFrame:
+    """The stored table of a study.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it has not been made; the message says how to.
+    """
+    path = results_folder() / f"{name}.csv"
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there: make it with python -m uaftc_lib.studies {name}")
+    return pd.read_csv(path)
+
+
+def same_as_stored(name: str, tolerance: float = 0.02, **job) -> bool:
+    """Whether a job of a study, run now, gives its stored rows: numbers within ``tolerance`` of the largest.
+
+    Raises
+    ------
+    ValueError
+        If the table holds no such job.
+    """
+    table = results(name)
+    stored = table[(table[list(job)] == pd.Series(job)).all(axis=1)].reset_index(drop=True)
+    if not len(stored):
+        raise ValueError(
+            f"the table {name} has no row with {job}: make it with python -m uaftc_lib.studies {name}"
+        )
+    study, _ = STUDIES[name]
+    now = pd.DataFrame(study(**job))
+    return all(
+        bool(((now[column] - stored[column]).abs().dropna() <= tolerance * stored[column].abs().max()).all())
+        for column in now
+    )
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or STUDIES:
+        print(chosen, len(make(chosen)), "rows")

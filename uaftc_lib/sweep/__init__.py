@@ -1,0 +1,226 @@
+"""Grids of training runs: parallel, resumable, each finished cell written at once.
+
+A cell is one run with its whole configuration. Results are lines of a CSV file that is only ever appended to;
+a cell whose line is there is not run again. Lines are written under a file lock, each by a single write; a
+line torn by a crash lacks its end, is recognised by that, and is cut off before the next one is written.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+
+import joblib
+import pandas as pd
+import torch
+from filelock import Timeout
+from tqdm.auto import tqdm
+
+from uaftc_lib import checks
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.locations import published
+from uaftc_lib.provenance import provenance
+from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
+from uaftc_lib.sweep.rows import COLUMNS, append, decode_errors, encode_errors, finished, guard, results
+from uaftc_lib.training import fit
+
+__all__ = [
+    "COLUMNS",
+    "Cell",
+    "cells_of",
+    "decode_errors",
+    "estimate",
+    "load_grid",
+    "results",
+    "run_cell",
+    "sweep",
+]
+
+# Seconds per million training tokens and epoch on one core, about; used until there are finished cells.
+RATES = {"DP": 0.4, "DP-A": 0.6, "AD": 4.0, "DP-L": 15.0}
+
+
+@lru_cache(maxsize=4)
+def loaded(name: str, data_home: str | None, options: str) -> Dataset:
+    """A data set, kept by the process that trains on it."""
+    given = json.loads(options).items()
+    return load_dataset(name, data_home, **{key: tuple(v) if isinstance(v, list) else v for key, v in given})
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small models are faster so, and parallelism belongs to the processes."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def forget_peak_memory() -> None:
+    """Start a new measurement, where the system can (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+
+
+def peak_memory(device: str) -> int:
+    """The most memory the process (or on a GPU torch) has held, in bytes."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:
+        status = Path("/proc/self/status").read_text()
+        return 1024 * int(status.split("VmHWM:")[1].split()[0])
+    except (OSError, IndexError):
+        import resource  # not on Windows
+
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def run_cell(cell: Cell, device: str = "cpu", data_home: str | None = None) -> dict:
+    """Train one cell; its line of the results, by column."""
+    dataset = loaded(cell.dataset, data_home, cell.options)
+    dataset = Dataset(
+        dataset.name, dataset.vocabulary, dataset.classes, **{n: c.to(device) for n, c in dataset.splits.items()}
+    )
+    forget_peak_memory()
+    with one_thread():
+        model = cell.classifier(dataset, device)
+        begin = time.perf_counter()
+        run = fit(model, dataset, cell.training())
+        seconds = time.perf_counter() - begin
+        errors = ""
+        if dataset.test:
+            errors = encode_errors((model.predict(dataset.test) != dataset.test.labels).cpu().numpy())
+    return (
+        asdict(cell)
+        | provenance()
+        | {
+            "dev_accuracy": run.dev_accuracy,
+            "test_accuracy": run.test_accuracy,
+            "best_epoch": run.best_epoch,
+            "seconds": round(seconds, 3),
+            "peak_memory": peak_memory(device),
+            "device": device,
+            "test_errors": errors,
+        }
+    )
+
+
+def sweep(
+    cells: Sequence[Cell],
+    out: str | os.PathLike,
+    workers: int = 1,
+    dask: str | None = None,
+    device: str = "cpu",
+    data_home: str | os.PathLike | None = None,
+) -> pd.DataFrame:
+    """Run the cells that are not in ``out`` yet, and return the table of ``out``.
+
+    Parameters
+    ----------
+    workers : int
+        Processes on this machine.
+    dask : str, optional
+        Address of the scheduler of a dask.distributed cluster, which runs the cells instead.
+    device : str
+        Of torch, for the workers.
+
+    Raises
+    ------
+    ValueError
+        If ``out`` holds something else, or an argument is wrong.
+    """
+    out = Path(out)
+    checks.whole("workers", workers, 1)
+    results(out)
+    if dask is None:
+        checks.device(device)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    home = None if data_home is None else str(data_home)
+    done = finished(out)
+    todo = [cell for cell in dict.fromkeys(cells) if cell.key not in done]
+    alone = guard(out, "running")
+    try:
+        alone.acquire(blocking=False)
+    except Timeout:  # another sweep fills this file: go another way through the cells
+        random.Random(os.getpid()).shuffle(todo)
+    bar = tqdm(total=len(todo), desc=out.name, unit="cell", dynamic_ncols=True)
+
+    def unfinished() -> Iterator:
+        for cell in todo:
+            if cell.key in finished(out):
+                bar.update()
+            else:
+                yield joblib.delayed(run_cell)(cell, device, home)
+
+    with alone if alone.is_locked else nullcontext(), bar, cluster(dask, workers) as backend:
+        with joblib.parallel_config(**backend):
+            # One cell at a time to each worker, so that little is lost and nothing run twice.
+            parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+            for row in parallel(unfinished()):
+                append(out, row)
+                bar.update()
+    return results(out)
+
+
+@contextmanager
+def cluster(dask: str | None, workers: int) -> Iterator[dict]:
+    """What joblib shall run on: processes here, or a dask cluster for as long as the sweep lasts."""
+    if dask is None:
+        yield {"backend": "loky", "n_jobs": workers, "inner_max_num_threads": 1}
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("a dask cluster needs the package distributed: pip install distributed") from None
+    with Client(dask, timeout=30):
+        yield {"backend": "dask", "n_jobs": -1}
+
+
+def training_tokens(dataset: str) -> float:
+    """About how many tokens a data set trains on (Table 1), without loading it."""
+    names = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
+    table = published("table1")
+    rows = table[(table["dataset"] == names.get(dataset)) & (table["split"] == "train")]
+    return float((rows["average_length"] * rows["count"]).sum()) or 144_000.0  # synthetic data
+
+
+def estimate(cells: Iterable[Cell], out: str | os.PathLike) -> pd.DataFrame:
+    """What a sweep would do, by data set and model: cells, of them finished, and hours on one worker.
+
+    Seconds an epoch are the median of the finished cells of that data set and model, else of a rough
+    table.
+    """
+    out = Path(out)
+    done, known = finished(out), results(out)
+    pace = (known["seconds"] / known["epochs"]).groupby([known["dataset"], known["model"]]).median().to_dict()
+    rows = []
+    for (dataset, model), group in itertools.groupby(
+        sorted(cells, key=lambda cell: (cell.dataset, cell.model)), lambda cell: (cell.dataset, cell.model)
+    ):
+        group = list(group)
+        open_ = [cell for cell in group if cell.key not in done]
+        rate = pace.get((dataset, model), RATES.get(model, max(RATES.values())) * training_tokens(dataset) / 1e6)
+        rows.append(
+            {
+                "dataset": dataset,
+                "model": model,
+                "cells": len({(cell.lam) for cell in group}),
+                "runs": len(group),
+                "finished": len(group) - len(open_),
+                "hours": sum(rate * cell.epochs for cell in open_) / 3600,
+            }
+        )
+    return pd.DataFrame(rows)
