@@ -10,8 +10,10 @@ import time
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from uaftc_lib import AttentionClassifier, fit
+from uaftc_lib.cli import app
 from uaftc_lib.sweep import Cell, cells_of, decode_errors, estimate, load_grid, results, run_cell, sweep
 from uaftc_lib.sweep.cells import KEY
 from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, encode_errors, finished
@@ -61,6 +63,17 @@ def test_overrides_win_over_columns_and_columns_over_settings():
     assert [(c.lam, c.learning_rate, c.learning_rates) for c in changed] == [(7.0, 0.1, '{"V": 0.2}')]
 
 
+def test_varied_settings_are_crossed_and_give_way_to_overrides():
+    grid = TINY | {"lam": 10, "seeds": 2, "vary": {"dropout": [0, 0.5]}}
+    grid["column"] = [{"model": "AD", "vary": {"learning_rate": [0.1, 0.2, 0.3]}}]
+    found = {(c.model, c.learning_rate, c.dropout, c.seed) for c in cells_of(grid)}
+    assert len(found) == len(cells_of(grid)) == 2 * (2 + 2 * 3)
+    assert ("AD", 0.3, 0.5, 1) in found and ("DP", 0.02, 0.0, 0) in found
+    assert {c.learning_rate for c in cells_of(grid, model="AD", learning_rate=0.7)} == {0.7}
+    with pytest.raises(ValueError, match="rate"):
+        cells_of(TINY | {"vary": {"rate": [1]}})
+
+
 @pytest.mark.parametrize(
     "wrong, message",
     [
@@ -83,7 +96,7 @@ def test_grids_come_by_name_or_from_a_file(tmp_path):
     assert load_grid("quick")["dataset"] == "sst"
     (tmp_path / "mine.toml").write_text('dataset = "sst"\nmodel = "DP"\nlam = [1, 2]\nseeds = 3\n')
     assert len(cells_of(load_grid(tmp_path / "mine.toml"))) == 6
-    with pytest.raises(ValueError, match="quick, table2"):
+    with pytest.raises(ValueError, match="quick, search, table2"):
         load_grid("no such grid")
 
 
@@ -224,3 +237,29 @@ def test_the_estimate_counts_what_is_left(undisturbed, tmp_path):
     measured = results(undisturbed).groupby("model")["seconds"].median()
     for model in ("AD", "DP"):
         assert more["hours"][model] * 3600 == pytest.approx(6 * measured[model], rel=1e-6)
+
+
+def command(*words):
+    return CliRunner().invoke(app, ["sweep", *map(str, words)])
+
+
+def test_the_command_plans_runs_and_resumes(tmp_path):
+    out = tmp_path / "few.csv"
+    words = ["--dataset", "synthetic-1", "--model", "DP,AD", "--lam", "1, 10", "--seeds", 2, "--epochs", 1]
+    words += ["--set", "dimension=8", "--set", "options={'class_sizes': [20, 20]}", "--out", out]
+    plan = command(*words, "--dry-run")
+    assert plan.exit_code == 0 and "4 cells, 8 runs, 8 of them to do" in plan.output and not out.exists()
+    assert command(*words).exit_code == 0
+    rows = results(out)
+    assert len(rows) == 8 and set(rows["lam"]) == {1.0, 10.0} and set(rows["epochs"]) == {1}
+    before = out.read_bytes()
+    assert command(*words).exit_code == 0 and out.read_bytes() == before
+    assert "8 runs, 0 of them to do" in command(*words, "--dry-run").output
+
+
+def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
+    assert "112 cells" in command("--grid", "table2", "--out", tmp_path / "none.csv", "--dry-run").output
+    for words in (["--grid", "no such grid"], ["--set", "rate=1"], ["--lam", "0"], ["--workers", "0"]):
+        answer = command(*words, "--out", tmp_path / "none.csv")
+        assert answer.exit_code == 2 and answer.stderr.startswith("uaftc: ") and answer.stderr.count("\n") == 1
+    assert not (tmp_path / "none.csv").exists()
