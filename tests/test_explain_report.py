@@ -157,7 +157,7 @@ def test_the_files_agree(made):
         assert row["influence_seed_low"] <= best["influence"] <= row["influence_seed_high"]
     assert "<unk>" not in set(words["word"])
     text = (folder / "report.html").read_text(encoding="utf-8")
-    assert f"{100 * stored['quality']['attention']['accuracy']:.1f} %" in text
+    assert f"{100 * stored['quality']['attention']['accuracy']:.1f}\u00a0%" in text
 
 
 def test_examples_add_up(made):
