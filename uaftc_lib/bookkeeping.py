@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uaftc_lib.kernels import EPSILON, attend, compiled, dot, fetch, move_rows, score_types, sort_by_type
-from uaftc_lib.lanes import LANES, adagrad_step, add, load, multiply_add, spread, store
+from numba import njit
+
+from uaftc_lib.kernels.batch import attend, score_types, sort_by_type
+from uaftc_lib.kernels.lanes import LANES, adagrad_step, add, load, multiply_add, spread, store
+from uaftc_lib.kernels.rows import EPSILON, OPTIONS, dot, fetch, move_rows
 
 
 class Books(NamedTuple):
@@ -22,7 +25,7 @@ class Books(NamedTuple):
     seen: np.ndarray  # the scores when they were last booked
 
 
-@compiled
+@njit(cache=True, **OPTIONS)
 def book_epoch(parameters, batches, rule, step, work, delta, books):
     """One pass over the batches like :func:`uaftc_lib.kernels.train_epoch` (DP, no dropout), with books."""
     table, classes, T = parameters.table, rule.classes, parameters.table.dtype.type
