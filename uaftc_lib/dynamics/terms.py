@@ -274,9 +274,7 @@ def attention_update(model: AttentionClassifier, corpus: Corpus) -> AttentionUpd
 
 
 @torch.no_grad()
-def dot_product_update(
-    model: AttentionClassifier, corpus: Corpus, ids: Int[Tensor, "ids"]
-) -> Float[Tensor, "ids ids"]:
+def dot_product_update(model: AttentionClassifier, corpus: Corpus, ids: Int[Tensor, "ids"]) -> Float[Tensor, "ids ids"]:
     """dΩ/dτ for Ω = EEᵀ between the chosen types (Eq 43): RZᵀ + ZRᵀ with R = −∂ℓ/∂Z, Z = [λa, s] for DP."""
     half = -gradients(model, corpus)["embedding"][ids] @ model.embedding[ids].T
     return half + half.T

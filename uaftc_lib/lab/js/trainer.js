@@ -83,16 +83,23 @@ function passOver(corpus, order, begin, end, a, s, pi, rho, weights, ready) {
   return { loss, right };
 }
 
-// a = E·x and s = E·y for some types, four dimensions at a time so that x and y stay in registers.
+// Rows are taken CHUNK at a time, so that they stay in the cache while four dimensions after four pass by, whose
+// numbers of V and W then stay in registers.
+const CHUNK = 64;
+
+// a = E·x and s = E·y for some types.
 function scoreTypes(E, x, y, stride, list, count, a, s) {
-  for (let k = 0; k < count; k++) a[list[k]] = s[list[k]] = 0;
-  for (let i = 0; i < stride; i += 4) {
-    const x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
-    const y0 = y[i], y1 = y[i + 1], y2 = y[i + 2], y3 = y[i + 3];
-    for (let k = 0; k < count; k++) {
-      const w = list[k], at = w * stride + i, e0 = E[at], e1 = E[at + 1], e2 = E[at + 2], e3 = E[at + 3];
-      a[w] += e0 * x0 + e1 * x1 + (e2 * x2 + e3 * x3);
-      s[w] += e0 * y0 + e1 * y1 + (e2 * y2 + e3 * y3);
+  for (let begin = 0; begin < count; begin += CHUNK) {
+    const end = Math.min(begin + CHUNK, count);
+    for (let k = begin; k < end; k++) a[list[k]] = s[list[k]] = 0;
+    for (let i = 0; i < stride; i += 4) {
+      const x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
+      const y0 = y[i], y1 = y[i + 1], y2 = y[i + 2], y3 = y[i + 3];
+      for (let k = begin; k < end; k++) {
+        const w = list[k], at = w * stride + i, e0 = E[at], e1 = E[at + 1], e2 = E[at + 2], e3 = E[at + 3];
+        a[w] += e0 * x0 + e1 * x1 + (e2 * x2 + e3 * x3);
+        s[w] += e0 * y0 + e1 * y1 + (e2 * y2 + e3 * y3);
+      }
     }
   }
 }
@@ -142,22 +149,17 @@ function snapshot(run, epoch, loss) {
 // ‖K − K₀‖ / ‖K₀‖ of K = EᵀE − VVᵀ − WWᵀ, which gradient flow conserves.
 function drift(run) {
   const { types, stride, E, V, W } = run, K = new Float64Array(stride * stride);
-  for (let i = 0; i < stride; i += 2) {
-    for (let j = i; j < stride; j += 2) {
-      let ii = 0, ij = 0, ji = 0, jj = 0;
-      for (let w = 0, row = 0; w < types; w++, row += stride) {
-        const x = E[row + i], y = E[row + i + 1], u = E[row + j], v = E[row + j + 1];
-        ii += x * u;
-        ij += x * v;
-        ji += y * u;
-        jj += y * v;
-      }
-      const at = i * stride + j;
-      K[at] = ii - V[i] * V[j] - W[i] * W[j];
-      K[at + 1] = ij - V[i] * V[j + 1] - W[i] * W[j + 1];
-      K[at + stride] = ji - V[i + 1] * V[j] - W[i + 1] * W[j];
-      K[at + stride + 1] = jj - V[i + 1] * V[j + 1] - W[i + 1] * W[j + 1];
+  const whole = types - (types % 4);
+  for (let w = 0; w < types; w += w < whole ? 4 : 1) {
+    const p = w * stride, four = w < whole;
+    const q = four ? p + stride : p, r = four ? q + stride : p, t = four ? r + stride : p;
+    for (let i = 0; i < stride; i++) {
+      const a = E[p + i], b = four ? E[q + i] : 0, c = four ? E[r + i] : 0, d = four ? E[t + i] : 0, into = i * stride;
+      for (let j = i; j < stride; j++) K[into + j] += a * E[p + j] + b * E[q + j] + (c * E[r + j] + d * E[t + j]);
     }
+  }
+  for (let i = 0; i < stride; i++) {
+    for (let j = i; j < stride; j++) K[i * stride + j] -= V[i] * V[j] + W[i] * W[j];
   }
   run.K0 ??= K;
   let change = 0, size = 0;
@@ -231,57 +233,68 @@ export function* train(problem, config) {
 // Both move the rows, ∂ℓ/∂e = −(ρ V/λ + π W)/n, and leave Eᵀρ and Eᵀπ of the old rows in gV and gW.
 function stepSGD(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW) {
   const toV = rate / (n * lam), toW = rate / n;
-  for (let i = 0; i < stride; i += 4) {
-    const v0 = toV * V[i], v1 = toV * V[i + 1], v2 = toV * V[i + 2], v3 = toV * V[i + 3];
-    const w0 = toW * W[i], w1 = toW * W[i + 1], w2 = toW * W[i + 2], w3 = toW * W[i + 3];
-    let p0 = 0, p1 = 0, p2 = 0, p3 = 0, r0 = 0, r1 = 0, r2 = 0, r3 = 0;
-    for (let k = 0; k < count; k++) {
-      const w = touched[k], at = w * stride + i, p = pi[w], r = rho[w];
-      const e0 = E[at], e1 = E[at + 1], e2 = E[at + 2], e3 = E[at + 3];
-      p0 += p * e0;
-      p1 += p * e1;
-      p2 += p * e2;
-      p3 += p * e3;
-      r0 += r * e0;
-      r1 += r * e1;
-      r2 += r * e2;
-      r3 += r * e3;
-      E[at] = e0 + (r * v0 + p * w0);
-      E[at + 1] = e1 + (r * v1 + p * w1);
-      E[at + 2] = e2 + (r * v2 + p * w2);
-      E[at + 3] = e3 + (r * v3 + p * w3);
+  gV.fill(0);
+  gW.fill(0);
+  for (let begin = 0; begin < count; begin += CHUNK) {
+    const end = Math.min(begin + CHUNK, count);
+    for (let i = 0; i < stride; i += 4) {
+      const v0 = toV * V[i], v1 = toV * V[i + 1], v2 = toV * V[i + 2], v3 = toV * V[i + 3];
+      const w0 = toW * W[i], w1 = toW * W[i + 1], w2 = toW * W[i + 2], w3 = toW * W[i + 3];
+      let p0 = gW[i], p1 = gW[i + 1], p2 = gW[i + 2], p3 = gW[i + 3];
+      let r0 = gV[i], r1 = gV[i + 1], r2 = gV[i + 2], r3 = gV[i + 3];
+      for (let k = begin; k < end; k++) {
+        const w = touched[k], at = w * stride + i, p = pi[w], r = rho[w];
+        const e0 = E[at], e1 = E[at + 1], e2 = E[at + 2], e3 = E[at + 3];
+        p0 += p * e0;
+        p1 += p * e1;
+        p2 += p * e2;
+        p3 += p * e3;
+        r0 += r * e0;
+        r1 += r * e1;
+        r2 += r * e2;
+        r3 += r * e3;
+        E[at] = e0 + (r * v0 + p * w0);
+        E[at + 1] = e1 + (r * v1 + p * w1);
+        E[at + 2] = e2 + (r * v2 + p * w2);
+        E[at + 3] = e3 + (r * v3 + p * w3);
+      }
+      gW[i] = p0;
+      gW[i + 1] = p1;
+      gW[i + 2] = p2;
+      gW[i + 3] = p3;
+      gV[i] = r0;
+      gV[i + 1] = r1;
+      gV[i + 2] = r2;
+      gV[i + 3] = r3;
     }
-    gV[i] = r0;
-    gV[i + 1] = r1;
-    gV[i + 2] = r2;
-    gV[i + 3] = r3;
-    gW[i] = p0;
-    gW[i + 1] = p1;
-    gW[i + 2] = p2;
-    gW[i + 3] = p3;
   }
 }
 
 function stepAdagrad(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW, squares) {
-  for (let i = 0; i < stride; i += 2) {
-    const v0 = V[i] / (n * lam), v1 = V[i + 1] / (n * lam), w0 = W[i] / n, w1 = W[i + 1] / n;
-    let p0 = 0, p1 = 0, r0 = 0, r1 = 0;
-    for (let k = 0; k < count; k++) {
-      const w = touched[k], at = w * stride + i, p = pi[w], r = rho[w], e0 = E[at], e1 = E[at + 1];
-      const g0 = r * v0 + p * w0, g1 = r * v1 + p * w1;
-      const sum0 = squares[at] + g0 * g0, sum1 = squares[at + 1] + g1 * g1;
-      p0 += p * e0;
-      p1 += p * e1;
-      r0 += r * e0;
-      r1 += r * e1;
-      squares[at] = sum0;
-      squares[at + 1] = sum1;
-      E[at] = e0 + (rate * g0) / (Math.sqrt(sum0) + 1e-10);
-      E[at + 1] = e1 + (rate * g1) / (Math.sqrt(sum1) + 1e-10);
+  gV.fill(0);
+  gW.fill(0);
+  for (let begin = 0; begin < count; begin += CHUNK) {
+    const end = Math.min(begin + CHUNK, count);
+    for (let i = 0; i < stride; i += 2) {
+      const v0 = V[i] / (n * lam), v1 = V[i + 1] / (n * lam), w0 = W[i] / n, w1 = W[i + 1] / n;
+      let p0 = gW[i], p1 = gW[i + 1], r0 = gV[i], r1 = gV[i + 1];
+      for (let k = begin; k < end; k++) {
+        const w = touched[k], at = w * stride + i, p = pi[w], r = rho[w], e0 = E[at], e1 = E[at + 1];
+        const g0 = r * v0 + p * w0, g1 = r * v1 + p * w1;
+        const sum0 = squares[at] + g0 * g0, sum1 = squares[at + 1] + g1 * g1;
+        p0 += p * e0;
+        p1 += p * e1;
+        r0 += r * e0;
+        r1 += r * e1;
+        squares[at] = sum0;
+        squares[at + 1] = sum1;
+        E[at] = e0 + (rate * g0) / (Math.sqrt(sum0) + 1e-10);
+        E[at + 1] = e1 + (rate * g1) / (Math.sqrt(sum1) + 1e-10);
+      }
+      gW[i] = p0;
+      gW[i + 1] = p1;
+      gV[i] = r0;
+      gV[i + 1] = r1;
     }
-    gV[i] = r0;
-    gV[i + 1] = r1;
-    gW[i] = p0;
-    gW[i + 1] = p1;
   }
 }

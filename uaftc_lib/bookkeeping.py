@@ -1,0 +1,91 @@
+"""The fused training loop that keeps books: what a step did to the scores, by cause.
+
+Written like :mod:`uaftc_lib.kernels`, from its parts. Compiled code is cached with this file: touch it after a
+change of kernels.py or lanes.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from uaftc_lib.kernels import EPSILON, attend, compiled, dot, fetch, move, score_types, sort_by_type
+from uaftc_lib.lanes import LANES, adagrad_step, add, load, multiply_add, spread, store
+
+
+class Books(NamedTuple):
+    """Sums over the run, [types, heads]: column 0 for the attention score, column c for s_c."""
+
+    along_V: np.ndarray  # E; A_c: the embedding moved along V
+    along_W: np.ndarray  # D; B_c: the embedding moved along some W
+    heads: np.ndarray  # F; C_c: V or W_c moved
+    remainder: np.ndarray
+    seen: np.ndarray  # the scores when they were last booked
+
+
+@compiled
+def book_epoch(parameters, batches, rule, step, work, delta, books):
+    """One pass over the batches like :func:`uaftc_lib.kernels.train_epoch` (DP, no dropout), with books."""
+    table, T = parameters.table, parameters.table.dtype.type
+    heads, _, stride = parameters.U.shape
+    up = np.ones(heads, table.dtype)
+    up[0] = T(1) / T(rule.lam)
+    zero, one, epsilon = spread(T(0)), spread(T(1)), spread(T(EPSILON))
+    flat, step_sizes, coefficient = table.reshape(-1), np.zeros(stride, table.dtype), np.zeros_like(up)
+    loss = 0.0
+    for b in range(len(batches.bounds) - 1):
+        first, last = batches.bounds[b], batches.bounds[b + 1]
+        decay = 1 + (step + b) * rule.decay
+        rate = T(rule.table_rate / decay)
+        U = parameters.U[:, 0].copy()
+        products = np.empty((heads, heads, stride), table.dtype)
+        for c in range(heads):
+            for t in range(heads):
+                products[c, t] = U[c] * U[t]
+        count, slots = sort_by_type(batches, first, last, False, work)
+        score_types(table, U, up, count, work)
+        for k in range(count):
+            w = work.types[k]
+            for t in range(heads):
+                books.heads[w, t] += work.scores[k, t] - books.seen[w, t]
+        loss += attend(batches, first, last, slots, rule.binary, work)
+        gradients = np.zeros_like(U)
+        step_sizes[:] = rate
+        for k in range(count):
+            fetch(table, flat, work.types, k, count)
+            w = work.types[k]
+            e, squares = table[w, 0], table[w, 1]
+            for c in range(heads):
+                coefficient[c] = up[c] * work.sums[k, c] / T(last - first)
+            for j in range(0, stride, LANES):
+                old, down, size = load(e, j), zero, spread(rate)
+                for c in range(heads):
+                    down = multiply_add(spread(coefficient[c]), load(U[c], j), down)
+                    store(gradients[c], j, multiply_add(spread(-coefficient[c]), old, load(gradients[c], j)))
+                if rule.adagrad:
+                    square = multiply_add(down, down, load(squares, j))
+                    store(squares, j, square)
+                    size = adagrad_step(one, square, spread(rate), epsilon)
+                    store(step_sizes, j, size)
+                change = multiply_add(size, down, zero)
+                store(delta[k], j, change)
+                store(e, j, add(old, change))
+            for t in range(heads):
+                for c in range(heads):
+                    share = up[t] * coefficient[c] * dot(step_sizes, products[c, t])
+                    if c:
+                        books.along_W[w, t] += share
+                    else:
+                        books.along_V[w, t] += share
+                books.seen[w, t] = up[t] * dot(U[t], e)
+        for c in range(heads):
+            rate = T((rule.W_rate if c else rule.V_rate) / decay)
+            move(parameters.U[c, 0], parameters.U[c, 1], gradients[c], rate, rule.adagrad)
+        # From here on seen holds new embeddings under old heads: the next visit finds C and the remainder.
+        moved = parameters.U[:, 0] - U
+        for k in range(count):
+            w = work.types[k]
+            for t in range(heads):
+                remainder = up[t] * dot(delta[k], moved[t])
+                books.remainder[w, t] += remainder
+                books.heads[w, t] -= remainder
+    return loss
