@@ -178,7 +178,7 @@ class MeanField:
     shares: Float[np.ndarray, "patterns"]
 
     @classmethod
-    def from_corpus(cls, corpus: Corpus, kinds: list[Int[Tensor, "ids"]]) -> MeanField:
+    def from_corpus(cls, corpus: Corpus, kinds: list[Int[Tensor, "_"]]) -> MeanField:
         """Patterns counted in a binary corpus; each token type must belong to exactly one of the kinds.
 
         Raises
@@ -193,7 +193,7 @@ class MeanField:
             stray = int(corpus.tokens[owner[corpus.tokens] < 0][0])
             raise ValueError(f"token type {stray} occurs but belongs to none of the {len(kinds)} kinds")
         member = torch.nn.functional.one_hot(owner[corpus.tokens], len(kinds))
-        counts = sum_by_instance(member, corpus.instance_of, len(corpus))
+        counts = sum_by_instance(member.double(), corpus.instance_of, len(corpus)).long()
         rows, seen = torch.cat([corpus.signs.long()[:, None], counts], 1).unique(dim=0, return_counts=True)
         return cls(
             types=np.array([len(ids) for ids in kinds], dtype=float),
@@ -213,7 +213,7 @@ class MeanField:
         pull = (self.shares * self.signs / (1 + np.exp(self.signs * polarity)))[:, None] * total / self.types
         return pull.sum(0), (pull * (s - polarity[:, None])).sum(0)
 
-    def start(self, model: AttentionClassifier, kinds: list[Int[Tensor, "ids"]]) -> np.ndarray:
+    def start(self, model: AttentionClassifier, kinds: list[Int[Tensor, "_"]]) -> np.ndarray:
         """The Gram matrix of [mean vector of each kind; V; W] of a binary DP model."""
         if dynamics.kind(model) != "DP" or not model.binary:
             raise ValueError("the mean field is written for the binary model DP")
