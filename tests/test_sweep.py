@@ -26,6 +26,7 @@ TINY = {
     "settings": {
         "epochs": 2,
         "dimension": 8,
+        "method": "autograd",  # needs no compiled code in each new process
         "options": {"class_sizes": [40, 40], "neutral_types": 30, "polarity_types": 5},
     },
 }
@@ -152,8 +153,8 @@ def test_processes_give_the_same_rows(undisturbed, tmp_path):
 
 def test_killed_at_ten_points_it_loses_and_repeats_nothing(undisturbed, tmp_path):
     out, delays = tmp_path / "tiny.csv", random.Random(0)
-    kills = lines = 0
-    while kills < 10:
+    lines, counts = 0, []
+    while len(counts) < 10:
         process = fresh.Process(target=sweep, args=(CELLS, out))
         process.start()
         deadline = time.monotonic() + 60
@@ -164,10 +165,10 @@ def test_killed_at_ten_points_it_loses_and_repeats_nothing(undisturbed, tmp_path
         time.sleep(delays.random() * 0.05)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        kills += 1
-        assert len(finished(out)) >= lines, "a finished cell was lost"
-        lines = len(finished(out))
-    assert 0 < lines <= len(CELLS)
+        counts.append(len(finished(out)))
+        assert counts[-1] >= lines, "a finished cell was lost"
+        lines = counts[-1]
+    assert len({count for count in counts if 0 < count < len(CELLS)}) >= 3, "cells are written when they finish"
     sweep(CELLS, out)
     assert len(results(out)) == len(CELLS)
     assert table(out).equals(table(undisturbed))
@@ -213,7 +214,7 @@ def test_two_sweeps_at_once_share_the_work(undisturbed, tmp_path):
 def test_a_cluster_runs_it_though_a_worker_is_killed(undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed")
     out = tmp_path / "tiny.csv"
-    options = {"n_workers": 3, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options, silence_logs=50) as local, distributed.Client(local) as client:
         pids = list(client.run(os.getpid).values())
         process = fresh.Process(target=sweep, args=(CELLS, out), kwargs={"dask": local.scheduler_address})
@@ -224,7 +225,6 @@ def test_a_cluster_runs_it_though_a_worker_is_killed(undisturbed, tmp_path):
         os.kill(pids[0], signal.SIGKILL)
         process.join(120)
         assert process.exitcode == 0
-        assert pids[0] not in client.run(os.getpid).values()
     assert table(out).equals(table(undisturbed))
 
 

@@ -17,8 +17,9 @@ from typer.core import TyperGroup
 from uaftc_lib import AttentionClassifier, Run, TrainingConfig, __version__, fit, load_dataset
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import dataset_names, dataset_options
+from uaftc_lib.explain.settings import Settings
 from uaftc_lib.locations import results_folder
-from uaftc_lib.models import MODELS, model_arguments
+from uaftc_lib.models import ENCODERS, MODELS, model_arguments
 from uaftc_lib.provenance import provenance
 from uaftc_lib.training import METHODS, OPTIMIZERS
 
@@ -244,6 +245,38 @@ def sweep(
         return
     finished = sweeps.sweep(cells, out, workers, dask, device, data_home)
     typer.echo(f"{len(finished)} runs in {out}")
+
+
+@app.command()
+def explain(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, TSV, JSON lines or Parquet.")],
+    text: Annotated[str, typer.Option(help="Column of the texts.")],
+    label: Annotated[str, typer.Option(help="Column of the classes.")],
+    out: Annotated[Path, typer.Option(help="Folder for report.html, words.csv and report.json.")],
+    encoding: Annotated[str, typer.Option(help="Of the file, if it is not UTF-8, e.g. cp1252.")] = "utf-8",
+    encoder: Annotated[str, typer.Option(help=f"One of {', '.join(ENCODERS)}.")] = Settings.encoder,
+    lam: Annotated[float, typer.Option(help="Scaling factor λ.")] = Settings.lam,
+    dimension: Annotated[int, typer.Option(help="Of embeddings.")] = Settings.dimension,
+    seeds: Annotated[int, typer.Option(help="Training runs that are averaged.")] = Settings.seeds,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = Settings.seed,
+    epochs: Annotated[int | None, typer.Option(help="Default: 5 to 30, by the size of the file.")] = None,
+    learning_rate: float = Settings.learning_rate,
+    dropout: float = Settings.dropout,
+    replicates: Annotated[int, typer.Option(help="Bootstrap samples.")] = Settings.replicates,
+) -> None:
+    """Train on a file of your own, and report which words drive which class."""
+    from uaftc_lib.explain.report import explain_file
+
+    settings = Settings(lam, dimension, encoder, seeds, epochs, learning_rate, dropout, seed, replicates)
+    report = explain_file(file, text, label, out, settings, encoding)
+    rows, quality = report["rows"], report["quality"]
+    for reason, dropped in rows["dropped"].items():
+        typer.echo(f"{'dropped':14}{dropped:,}: {reason}")
+    typer.echo(f"{'used':14}{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes")
+    for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
+        typer.echo(f"{name:14}{percent(quality[key]['accuracy'])} right of unseen texts")
+    typer.echo(f"{'verdict':14}{quality['verdict']}")
+    typer.echo(f"{'written to':14}{out / 'report.html'}")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -206,13 +206,14 @@ def train_variant(
     lam: float = 10.0,
     dimension: int = 50,
     penalty: float = 0.0,
+    epochs: int = 75,
     seed: int = 0,
     record=None,
 ) -> tuple[AttentionClassifier, Run]:
     """DP, DP-A or AD on small data by SGD."""
     weight_range = 1.0 if variant == "DP" else 0.1
     model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant])
-    config = small_config(learning_rate=RATES[variant], penalty=penalty, seed=seed)
+    config = small_config(learning_rate=RATES[variant], penalty=penalty, epochs=epochs, seed=seed)
     return model, fit(model, dataset, config, record=record)
 
 

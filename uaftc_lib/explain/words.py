@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -253,7 +254,9 @@ def bootstrap(
         local = np.repeat(np.arange(len(words)), support[words])
         sums = _resampled_sums(local, pairs.instance[chosen], values[chosen], times, len(words))
         resampled = summarise(sums, classes, total)
-        for name in INTERVALS:
-            low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
-            bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # at tiny λ a word may hold no attention: no lift
+            for name in INTERVALS:
+                low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
+                bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
     return bounds

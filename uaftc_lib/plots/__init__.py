@@ -4,6 +4,7 @@
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
     architecture · word_map                      drawings of the model
     row                                          several figures as panels of one
+    table                                        a frame without its row numbers
 
 Each function takes a DataFrame and a caption and returns a :class:`Figure`; as the last expression of a cell
 it shows itself. ``figure.data`` is the frame that was drawn, ``figure.save(path)`` writes it, and the SVG.
@@ -28,7 +29,7 @@ in print.
 """
 
 from uaftc_lib.plots.drawings import architecture, word_map
-from uaftc_lib.plots.figure import Figure, Panel, row
+from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
 from uaftc_lib.plots.points import boxes, scatter, sentence
 from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
 from uaftc_lib.plots.summaries import summarise
@@ -39,6 +40,7 @@ __all__ = [
     "WIDE",
     "Figure",
     "Panel",
+    "Table",
     "accuracy_against_lam",
     "architecture",
     "bars",
@@ -48,5 +50,6 @@ __all__ = [
     "scatter",
     "sentence",
     "summarise",
+    "table",
     "word_map",
 ]

@@ -80,8 +80,6 @@ def word_map(data: pd.DataFrame, caption: str) -> Figure:
         axes.scatter(data["attention"], data["polarity"], s=12, color=INK)
         axes.set(xlabel="attention score (along V, by λ): looked at →", ylabel="polarity score (along W) →")
 
-    places = (
-        f"{row['word']} ({number(row['attention'])}, {number(row['polarity'])})" for _, row in data.iterrows()
-    )
+    places = (f"{row['word']} ({number(row['attention'])}, {number(row['polarity'])})" for _, row in data.iterrows())
     alt = f"Map of words, attention score across and polarity score up: {'; '.join(places)}."
     return render(draw, data, caption, alt, WIDE)

@@ -80,6 +80,30 @@ def row(*figures: Figure, caption: str) -> Figure:
     return replace(figures[0], data=data, caption=checked(caption), panels=panels)
 
 
+@dataclass(frozen=True)
+class Table:
+    """A frame as a table without row numbers; ``digits`` after the point."""
+
+    data: pd.DataFrame
+    digits: int = 3
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        shown = self.data.copy()
+        for column in shown.select_dtypes("float"):
+            shown[column] = [f"{value:.{self.digits}f}".replace("-", "−") for value in shown[column]]
+        return {
+            "text/html": shown.to_html(index=False, border=0, justify="left"),
+            "text/plain": shown.to_string(index=False),
+        }
+
+
+def table(data: pd.DataFrame, digits: int = 3) -> Table:
+    """A table for a page; what is to be its first column must be a column, not the index."""
+    if not len(data):
+        raise ValueError("there is nothing to show: the frame is empty")
+    return Table(data, digits)
+
+
 def render(
     draw: Callable[[Axes], None],
     data: pd.DataFrame,

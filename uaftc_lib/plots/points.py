@@ -47,6 +47,8 @@ def scatter(
         For an empty caption, an empty frame or a column that is not there (so do all figure types).
     """
     require(data, x, y, group)
+    if published is not None:
+        require(published, group, "low", "high")
     names = groups(data[group])
     # The most numerous group first, so that the others lie on top of it.
     order = sorted(names, key=lambda name: -(data[group] == name).sum())
@@ -69,11 +71,9 @@ def scatter(
         if log_x:
             axes.set_xscale("log")
         handles = [
-            Line2D([], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n)
-            for n in names
+            Line2D([], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n) for n in names
         ]
         if published is not None:
-            require(published, group, "low", "high")
             for i, (_, values) in enumerate(published.iterrows()):
                 axes.plot(
                     [1.03 + 0.04 * i] * 2,
@@ -90,9 +90,7 @@ def scatter(
         legend(axes, handles)
         axes.set(xlabel=x_label or x, ylabel=y_label or y, title=title)
 
-    alt = (
-        f"Scatter plot{titled(title)}: {y_label or y} against {x_label or x}. {distribution(data, y, group)}"
-    )
+    alt = f"Scatter plot{titled(title)}: {y_label or y} against {x_label or x}. {distribution(data, y, group)}"
     if published is not None:
         ranges = (f"{v[group]} {number(v['low'])} to {number(v['high'])}" for _, v in published.iterrows())
         alt += f" Published ranges: {'; '.join(ranges)}."
@@ -115,6 +113,8 @@ def boxes(
     ``published``: columns ``group``, "q1", "median", "q3" and, where known, "whisker_low", "whisker_high".
     """
     require(data, y, group)
+    if published is not None:
+        require(published, group, "q1", "median", "q3")
     names = groups(data[group])
 
     def draw(axes: Axes) -> None:
@@ -135,7 +135,6 @@ def boxes(
             )  # fmt: skip
         handles = []
         if published is not None:
-            require(published, group, "q1", "median", "q3")
             for _, v in published.iterrows():
                 box = {"med": v["median"], "q1": v["q1"], "q3": v["q3"], "fliers": []}
                 for end, whisker, edge in (("whislo", "whisker_low", "q1"), ("whishi", "whisker_high", "q3")):
@@ -159,9 +158,7 @@ def boxes(
     return render(draw, data[named(data, y, group)], caption, alt, size)
 
 
-def sentence(
-    data: pd.DataFrame, caption: str, *, word: str = "word", title: str = "", digits: int = 2
-) -> Figure:
+def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", title: str = "", digits: int = 2) -> Figure:
     """A heat map of one instance: a line for each word, a column for each other column, each number written.
 
     Each column has its own scale: white to green without signs, orange (negative) to blue (positive) with.
@@ -195,8 +192,7 @@ def sentence(
         axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(data) - 0.5, -0.5), title=title)
 
     lines = (
-        f"{v[word]}: " + ", ".join(f"{column} {v[column]:.{digits}f}" for column in columns)
-        for _, v in data.iterrows()
+        f"{v[word]}: " + ", ".join(f"{column} {v[column]:.{digits}f}" for column in columns) for _, v in data.iterrows()
     )
     alt = f"Heat map of a sentence{titled(title)}. {'; '.join(lines)}."
     return render(draw, data, caption, alt, (max(PANEL[0], 0.8 * len(columns) + 1.2), 0.24 * len(data) + 0.5))

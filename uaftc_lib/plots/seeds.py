@@ -106,11 +106,7 @@ def curves(
         parts.append(
             f"{name}: from {number(scale * first['mean'])} at {number(first[x])} to "
             f"{number(scale * last['mean'])} at {number(last[x])}"
-            + (
-                f" (band {number(scale * last[low])} to {number(scale * last[high])})"
-                if last["n"] > 1
-                else ""
-            )
+            + (f" (band {number(scale * last[low])} to {number(scale * last[high])})" if last["n"] > 1 else "")
         )
         if published is not None and (published[group] == name).any():
             parts[-1] += f", published {number(scale * published[published[group] == name][y].iloc[-1])}"
@@ -157,7 +153,7 @@ def bars(
     require(data, x, y, *([group] if group else []))
     data = data if group else data.assign(**{"": "ours"})
     group = group or ""
-    names, places = groups(data[group]), list(dict.fromkeys(data[x]))
+    names, places = groups(data[group]), groups(data[x])
     summary = summarise(data, [group, x], y)
     width = 0.8 / len(names)
 
@@ -173,9 +169,7 @@ def bars(
             seeds = data[data[group] == name]
             if len(seeds) <= 30 * len(places):
                 spread = 0.25 * width * np.linspace(-1, 1, 7)[np.arange(len(seeds)) % 7]
-                axes.plot(
-                    [centre(p, name) for p in seeds[x]] + spread, seeds[y], ".", color=color, markersize=3
-                )
+                axes.plot([centre(p, name) for p in seeds[x]] + spread, seeds[y], ".", color=color, markersize=3)
             axes.errorbar(
                 at, rows["mean"], [rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
                 fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5,

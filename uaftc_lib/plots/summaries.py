@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -22,7 +23,7 @@ def titled(title: str) -> str:
     return f" ({title})" if title else ""
 
 
-def number(value: float) -> str:
+def number(value: float | np.number) -> str:
     """Three significant digits and a true minus sign."""
     return f"{value:.3g}".replace("-", "−")
 

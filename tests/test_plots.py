@@ -1,0 +1,168 @@
+"""Figures: what they say in words, what they look like, and that they refuse what makes no sense."""
+
+import base64
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uaftc_lib import plots
+
+RNG = np.random.default_rng(0)
+TOKENS = pd.DataFrame(
+    {
+        "word": [f"w{i}" for i in range(400)],
+        "rank": np.arange(1, 401),
+        "type": np.repeat(["neutral", "positive", "negative", "positive"], 100),
+        "score": np.concatenate([np.zeros(100), np.full(100, 2.0), np.full(100, -3.0), np.full(100, 2.0)]),
+    }
+)
+RUNS = pd.DataFrame(
+    [
+        {"epoch": e, "seed": s, "type": t, "score": sign * (e + s)}
+        for e in range(4)
+        for s in range(3)
+        for t, sign in (("positive", 1), ("negative", -1))
+    ]
+)
+ACCURACIES = pd.DataFrame(
+    [(v, "DP", 0.5 + 0.01 * i + 0.002 * s) for i, v in enumerate((0.001, 1, 10, 20, 50, 100, 1e4)) for s in range(3)],
+    columns=["lam", "model", "accuracy"],
+)
+SENTENCE = pd.DataFrame({"word": ["a", "<b>", "c"], "weight": [0.1, 0.2, 0.7], "contribution": [-1.0, 0.0, 2.5]})
+PUBLISHED = pd.DataFrame(
+    {"type": ["positive", "negative"], "low": [1.0, -4], "high": [3.0, -2], "q1": [1.5, -3.5], "median": [2.0, -3],
+     "q3": [2.5, -2.5], "epoch": [3, 3], "score": [4.5, -4.5]}
+)  # fmt: skip
+
+
+def every_type():
+    """One figure of each type, without and with published values."""
+    for known in (None, PUBLISHED):
+        yield plots.scatter(TOKENS, "rank", "score", "type", "c", published=known)
+        yield plots.boxes(TOKENS, "score", "type", "c", published=known)
+        yield plots.curves(RUNS, "epoch", "score", "type", "c", published=known)
+        yield plots.bars(RUNS, "type", "score", "c", published=known)
+        few = None if known is None else ACCURACIES.groupby(["lam", "model"], as_index=False).first()
+        yield plots.accuracy_against_lam(ACCURACIES, "c", published=few)
+    yield plots.sentence(SENTENCE, "c")
+
+
+def test_every_figure_is_whole():
+    for figure in every_type():
+        html = figure._repr_mimebundle_()["text/html"]
+        tree = ElementTree.fromstring(html.replace("&quot;", "'").replace("&#x27;", "'"))
+        drawings = [node for node in tree.iter() if node.tag.endswith("svg")]
+        assert tree.tag == "figure" and len(drawings) == 1
+        assert all(node.get("role") == "img" and len(node.get("aria-label")) > 40 for node in drawings)
+        assert all("max-width:100%" in node.get("style") for node in drawings)
+        assert "c" in tree.find("figcaption").text
+        assert "Matplotlib v" not in html and not re.search(r"\d{4}-\d{2}-\d{2}T", html)
+
+
+def test_ink_follows_the_page_and_ground_is_transparent():
+    for figure in every_type():
+        svg = figure.panels[0].svg
+        assert "currentColor" in svg and plots.theme.INK not in svg
+        assert not re.search(r'<g id="[^"]*patch_1">\s*<path[^>]*fill: #ffffff', svg)
+
+
+def test_two_runs_are_byte_identical():
+    first, second = ([figure.to_html() for figure in every_type()] for _ in range(2))
+    assert first == second
+
+
+def test_ids_of_two_figures_differ():
+    one, two = (plots.curves(RUNS, "epoch", "score", "type", "c", title=title) for title in "ab")
+    ids = [set(re.findall(r'\bid="([^"]+)"', figure.panels[0].svg)) for figure in (one, two)]
+    assert ids[0] and not ids[0] & ids[1]
+    for figure, own in zip((one, two), ids):
+        used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', figure.panels[0].svg))
+        assert used and used <= own
+
+
+def test_alternative_text_states_the_data():
+    assert "positive: 200 points, median 2" in plots.scatter(TOKENS, "rank", "score", "type", "c").alt
+    assert "negative: from −1 at 0 to −4 at 3 (band −5 to −3)" in plots.curves(RUNS, "epoch", "score", "type", "c").alt
+    assert "published 4.5" in plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED).alt
+    assert (
+        "Published ranges: positive 1 to 3"
+        in plots.scatter(TOKENS, "rank", "score", "type", "c", published=PUBLISHED).alt
+    )
+    assert "<b>: weight 0.20, contribution 0.00" in plots.sentence(SENTENCE, "c").alt
+    assert "from 50.2 at 0.001 to 56.2 at 1e+04" in plots.accuracy_against_lam(ACCURACIES, "c").alt
+
+
+def test_words_of_the_data_cannot_break_the_page():
+    html = plots.sentence(SENTENCE, 'a < b & "c"').to_html()
+    assert "<b>" not in html and "a &lt; b &amp; " in html
+
+
+def test_the_numbers_travel_with_the_figure(tmp_path):
+    figure = plots.scatter(TOKENS, "rank", "score", "type", "c")
+    link = re.search(r'href="data:text/csv;base64,([^"]+)"', figure.to_html())[1]
+    assert base64.b64decode(link).decode() == figure.data.to_csv(index=False, float_format="%.5g")
+    figure.save(tmp_path / "deep" / "one")
+    stored = pd.read_csv(tmp_path / "deep" / "one.csv")
+    pd.testing.assert_frame_equal(stored, TOKENS[["word", "rank", "score", "type"]], check_dtype=False)
+    assert (tmp_path / "deep" / "one.svg").read_text(encoding="utf-8") == figure.panels[0].svg
+    plots.row(figure, figure, caption="two").save(tmp_path / "two")
+    assert (tmp_path / "two.2.svg").exists()
+
+
+def test_clouds_are_rasterised_and_few_points_are_not():
+    assert "data:image/png" in plots.scatter(TOKENS, "rank", "score", "type", "c").panels[0].svg
+    assert "data:image/png" not in plots.scatter(TOKENS[:50], "rank", "score", "type", "c").panels[0].svg
+
+
+def test_published_is_dashed_and_ours_is_not():
+    for draw in (plots.boxes, lambda *a, **k: plots.curves(RUNS, "epoch", "score", "type", "c", **k)):
+        plain, compared = (draw(TOKENS, "score", "type", "c", published=p).panels[0].svg for p in (None, PUBLISHED))
+        assert compared.count("stroke-dasharray") > plain.count("stroke-dasharray")
+        assert "published" in compared and "published" not in plain
+
+
+def test_summary_interval_covers_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": np.repeat(np.arange(2000), 5), "y": rng.normal(3, 1, 10_000)})
+    summary = plots.summarise(frame, ["x"], "y")
+    covered = ((summary["low"] < 3) & (3 < summary["high"])).mean()
+    assert abs(covered - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_one_run_has_no_interval():
+    summary = plots.summarise(RUNS[RUNS.seed == 0], ["type", "epoch"], "score")
+    assert (summary["low"] == summary["mean"]).all() and (summary["n"] == 1).all()
+
+
+def test_rows_join_panels():
+    figure = plots.curves(RUNS, "epoch", "score", "type", "one")
+    both = plots.row(figure, figure, caption="two")
+    assert len(both.panels) == 2 and both.caption == "two" and len(both.data) == 2 * len(figure.data)
+
+
+def test_table_has_no_row_numbers_and_true_minus_signs():
+    html = plots.table(pd.DataFrame({"a": ["x"], "b": [-1.23456]}), digits=2)._repr_mimebundle_()["text/html"]
+    assert "−1.23" in html and "<th>0</th>" not in html
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: plots.scatter(TOKENS, "rank", "score", "type", " "), "needs a caption"),
+        (lambda: plots.scatter(TOKENS, "rang", "score", "type", "c"), "no column rang"),
+        (lambda: plots.scatter(TOKENS[:0], "rank", "score", "type", "c"), "nothing to draw"),
+        (lambda: plots.boxes(TOKENS, "score", "kind", "c"), "no column kind"),
+        (lambda: plots.boxes(TOKENS, "score", "type", "c", published=PUBLISHED[["type"]]), "no column q1"),
+        (lambda: plots.bars(RUNS, "seeds", "score", "c"), "no column seeds"),
+        (lambda: plots.curves(RUNS, "epoch", "score", "type", "c", band="box"), "band must be"),
+        (lambda: plots.sentence(SENTENCE, "c", word="token"), "no column token"),
+        (lambda: plots.row(plots.sentence(SENTENCE, "c"), caption=""), "needs a caption"),
+        (lambda: plots.table(TOKENS[:0]), "nothing to show"),
+    ],
+)
+def test_mistakes_are_named(mistake, message):
+    with pytest.raises(ValueError, match=message):
+        mistake()
