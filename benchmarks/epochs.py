@@ -70,9 +70,7 @@ def fasttext(setup: Setup, name: str, target: float) -> tuple[list[Line], list[d
     short, long = (1, 2) if setup.quick else (5, 15)
     turns = [ours] + [partial(fasttext_peer.train, paths["train"], epochs) for epochs in (short, long)]
     mine, less, more = take_turns(setup.rounds, *turns)
-    peer = [
-        Seconds((b.wall - a.wall) / (long - short), (b.cpu - a.cpu) / (long - short)) for a, b in zip(less, more)
-    ]
+    peer = [Seconds((b.wall - a.wall) / (long - short), (b.cpu - a.cpu) / (long - short)) for a, b in zip(less, more)]
     numbers = compare(mine, peer, peer_over_ours=False)
     note = f"slope between {short} and {long} epochs"
     speed = Line(f"fasttext-{name}", what, "s", **numbers, sense="at most", target=target, note=note)

@@ -18,6 +18,9 @@ from uaftc_lib.provenance import cores
 from uaftc_lib.streams import generator
 from uaftc_lib.training import TrainingConfig, batches_of, choose_trainer
 
+BUSY = 1.2  # processes that want a core, for each core: above it the wall clock counts others' work
+EXPLANATIONS: dict[str, str] = {}  # of targets that are missed on a quiet machine, by benchmark
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -61,6 +64,17 @@ class Line:
         if not self.sense or np.isnan(reached):
             return ""
         return "yes" if (reached >= self.target if self.sense == "at least" else reached <= self.target) else "no"
+
+    @property
+    def explanation(self) -> str:
+        """What stood in the way of a target that was not met."""
+        if self.met != "no":
+            return ""
+        if self.load > BUSY:
+            return f"measured beside other work, {self.load:.1f} processes for each core" + (
+                "" if np.isnan(self.ours_cpu) else f"; by processor time {self.ours_cpu:.3g}"
+            )
+        return EXPLANATIONS.get(self.benchmark, "")
 
 
 @dataclass(frozen=True)

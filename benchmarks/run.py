@@ -49,7 +49,11 @@ def measured(name: str, setup: Setup) -> dict[str, pd.DataFrame]:
     result = BENCHMARKS[name](setup)
     lines, rows = result if isinstance(result, tuple) else (result, [])
     about = {"group": name} | provenance()
-    made = {"benchmarks": pd.DataFrame([asdict(line) | {"met": line.met} | about for line in lines])}
+    made = {
+        "benchmarks": pd.DataFrame(
+            [asdict(line) | {"met": line.met, "explanation": line.explanation} | about for line in lines]
+        )
+    }
     if rows:
         made[TABLES[name.split("-")[0]]] = pd.DataFrame([row | about for row in rows])
     print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
