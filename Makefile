@@ -10,6 +10,8 @@ STRICT ?=
 # One thread for each process: small models are faster so, and sums come out the same everywhere.
 export OMP_NUM_THREADS := 1
 export PYTHONUNBUFFERED := 1
+# make book SST=1: on this machine only, the live lab may also train on SST, from the data folder.
+export UAFTC_LAB_SST := $(SST)
 
 .PHONY: book rerun test test-long lab bench lock clean
 

@@ -16,7 +16,7 @@ import torch
 from hypothesis import settings
 
 CHECKOUT = Path(__file__).resolve().parent
-NUMBA = re.compile(r"^(import|from) numba", re.MULTILINE)
+NUMBA = re.compile(r"^((import|from) numba|@compiled$)", re.MULTILINE)
 
 
 def typed_modules() -> list[str]:

@@ -152,9 +152,7 @@ def test_pointwise_identity_and_decay_of_the_conserved_matrix(case):
     # With weight decay κ on everything the flow is −g − κz, and the matrix falls at the rate 2κ.
     kappa, P = 0.3, parameters_of(model)
     with_decay = {name: -g[name] - kappa * P[name] for name in P}
-    value, rate = torch.func.jvp(
-        lambda P: dynamics.invariants("DP", P)["EᵀE − VVᵀ − WWᵀ"], (P,), (with_decay,)
-    )
+    value, rate = torch.func.jvp(lambda P: dynamics.invariants("DP", P)["EᵀE − VVᵀ − WWᵀ"], (P,), (with_decay,))
     assert float((rate + 2 * kappa * value).abs().max()) < 1e-12 * max(1, float(value.abs().max()))
 
 

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 import torch
 from test_explain_file import SETTINGS, reviews, written
+from typer.testing import CliRunner
 
 from uaftc_lib import Corpus, Dataset, Vocabulary
+from uaftc_lib.cli import app
 from uaftc_lib.explain import page, quality
 from uaftc_lib.explain.report import Settings, explain_file
 
@@ -155,7 +157,7 @@ def test_the_files_agree(made):
         assert row["influence_seed_low"] <= best["influence"] <= row["influence_seed_high"]
     assert "<unk>" not in set(words["word"])
     text = (folder / "report.html").read_text(encoding="utf-8")
-    assert f"{100 * stored['quality']['attention']['accuracy']:.1f} %" in text
+    assert f"{100 * stored['quality']['attention']['accuracy']:.1f}\u00a0%" in text
 
 
 def test_examples_add_up(made):
@@ -237,3 +239,16 @@ def test_settings_are_checked(options):
     (name,) = options
     with pytest.raises(ValueError, match=name):
         Settings(**options)
+
+
+def test_the_command_writes_or_refuses(tmp_path):
+    runner = CliRunner()
+    path = written(tmp_path, "a.csv", reviews(150))
+    given = ["explain", str(path), "--text", "review", "--out", str(tmp_path / "out"), "--seeds", "1", "--epochs", "2"]
+    refused = runner.invoke(app, [*given, "--label", "star"])
+    assert refused.exit_code == 2 and "Did you mean 'stars'?" in refused.stderr
+    assert not (tmp_path / "out").exists()
+    done = runner.invoke(app, [*given, "--label", "stars", "--replicates", "20"])
+    assert done.exit_code == 0, done.output
+    assert "150 of 150 rows, 2 classes" in done.stdout
+    assert {each.name for each in (tmp_path / "out").iterdir()} == {"report.html", "words.csv", "report.json"}

@@ -19,7 +19,8 @@ MODELS = {
     "AD, 3 classes": {"attention": "additive", "classes": 3},
     "DP, softmax of two": {"loss": "softmax"},
 }
-FUSED = [name for name in MODELS if not name.startswith("AD")]
+# "DP, softmax of two" differs from three classes in a number alone, and would be compiled for it.
+FUSED = ["DP", "DP-A", "DP, 3 classes", "DP-A, 3 classes"]
 
 
 def random_corpus(classes=2, instances=50, seed=0):
@@ -45,9 +46,7 @@ def trained(trainer, options, config, steps, dtype=torch.float64, dimension=20, 
 @torch.no_grad()
 def difference(fast, reference):
     """The largest difference of any parameter, relative to its largest element."""
-    return max(
-        float((fast[name] - reference[name]).abs().max() / reference[name].abs().max()) for name in reference
-    )
+    return max(float((fast[name] - reference[name]).abs().max() / reference[name].abs().max()) for name in reference)
 
 
 def fast_trainers(name):
@@ -77,8 +76,7 @@ def test_one_step_equals_autograd(name, trainer, optimizer, lam):
 
 @pytest.mark.parametrize("name, trainer", CASES)
 @pytest.mark.parametrize("optimizer", ["adagrad", "sgd"])
-@pytest.mark.parametrize("lam", [10.0, 100.0])
-@pytest.mark.parametrize("batch_size", [None, 5])
+@pytest.mark.parametrize("lam, batch_size", [(10.0, None), (100.0, 5)])
 def test_hundred_steps_equal_autograd(name, trainer, optimizer, lam, batch_size):
     config = TrainingConfig(optimizer=optimizer, batch_size=batch_size, **ALL_TERMS)
     options, epochs = {**MODELS[name], "lam": lam}, 100 if batch_size is None else 10
@@ -99,7 +97,7 @@ def test_dropout_equals_autograd_under_the_same_masks(name, dropout, dimension):
     assert fast_losses == pytest.approx(losses, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("name", ["DP", "DP-A"])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_float32_is_near_autograd(name, dropout):
     config = TrainingConfig(batch_size=7, dropout=dropout)
@@ -108,7 +106,7 @@ def test_float32_is_near_autograd(name, dropout):
     assert difference(fast, reference) < 1e-4
 
 
-@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("name", ["DP", "DP-A"])
 @pytest.mark.parametrize("lam", [1e-6, 1e-3, 1e12])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_extreme_lambda_stays_finite(name, lam, dropout):

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_dynamics import dataset_of, sgd_step
 
-from uaftc_lib import Corpus, TrainingConfig, dynamics, fit, flow, load_dataset
+from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, dynamics, fit, flow, load_dataset
 from uaftc_lib.equations import Case
 from uaftc_lib.ledger import ATTENTION, POLARITY, LedgerTrainer, fit_with_ledger
 
@@ -191,3 +192,18 @@ def test_flow_refuses_what_it_cannot_solve():
         flow.saddle_escape(model, balanced)
     assert np.isnan(flow.crossing_time([0, 1], [0, 1], 2))
     assert flow.crossing_time([0, 1, 2], [0, 0, 1], 0.5) == 1.5
+
+
+def test_ledger_costs_at_most_a_second_run():
+    """Processor time beside the default `fit`, the fast path; the best of three, so that compiling is left out."""
+    data = load_dataset("synthetic-1", class_sizes=(3000, 3000))
+    config = TrainingConfig(epochs=6)
+
+    def seconds(run) -> float:
+        model = AttentionClassifier(len(data.vocabulary), lam=10.0)
+        begin = time.process_time()
+        run(model, data, config)
+        return time.process_time() - begin
+
+    plain, booked = (min(seconds(run) for _ in range(3)) for run in (fit, fit_with_ledger))
+    assert booked < 2 * plain, f"{booked:.2f} s with the ledger, {plain:.2f} s without"

@@ -18,7 +18,7 @@ from uaftc_lib.lab.svg import number
 CHECKOUT = Path(__file__).resolve().parents[1]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
-AXE = "4.11.1"
+AXE = "4.14.1"
 QUICK = {"instances": 1200, "batch": 100, "lr": 1.0, "epochs": 5}
 
 
@@ -326,7 +326,8 @@ def test_sentence_of_a_compact_lab_says_the_numbers_of_its_state(opened):
         page.wait_for_function(f"{LAB.format(0)}.state.lam > 30")
         trained(page)
         told = numbers(page)
-        assert f": {number(told['a_positive'])}, {number(told['a_negative'])}" in page.locator(".sentence").text_content()
+        said = page.locator(".sentence").text_content()
+        assert f": {number(told['a_positive'])}, {number(told['a_negative'])}" in said
 
 
 @pytest.mark.parametrize("figure", ["scatter", "means", "terms", "vectors", "weights", "accuracy"])
@@ -510,10 +511,10 @@ STOPWATCH = f"""() => new Promise((resolve) => {{
 }})"""
 
 
-def best_of(page, limit: float, patience: float = 20) -> tuple[float, float]:
+def best_of(page, limit: float, first_limit: float, patience: float = 20) -> tuple[float, float]:
     """Seconds of the quickest of several runs, and of its first sight of something new."""
     best, first, begun = 1e9, 1e9, time.monotonic()
-    while time.monotonic() - begun < patience and (best > limit or first > 0.1):
+    while time.monotonic() - begun < patience and (best > limit or first > first_limit):
         seconds, seen = page.evaluate(STOPWATCH)
         best, first = min(best, seconds), min(first, seen)
     return best, first
@@ -527,7 +528,7 @@ def crowd() -> float:
 def test_data_one_whole_retrains_within_its_time(opened):
     with opened(lab({"d": 20, "epochs": 30, "instances": 12000}).html()) as page:
         limit = 0.6 * crowd()
-        whole, first = best_of(page, limit)
+        whole, first = best_of(page, limit, 0.1 * crowd())
         print(f"Data I, 30 epochs: {whole:.3f} s, first change after {first:.3f} s")
         assert whole <= limit
         assert first <= 0.1 * crowd()
@@ -542,6 +543,6 @@ def test_sst_retrains_within_its_time(opened, dataset, tmp_path):
     head = '<meta name="uaftc-sst" content="uaftc-sst.js">'
     with opened(lab(data="sst").html(), head=head) as page:
         limit = 1.5 * crowd()
-        whole, first = best_of(page, limit)
+        whole, first = best_of(page, limit, limit)
         print(f"SST, d = 50, 10 epochs: {whole:.3f} s, first change after {first:.3f} s")
         assert whole <= limit

@@ -327,7 +327,7 @@ def test_names_of_table_2():
         ({"classes": True}, "classes must be a whole number"),
         ({"hidden": 0}, "hidden must be a whole number, at least 1"),
         ({"encoder": "cnn"}, "encoder must be one of none, affine, lstm, gru, got 'cnn'"),
-        ({"attention": "dots"}, "attention must be one of dot, additive, got 'dots'"),
+        ({"attention": "dots"}, "attention must be one of dot, additive, structured, got 'dots'"),
         ({"loss": "hinge"}, "loss must be one of auto, logistic, softmax, got 'hinge'"),
         ({"loss": "logistic", "classes": 3}, 'loss="logistic" needs two classes, got 3'),
         ({"encoder": "affine", "attention": "additive"}, "choose one"),

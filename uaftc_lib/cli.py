@@ -17,7 +17,9 @@ from typer.core import TyperGroup
 from uaftc_lib import AttentionClassifier, Run, TrainingConfig, __version__, fit, load_dataset
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import dataset_names, dataset_options
-from uaftc_lib.models import MODELS, model_arguments
+from uaftc_lib.explain.settings import Settings
+from uaftc_lib.locations import results_folder
+from uaftc_lib.models import ENCODERS, MODELS, model_arguments
 from uaftc_lib.provenance import provenance
 from uaftc_lib.training import METHODS, OPTIMIZERS
 
@@ -199,6 +201,82 @@ def keep(out: Path, told: dict, run: Run, classifier: AttentionClassifier) -> No
     else:
         torch.save({"record": record, "parameters": classifier.state_dict()}, out)
     typer.echo(f"{'written to':14}{out}")
+
+
+@app.command()
+def sweep(
+    grid: Annotated[str | None, typer.Option(help="A grid by name (table2, quick) or a .toml file.")] = None,
+    dataset: Annotated[str | None, typer.Option(metavar="A,B,...", help="Data sets.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="A,B,...", help=f"Some of {', '.join(MODELS)}.")] = None,
+    lam: Annotated[str | None, typer.Option(metavar="A,B,...", help="Scaling factors λ.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many: 0, 1, ...")] = None,
+    epochs: int | None = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, e.g. dropout=0.5. Repeatable."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
+    dask: Annotated[str | None, typer.Option(help="Address of a dask scheduler; its workers run the cells.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+    out: Annotated[Path | None, typer.Option(help="Results file; default: GRID.csv in the results folder.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run, and about how long.")] = False,
+    data_home: DataHome = None,
+) -> None:
+    """Train a grid of cells, each finished one written at once; run again, it goes on where it stopped.
+
+    Options override the grid.
+    """
+    from uaftc_lib import sweep as sweeps  # imports joblib, which only this command needs
+
+    chosen: dict[str, object] = {"dataset": dataset, "model": model, "lam": lam}
+    chosen = {name: [value_of(part.strip()) for part in text.split(",")] for name, text in chosen.items() if text}
+    chosen |= {name: value for name, value in (("seeds", seeds), ("epochs", epochs)) if value is not None}
+    defaults = {"dataset": "sst", "model": "DP", "lam": 10.0}
+    cells = sweeps.cells_of(sweeps.load_grid(grid) if grid else defaults, **chosen, **assignments(setting))
+    out = out or results_folder() / f"{Path(grid).stem if grid else 'sweep'}.csv"
+    if dry_run:
+        told = sweeps.estimate(cells, out)
+        typer.echo(told.to_string(index=False, formatters={"hours": "{:.2f}".format}))
+        open_ = told["runs"].sum() - told["finished"].sum()
+        typer.echo(
+            f"{told['cells'].sum()} cells, {told['runs'].sum()} runs, {open_} of them to do: "
+            f"about {told['hours'].sum() / workers:.1f} hours with {workers} workers; results: {out}"
+        )
+        return
+    finished = sweeps.sweep(cells, out, workers, dask, device, data_home)
+    typer.echo(f"{len(finished)} runs in {out}")
+
+
+@app.command()
+def explain(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, TSV, JSON lines or Parquet.")],
+    text: Annotated[str, typer.Option(help="Column of the texts.")],
+    label: Annotated[str, typer.Option(help="Column of the classes.")],
+    out: Annotated[Path, typer.Option(help="Folder for report.html, words.csv and report.json.")],
+    encoding: Annotated[str, typer.Option(help="Of the file, if it is not UTF-8, e.g. cp1252.")] = "utf-8",
+    encoder: Annotated[str, typer.Option(help=f"One of {', '.join(ENCODERS)}.")] = Settings.encoder,
+    lam: Annotated[float, typer.Option(help="Scaling factor λ.")] = Settings.lam,
+    dimension: Annotated[int, typer.Option(help="Of embeddings.")] = Settings.dimension,
+    seeds: Annotated[int, typer.Option(help="Training runs that are averaged.")] = Settings.seeds,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = Settings.seed,
+    epochs: Annotated[int | None, typer.Option(help="Default: 5 to 30, by the size of the file.")] = None,
+    learning_rate: float = Settings.learning_rate,
+    dropout: float = Settings.dropout,
+    replicates: Annotated[int, typer.Option(help="Bootstrap samples.")] = Settings.replicates,
+) -> None:
+    """Train on a file of your own, and report which words drive which class."""
+    from uaftc_lib.explain.report import explain_file
+
+    settings = Settings(lam, dimension, encoder, seeds, epochs, learning_rate, dropout, seed, replicates)
+    report = explain_file(file, text, label, out, settings, encoding)
+    rows, quality = report["rows"], report["quality"]
+    for reason, dropped in rows["dropped"].items():
+        typer.echo(f"{'dropped':14}{dropped:,}: {reason}")
+    typer.echo(f"{'used':14}{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes")
+    for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
+        typer.echo(f"{name:14}{percent(quality[key]['accuracy'])} right of unseen texts")
+    typer.echo(f"{'verdict':14}{quality['verdict']}")
+    typer.echo(f"{'written to':14}{out / 'report.html'}")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

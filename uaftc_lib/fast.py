@@ -24,6 +24,8 @@ def obstacle(model: AttentionClassifier, config) -> str | None:
     """Why the fast path would not be exact for this model and configuration; None if it is."""
     if model.encoder not in ("none", "affine"):
         return f'encoder="{model.encoder}" makes a token\'s representation depend on its neighbours'
+    if model.attention == "structured":
+        return 'attention="structured" has several weights for each token'
     if config.optimizer == "adam":
         return 'optimizer="adam" moves the embeddings of all types at every step, also of those that do not occur'
     if config.dropout and model.attention == "additive":

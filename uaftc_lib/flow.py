@@ -28,9 +28,7 @@ def _solve(derivative, start: np.ndarray, times, method: str, rtol: float, atol:
         raise ValueError(f"times must be at least two rising numbers, got {times}")
     found = solve_ivp(derivative, times[[0, -1]], start, method=method, t_eval=times, rtol=rtol, atol=atol)
     if not found.success:
-        raise RuntimeError(
-            f"the solver stopped at τ = {found.t[-1] if len(found.t) else times[0]}: {found.message}"
-        )
+        raise RuntimeError(f"the solver stopped at τ = {found.t[-1] if len(found.t) else times[0]}: {found.message}")
     return found.y.T
 
 
@@ -51,10 +49,7 @@ class Trajectory:
     def drift(self) -> dict[str, Float[np.ndarray, "times"]]:
         """Largest absolute change of each conserved matrix since the start."""
         kept = [dynamics.conserved(model) for model in self]
-        return {
-            name: np.array([float((now[name] - kept[0][name]).abs().max()) for now in kept])
-            for name in kept[0]
-        }
+        return {name: np.array([float((now[name] - kept[0][name]).abs().max()) for now in kept]) for name in kept[0]}
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))
@@ -141,9 +136,7 @@ def gram_flow(
     def derivative(_, values):
         G = torch.from_numpy(values).reshape(rows, rows)
         s = G[:types, types + 1 :]
-        sums = dynamics.sums_of_scores(
-            G[:types, types] / model.lam, s.squeeze(1) if model.binary else s, corpus
-        )
+        sums = dynamics.sums_of_scores(G[:types, types] / model.lam, s.squeeze(1) if model.binary else s, corpus)
         S = torch.zeros_like(G)
         S[:types, types] = sums.rho / (len(corpus) * model.lam)
         S[:types, types + 1 :] = sums.pi.reshape(types, -1) / len(corpus)
@@ -178,7 +171,7 @@ class MeanField:
     shares: Float[np.ndarray, "patterns"]
 
     @classmethod
-    def from_corpus(cls, corpus: Corpus, kinds: list[Int[Tensor, "ids"]]) -> MeanField:
+    def from_corpus(cls, corpus: Corpus, kinds: list[Int[Tensor, "_"]]) -> MeanField:
         """Patterns counted in a binary corpus; each token type must belong to exactly one of the kinds.
 
         Raises
@@ -192,13 +185,13 @@ class MeanField:
         if (owner[corpus.tokens] < 0).any():
             stray = int(corpus.tokens[owner[corpus.tokens] < 0][0])
             raise ValueError(f"token type {stray} occurs but belongs to none of the {len(kinds)} kinds")
-        member = torch.nn.functional.one_hot(owner[corpus.tokens], len(kinds))
+        member = torch.nn.functional.one_hot(owner[corpus.tokens], len(kinds)).double()
         counts = sum_by_instance(member, corpus.instance_of, len(corpus))
-        rows, seen = torch.cat([corpus.signs.long()[:, None], counts], 1).unique(dim=0, return_counts=True)
+        rows, seen = torch.cat([corpus.signs.double()[:, None], counts], 1).unique(dim=0, return_counts=True)
         return cls(
             types=np.array([len(ids) for ids in kinds], dtype=float),
-            patterns=rows[:, 1:].double().numpy(),
-            signs=rows[:, 0].double().numpy(),
+            patterns=rows[:, 1:].numpy(),
+            signs=rows[:, 0].numpy(),
             shares=(seen / len(corpus)).double().numpy(),
         )
 
@@ -213,7 +206,7 @@ class MeanField:
         pull = (self.shares * self.signs / (1 + np.exp(self.signs * polarity)))[:, None] * total / self.types
         return pull.sum(0), (pull * (s - polarity[:, None])).sum(0)
 
-    def start(self, model: AttentionClassifier, kinds: list[Int[Tensor, "ids"]]) -> np.ndarray:
+    def start(self, model: AttentionClassifier, kinds: list[Int[Tensor, "_"]]) -> np.ndarray:
         """The Gram matrix of [mean vector of each kind; V; W] of a binary DP model."""
         if dynamics.kind(model) != "DP" or not model.binary:
             raise ValueError("the mean field is written for the binary model DP")

@@ -16,14 +16,17 @@ visit: a step costs O(tokens + types of the batch·d).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from uaftc_lib import dynamics
+from uaftc_lib import dynamics, kernels
+from uaftc_lib.bookkeeping import Books, book_epoch
 from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.fast import FusedTrainer, obstacle
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import Run, TrainingConfig, fit
 
@@ -58,123 +61,57 @@ class Ledger:
         }
 
 
-class LedgerTrainer:
-    """Takes the steps of SGD or Adagrad in closed form and books them; a ``trainer`` for :func:`fit`.
-
-    The steps are those of the autograd reference: same batches, same numbers up to rounding.
+class LedgerTrainer(FusedTrainer):
+    """The fast path with books; a ``trainer`` for :func:`fit`. It takes the same steps up to rounding.
 
     Raises
     ------
     ValueError
         For models other than DP (three factors make the remainder of third order), for Adam (it moves every
-        row), and for dropout or a penalty (each would add terms of its own).
+        row), for dropout or a penalty (each would add terms of its own), and off the CPU.
     """
 
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig):
         if dynamics.kind(model) != "DP":
             raise ValueError(f"the ledger is kept for DP, this model is {dynamics.kind(model)}")
-        if config.optimizer not in ("sgd", "adagrad"):
-            raise ValueError(f"the ledger is kept for sgd and adagrad, got {config.optimizer!r}")
         for name in ("dropout", "penalty"):
             if getattr(config, name):
-                raise ValueError(
-                    f"the ledger books A to F alone: {name} must be 0, got {getattr(config, name)}"
-                )
-        self.model, self.corpus, self.config, self.step = model, corpus, config, 0
-        self.rates = {
-            name: config.learning_rates.get(name, config.learning_rate) for name in ("embedding", "V", "W")
-        }
-        self.squares = {name: torch.zeros_like(p.data) for name, p in model.named_parameters()}
-        a, s = self._scores()
-        self.start, self.seen = (a, s), [a.clone(), s.clone()]
-        self.books = {name: torch.zeros_like(s) for name in POLARITY}
-        self.books |= {name: torch.zeros_like(a) for name in ATTENTION}
+                raise ValueError(f"the ledger books A to F alone: {name} must be 0, got {getattr(config, name)}")
+        if reason := obstacle(model, config):
+            raise ValueError(f"the ledger is kept on the fast path only: {reason}")
+        if model.embedding.device.type != "cpu":
+            raise ValueError(f"the ledger is kept on the CPU, the model is on {model.embedding.device}")
+        super().__init__(model, corpus, config)
+        self.start = self._scores()
+        self.books = Books(*(np.zeros_like(self.start) for _ in range(4)), seen=self.start.copy())
+        self.delta = np.empty((len(self.work.types), self.parameters.table.shape[2]), self.parameters.table.dtype)
 
-    def _scores(self) -> tuple[Tensor, Tensor]:
+    def _scores(self) -> np.ndarray:
         a, s = self.model.token_scores()
-        return a.double(), s.reshape(len(a), -1).double()
-
-    def _precondition(self, name: str, gradient: Tensor, rows=slice(None)) -> Tensor | float:
-        """What the gradient is multiplied by, learning rate included."""
-        rate = self.rates[name] / (1 + self.step * self.config.learning_rate_decay)
-        if self.config.optimizer == "sgd":
-            return rate
-        squares = self.squares[name]
-        squares[rows] += gradient.square()
-        return rate / (squares[rows].sqrt() + 1e-10)
+        return torch.cat([a[:, None], s.reshape(len(a), -1)], 1).double().numpy()
 
     @torch.no_grad()
     def epoch(self, batches: list[Tensor]) -> float:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
-        return sum(self._take(self.corpus[indices]) for indices in batches) / len(self.corpus)
-
-    def _take(self, batch: Corpus) -> float:
-        """One step; the sum of the losses of the batch."""
-        model, books, m, lam = self.model, self.books, len(batch), self.model.lam
-        types, where = torch.unique(batch.tokens, return_inverse=True)
-        E, V, W = model.embedding[types], model.V, model.W.reshape(len(model.V), -1)
-        a, s = E @ V / lam, E @ W
-        local = replace(batch, tokens=where)
-        sums, polarity = dynamics.sums_and_polarity(a, s.squeeze(1) if model.binary else s, local)
-        books["C"][types] += s - self.seen[1][types]
-        books["F"][types] += a - self.seen[0][types]
-
-        pi, rho = sums.pi.reshape(len(types), -1) / m, sums.rho.unsqueeze(1) / (m * lam)
-        down_e, down_V, down_W = pi @ W.T + rho * V, (E.T @ rho).squeeze(1), E.T @ pi
-        by_e = self._precondition("embedding", down_e, types)
-        delta_e = by_e * down_e
-        delta_V = self._precondition("V", down_V) * down_V
-        delta_W = self._precondition("W", down_W.reshape(model.W.shape)) * down_W.reshape(model.W.shape)
-        model.embedding[types] += delta_e
-        delta_W = delta_W.reshape(W.shape)
-
-        def along(products: Tensor) -> Tensor:
-            """Products of two vectors, summed over dimensions with the weights of each type's step."""
-            return by_e @ products if isinstance(by_e, Tensor) else (by_e * products.sum(0)).unsqueeze(0)
-
-        VW, WW = along(V.unsqueeze(1) * W), along((W.unsqueeze(2) * W.unsqueeze(1)).flatten(1))
-        K = W.shape[1]
-        entries = {
-            "A": rho * VW,
-            "B": (pi.unsqueeze(2) * WW.reshape(-1, K, K)).sum(1),
-            "C": E @ delta_W,
-            "polarity_remainder": delta_e @ delta_W,
-            "D": (pi * VW).sum(1) / lam,
-            "E": (rho * along(V.square().unsqueeze(1))).squeeze(1) / lam,
-            "F": E @ delta_V / lam,
-            "attention_remainder": delta_e @ delta_V / lam,
-        }
-        for name, entry in entries.items():
-            books[name].index_add_(0, types, entry.to(books[name].dtype))
-        model.V += delta_V
-        model.W += delta_W.reshape(model.W.shape)
-        self.step += 1
-        E = model.embedding[types]
-        self.seen[0][types] = (E @ V / lam).double()
-        self.seen[1][types] = (E @ model.W.reshape(len(V), -1)).double()
-        if model.binary:
-            losses = torch.nn.functional.softplus(-batch.signs.to(polarity) * polarity)
-            return float(losses.sum())
-        return float(torch.nn.functional.cross_entropy(polarity, batch.labels, reduction="sum"))
+        bounds = np.cumsum([0, *map(len, batches)])
+        plan = kernels.Batches(*self.corpus, torch.cat(batches).numpy(), bounds)
+        loss = book_epoch(self.parameters, plan, self.rule, self.step, self.work, self.delta, self.books)
+        self.step += len(batches)
+        for mine, theirs in self.pairs():
+            theirs.copy_(mine)
+        return loss / bounds[-1]
 
     def ledger(self) -> Ledger:
         """The books as they stand, every type brought up to date: O(types·d)."""
-        a, s = self._scores()
-        self.books["F"] += a - self.seen[0]
-        self.books["C"] += s - self.seen[1]
-        self.seen = [a.clone(), s.clone()]
-
-        def shaped(polarity: Tensor) -> Tensor:
-            return polarity.squeeze(1).clone() if self.model.binary else polarity.clone()
-
-        return Ledger(
-            **{name: shaped(self.books[name]) for name in POLARITY},
-            **{name: self.books[name].clone() for name in ATTENTION},
-            attention_start=self.start[0],
-            polarity_start=shaped(self.start[1]),
-            attention_end=a,
-            polarity_end=shaped(s),
-        )
+        now, books = self._scores(), self.books
+        books.heads[:] += now - books.seen
+        books.seen[:] = now
+        columns = (books.along_V, books.along_W, books.heads, books.remainder, self.start, now)
+        names = (*POLARITY, "polarity_start", "polarity_end")
+        entries = {name: column[:, 1] if self.model.binary else column[:, 1:] for name, column in zip(names, columns)}
+        names = ("E", "D", "F", "attention_remainder", "attention_start", "attention_end")
+        entries |= {name: column[:, 0] for name, column in zip(names, columns)}
+        return Ledger(**{name: torch.from_numpy(entry.copy()) for name, entry in entries.items()})
 
 
 def fit_with_ledger(

@@ -16,7 +16,7 @@ from uaftc_lib.encoders import NETWORKS, Recurrent, consecutive_parts
 from uaftc_lib.streams import generator
 
 ENCODERS = ("none", "affine", *NETWORKS)
-ATTENTIONS = ("dot", "additive")
+ATTENTIONS = ("dot", "additive", "structured")
 LOSSES = ("auto", "logistic", "softmax")
 
 # The models of Table 2, as arguments of AttentionClassifier.
@@ -44,19 +44,20 @@ class Output(NamedTuple):
     """What the model says of a corpus.
 
     polarity: s^(t), "instances" (binary) or "instances classes" (Eq 4, 72); scores a_j and weights α_j,
-    "positions" (Eq 1, 2); token_polarity: s_j, "positions" or "positions classes" (Eq 7, 81).
+    "positions" (Eq 1, 2); token_polarity: s_j, "positions" or "positions classes" (Eq 7, 81). Structured
+    attention has scores, weights and token polarity for each hop, "positions hops ...".
     """
 
     polarity: Float[Tensor, "instances ..."]
-    scores: Float[Tensor, "positions"]
-    weights: Float[Tensor, "positions"]
+    scores: Float[Tensor, "positions ..."]
+    weights: Float[Tensor, "positions ..."]
     token_polarity: Float[Tensor, "positions ..."]
 
 
 class TokenScores(NamedTuple):
     """Attention and polarity scores of token types: a_e, "types"; s_e, "types" or "types classes"."""
 
-    attention: Float[Tensor, "types"]
+    attention: Float[Tensor, "types ..."]
     polarity: Float[Tensor, "types ..."]
 
 
@@ -68,12 +69,13 @@ class Dropout(NamedTuple):
 
 
 def softmax_by_instance(
-    scores: Float[Tensor, "positions"], instance_of: Int[Tensor, "positions"], instances: int
-) -> Float[Tensor, "positions"]:
+    scores: Float[Tensor, "positions ..."], instance_of: Int[Tensor, "positions"], instances: int
+) -> Float[Tensor, "positions ..."]:
     """α_j = exp(a_j) / Σ_j' exp(a_j'), the sum over the positions of the same instance (Eq 2)."""
     # The largest score of each instance is subtracted first, so that exp cannot overflow at small λ.
-    largest = scores.new_full((instances,), -torch.inf)
-    largest = largest.scatter_reduce(0, instance_of, scores.detach(), "amax")
+    largest = scores.new_full((instances, *scores.shape[1:]), -torch.inf)
+    places = instance_of.reshape(-1, *[1] * (scores.dim() - 1)).expand_as(scores)
+    largest = largest.scatter_reduce(0, places, scores.detach(), "amax")
     exponentials = (scores - largest[instance_of]).exp()
     return exponentials / sum_by_instance(exponentials, instance_of, instances)[instance_of]
 
@@ -88,6 +90,8 @@ def sum_by_instance(
 class AttentionClassifier(nn.Module):
     """Pools token representations by attention and classifies the pooled vector (Eq 1 to 7).
 
+    ``attention="structured"`` makes a :class:`uaftc_lib.structured.StructuredClassifier`, which has more options.
+
     Parameters
     ----------
     vocabulary_size : int
@@ -98,8 +102,8 @@ class AttentionClassifier(nn.Module):
         The scaling factor λ > 0.
     encoder : {"none", "affine", "lstm", "gru"}
         h_j = e_j (DP), h_j = M e_j (DP-A, Eq 56), or a recurrent encoder (DP-L).
-    attention : {"dot", "additive"}
-        a = h·V/λ (Eq 1), or a = tanh(M e)·V/λ (AD, Eq 65).
+    attention : {"dot", "additive", "structured"}
+        a = h·V/λ (Eq 1), a = tanh(M e)·V/λ (AD, Eq 65), or several of the latter.
     classes : int
         Two classes: one vector W, logistic loss (Eq 5). More: W is "d classes", softmax (Eq 72 to 74).
     loss : {"auto", "logistic", "softmax"}
@@ -117,6 +121,13 @@ class AttentionClassifier(nn.Module):
     ValueError
         For an unknown choice or an impossible size; the message says what is allowed.
     """
+
+    hops = 1  # attention distributions over an instance
+
+    def __new__(cls, *args, attention: str = "dot", **options):
+        if attention == "structured":
+            from uaftc_lib.structured import StructuredClassifier as cls  # it builds on this module
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -156,8 +167,8 @@ class AttentionClassifier(nn.Module):
         device = checks.device(device)
         if loss == "logistic" and classes != 2:
             raise ValueError(f'loss="logistic" needs two classes, got {classes}: use "softmax" or "auto"')
-        if encoder == "affine" and attention == "additive":
-            raise ValueError('encoder="affine" and attention="additive" would both own M: choose one of them')
+        if encoder == "affine" and attention != "dot":
+            raise ValueError(f'encoder="affine" and attention="{attention}" would both own M: choose one')
         self.lam = lam
         self.encoder, self.attention, self.classes, self.seed = encoder, attention, classes, seed
         self.binary = classes == 2 and loss != "softmax"
@@ -171,9 +182,10 @@ class AttentionClassifier(nn.Module):
 
         self.embedding = uniform(embedding_range, vocabulary_size, dimension)
         d = 2 * hidden if encoder in NETWORKS else dimension
-        self.V = nn.Parameter(torch.randn(d, generator=draws, dtype=torch.float64).to(device, dtype))
-        self.W = uniform(weight_range, d) if self.binary else uniform(weight_range, d, classes)
-        if encoder == "affine" or attention == "additive":
+        V = torch.randn(d, self.hops, generator=draws, dtype=torch.float64).squeeze(1)
+        self.V = nn.Parameter(V.to(device, dtype))
+        self.W = uniform(weight_range, *([self.hops * d] if self.binary else [self.hops * d, classes]))
+        if encoder == "affine" or attention != "dot":
             self.M = uniform(1 / math.sqrt(d), d, d)
         self.recurrent = None
         if encoder in NETWORKS:
@@ -186,21 +198,27 @@ class AttentionClassifier(nn.Module):
             f"attention={self.attention}, classes={self.classes}"
         )
 
-    def score(
+    def encode(
         self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
-    ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens h"]]:
-        """Attention scores, polarity scores and representations h of tokens, from their embeddings.
+    ) -> Float[Tensor, "tokens h"]:
+        """Representations h of tokens from their embeddings.
 
         ``offsets`` cut the tokens into instances, which a recurrent encoder reads; without them each token
         is read alone.
         """
-        h = embeddings
         if self.encoder == "affine":
-            h = embeddings @ self.M.T
-        elif self.recurrent is not None:
-            if offsets is None:
-                offsets = torch.arange(len(embeddings) + 1, device=embeddings.device)
-            h = self.recurrent(embeddings, offsets)
+            return embeddings @ self.M.T
+        if self.recurrent is None:
+            return embeddings
+        if offsets is None:
+            offsets = torch.arange(len(embeddings) + 1, device=embeddings.device)
+        return self.recurrent(embeddings, offsets)
+
+    def score(
+        self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
+    ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens h"]]:
+        """Attention scores, polarity scores and representations h of tokens, as :meth:`encode` has them."""
+        h = self.encode(embeddings, offsets)
         keys = torch.tanh(h @ self.M.T) if self.attention == "additive" else h
         return keys @ self.V / self.lam, h @ self.W, h
 
@@ -248,8 +266,8 @@ class AttentionClassifier(nn.Module):
             return functional.softplus(-corpus.signs.to(polarity) * polarity).mean()
         return functional.cross_entropy(polarity, corpus.labels)
 
-    def penalty(self) -> Float[Tensor, ""]:
-        """|V·W|; with an affine encoder |(MᵀW)·(MᵀV)|; K classes: Σ_k |V·W_k|."""
+    def penalty(self, corpus: Corpus | None = None) -> Float[Tensor, ""]:
+        """|V·W|; with an affine encoder |(MᵀW)·(MᵀV)|; K classes: Σ_k |V·W_k|. The corpus plays no part."""
         V, W = (self.V @ self.M, self.M.T @ self.W) if self.encoder == "affine" else (self.V, self.W)
         return (V @ W).abs().sum()
 
@@ -265,9 +283,8 @@ class AttentionClassifier(nn.Module):
             out = self(corpus)
             types = len(self.embedding)
             counts = torch.bincount(corpus.tokens, minlength=types).to(out.scores)
-            a = sum_by_instance(out.scores, corpus.tokens, types)
-            s = sum_by_instance(out.token_polarity, corpus.tokens, types)
-            return TokenScores(a / counts, s / (counts if self.binary else counts.unsqueeze(1)))
+            sums = [sum_by_instance(x, corpus.tokens, types) for x in (out.scores, out.token_polarity)]
+            return TokenScores(*(x / counts.reshape(-1, *[1] * (x.dim() - 1)) for x in sums))
 
     @torch.no_grad()
     def predict(self, corpus: Corpus) -> Int[Tensor, "instances"]:
@@ -283,8 +300,7 @@ class AttentionClassifier(nn.Module):
         """Raise ValueError if the corpus does not fit the model."""
         if corpus.tokens.device != self.V.device:
             raise ValueError(
-                f"the corpus is on {corpus.tokens.device}, the model on {self.V.device}: "
-                "use corpus.to(model.V.device)"
+                f"the corpus is on {corpus.tokens.device}, the model on {self.V.device}: use corpus.to(model.V.device)"
             )
         if corpus.class_count != self.classes:
             raise ValueError(f"the model has {self.classes} classes, the corpus {corpus.class_count}")

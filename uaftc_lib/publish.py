@@ -275,7 +275,7 @@ def build(checkout: Path = CHECKOUT) -> Path:
     parts = [path for path in (checkout / "book").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     parts += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
     stale = [name for name in chapters(checkout) if is_stale(name, checkout)]
-    made_of = f"{digest(checkout, parts)} {stale}"
+    made_of = f"{digest(checkout, parts)} {stale} {os.environ.get('UAFTC_LAB_SST', '')}"
     if built_from.exists() and built_from.read_text() == made_of:
         return pages
     shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings

@@ -7,7 +7,7 @@ import torch
 
 from uaftc_lib.checks import one_of, whole
 
-PURPOSES = ("initial values", "order", "masks", "data")
+PURPOSES = ("initial values", "order", "masks", "data", "projections")
 
 
 def stream_seed(seed: int, purpose: str) -> int:

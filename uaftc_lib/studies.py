@@ -17,6 +17,7 @@ import torch
 
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.exact_studies import EXACT_STUDIES
 from uaftc_lib.locations import results_folder
 from uaftc_lib.measures import (
     dot_product,
@@ -188,6 +189,7 @@ STUDIES = {
         [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)],
     ),
     "sst_weights": (sst_weights, [{"lam": 10.0, "seed": s} for s in SEEDS]),
+    **EXACT_STUDIES,
 }
 
 

@@ -44,7 +44,7 @@ class TrainingConfig:
         Probability of dropping an element of an embedding (each occurrence has its own mask) and of the
         pooled vector; what is kept is divided by the probability of keeping it.
     penalty : float
-        Coefficient of |V·W| (:meth:`AttentionClassifier.penalty`).
+        Coefficient of |V·W| (:meth:`AttentionClassifier.penalty`), or of the overlap of hops.
     weight_decay : float
         L2 on M and on the weights of a recurrent encoder only, added to the gradient.
     method : {"auto", "fast", "autograd"}
@@ -144,7 +144,7 @@ class AutogradTrainer:
             if self.config.dropout:
                 dropout = draw_dropout(self.model, batch, self.config, self.step)
             loss = self.model.loss(batch, dropout, self.sparse)
-            objective = loss + self.config.penalty * self.model.penalty() if self.config.penalty else loss
+            objective = loss + self.config.penalty * self.model.penalty(batch) if self.config.penalty else loss
             self.optimizer.zero_grad(set_to_none=True)
             objective.backward()
             with torch.sparse.check_sparse_tensor_invariants(enable=False):  # else Adagrad warns

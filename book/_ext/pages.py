@@ -19,7 +19,9 @@ def complete_page(app, pagename, templatename, context, doctree):
         if "thebe" not in f"{script.filename} {script.attributes}".lower()
     ]
     if "body" in context and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
-        context["body"] = publish.banner(pagename) + context["body"] + publish.footer(pagename)
+        checkout = Path(app.srcdir).parent
+        above, below = publish.banner(pagename, checkout), publish.footer(pagename, checkout)
+        context["body"] = above + context["body"] + below
 
 
 def setup(app):

@@ -59,9 +59,7 @@ def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
 
 
 @torch.no_grad()
-def discrete_drift(
-    model: AttentionClassifier, corpus: Corpus, learning_rate: float
-) -> dict[str, Float[Tensor, "d d"]]:
+def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: float) -> dict[str, Float[Tensor, "d d"]]:
     """The exact change of each conserved matrix in one SGD step: η² times the same form of the gradients.
 
     The part linear in η vanishes, because the forms are conserved by the flow. It needs one learning rate for
@@ -137,9 +135,7 @@ def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type
     """
     which = kind(model)
     if not model.binary or which not in ("DP", "DP-A"):
-        raise ValueError(
-            f"the band is defined for binary DP and DP-A, this model is {which}, {model.W.shape}"
-        )
+        raise ValueError(f"the band is defined for binary DP and DP-A, this model is {which}, {model.W.shape}")
     if per == "type":
         pi, rho = token_sums(model, corpus)
         distance = (rho / pi).abs()

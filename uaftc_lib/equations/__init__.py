@@ -2,6 +2,7 @@
 
 from uaftc_lib.equations import appendix_a, appendix_b, appendix_d_e, appendix_f, main_paper  # noqa: F401
 from uaftc_lib.equations.case import MODELS, Case, View, random_corpus
+from uaftc_lib.equations.page import prove
 from uaftc_lib.equations.registry import (
     REGISTRY,
     STATUSES,
@@ -37,6 +38,7 @@ __all__ = [
     "check_table",
     "errata_table",
     "measure",
+    "prove",
     "random_corpus",
     "relative_error",
     "slope",

@@ -110,9 +110,7 @@ def _(case: Case):
 @layout(
     33,
     "the same, summed",
-    printed=lambda case: Equality(
-        _by_bracket(case, _curved, _jacobian(case, _curved)[2]), _jacobian(case, _curved)[0]
-    ),
+    printed=lambda case: Equality(_by_bracket(case, _curved, _jacobian(case, _curved)[2]), _jacobian(case, _curved)[0]),
 )
 def _(case: Case):
     whole, _, own = _jacobian(case, _curved)

@@ -124,8 +124,7 @@ def mirrored(case: Case, attention: float = 1.0, opposite: bool = False) -> View
     lists, labels = [], []
     for _ in range(case.instances):
         neutral = (
-            2 * POLAR
-            + torch.randint(NEUTRAL, (int(torch.randint(1, 5, (1,), generator=draws)),), generator=draws)
+            2 * POLAR + torch.randint(NEUTRAL, (int(torch.randint(1, 5, (1,), generator=draws)),), generator=draws)
         ).tolist()
         polar = torch.randint(POLAR, (int(torch.randint(1, 4, (1,), generator=draws)),), generator=draws)
         lists += [polar.tolist() + neutral, (polar + POLAR).tolist() + neutral]
@@ -133,9 +132,7 @@ def mirrored(case: Case, attention: float = 1.0, opposite: bool = False) -> View
     # All partners occur, so that no π or ρ is an empty sum.
     lists += [list(range(POLAR)) + [2 * POLAR], list(range(POLAR, 2 * POLAR)) + [2 * POLAR]]
     corpus = Corpus.from_lists(lists, [*labels, 1, 0])
-    model = AttentionClassifier(
-        2 * POLAR + NEUTRAL, case.dimension, 10 * case.lam, seed=case.seed, dtype=torch.float64
-    )
+    model = AttentionClassifier(2 * POLAR + NEUTRAL, case.dimension, 10 * case.lam, seed=case.seed, dtype=torch.float64)
     with torch.no_grad():
         model.V.zero_()[0] = 1
         model.W.zero_()[1] = 1

@@ -130,7 +130,7 @@ def check(number: int, case: Case | None = None) -> CheckResult:
     ValueError
         If there is no such equation.
     """
-    found = _lookup(number)
+    found = lookup(number)
     name = "corrected" if found.status == "misprinted" else ""
     return measure(number, name, found.check(case or Case()))
 
@@ -143,14 +143,21 @@ def check_printed(number: int, case: Case | None = None) -> CheckResult:
     ValueError
         If there is no such equation, or nothing of it is known to fail.
     """
-    found = _lookup(number)
+    found = lookup(number)
     if found.printed is None:
         raise ValueError(f"no form of equation {number} is known to fail; its status is {found.status!r}")
     name = "as printed" if found.status == "misprinted" else "outside its condition"
     return measure(number, name, found.printed(case or Case()))
 
 
-def _lookup(number: int) -> Equation:
+def lookup(number: int) -> Equation:
+    """The entry of an equation.
+
+    Raises
+    ------
+    ValueError
+        If there is no such equation.
+    """
     if number not in REGISTRY:
         raise ValueError(f"equations run from 1 to {max(REGISTRY)}, got {number}")
     return REGISTRY[number]
@@ -165,13 +172,13 @@ def check_table(numbers, case: Case | None = None) -> pd.DataFrame:
     rows = []
     for number in numbers:
         results = [(check(number, case), True)]
-        if _lookup(number).printed is not None:
+        if lookup(number).printed is not None:
             results.append((check_printed(number, case), False))
         for result, expected in results:
             rows.append(
                 {
                     "equation": number,
-                    "form": result.name or _lookup(number).title,
+                    "form": result.name or lookup(number).title,
                     "measure": result.measure,
                     "value": result.value,
                     "bound": result.bound,

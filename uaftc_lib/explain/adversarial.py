@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
+from uaftc_lib.explain.contributions import one_hop
 from uaftc_lib.explain.flips import class_scores
 from uaftc_lib.models import AttentionClassifier
 
@@ -68,7 +69,7 @@ def adversarial_attention(model: AttentionClassifier, corpus: Corpus, tolerance:
             f"the exact search takes O(n^K) steps for K classes and is offered for two and three, the model "
             f"has {model.classes}: train it on one class against the others"
         )
-    out = model(corpus)
+    out = one_hop(model(corpus), "the search for other weights")
     polarity = class_scores(out.token_polarity)
     alpha = out.weights.cpu().double().numpy()
     # A little inside, so that the probabilities keep the promise in the model's own precision.

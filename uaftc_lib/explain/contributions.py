@@ -39,7 +39,8 @@ def probabilities(polarity: Float[Tensor, "instances ..."]) -> Float[Tensor, "in
 def contributions(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "positions ..."]:
     """α_j s_j: what each position adds to the logit of its instance (Eq 6, 81).
 
-    "positions" with one logit, "positions classes" with more. The sum over an instance is its logit.
+    "positions" with one logit, "positions classes" with more; "positions hops ..." with structured attention,
+    which has α and s for each hop. The sum over an instance is its logit.
     """
     out = model(corpus)
     return beside(out.weights, out.token_polarity) * out.token_polarity
@@ -53,7 +54,27 @@ def leave_one_out(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "
     :func:`contributions`.
     """
     positions = torch.arange(len(corpus.tokens), device=corpus.tokens.device)
-    return leave_group_out(model(corpus), corpus, positions, corpus.instance_of)
+    return sum(leave_group_out(hop, corpus, positions, corpus.instance_of) for hop in by_hop(model(corpus), corpus))
+
+
+def by_hop(out: Output, corpus: Corpus) -> list[Output]:
+    """What each hop of structured attention says by itself; the logits of the hops sum to those of the model."""
+    if out.weights.dim() == 1:
+        return [out]
+    hops = []
+    for scores, weights, polarity in zip(out.scores.unbind(1), out.weights.unbind(1), out.token_polarity.unbind(1)):
+        logit = sum_by_instance(beside(weights, polarity) * polarity, corpus.instance_of, len(corpus))
+        hops.append(Output(logit, scores, weights, polarity))
+    return hops
+
+
+def one_hop(out: Output, purpose: str) -> Output:
+    """The same, or ValueError where weights are several and each hop is renormalised on its own."""
+    if out.weights.dim() > 1:
+        raise ValueError(
+            f"{purpose} is exact for one attention distribution, this model has {out.weights.shape[1]} hops"
+        )
+    return out
 
 
 def leave_group_out(
@@ -94,8 +115,14 @@ def permutation_test(model: AttentionClassifier, corpus: Corpus) -> Permuted:
 
     Over all n! permutations, equally likely, the mean is the mean polarity score of the n positions and the
     variance Σ_j (α_j − 1/n)² Σ_j (s_j − s̄)² / (n − 1). Jain & Wallace (2019) sampled a hundred permutations.
+    The hops of structured attention are permuted independently, so both add up over them.
     """
-    out = model(corpus)
+    hops = [permuted(hop, corpus) for hop in by_hop(model(corpus), corpus)]
+    return Permuted(sum(hop.mean for hop in hops), sum(hop.variance for hop in hops))
+
+
+def permuted(out: Output, corpus: Corpus) -> Permuted:
+    """:func:`permutation_test` for one attention distribution."""
     instance_of, instances = corpus.instance_of, len(corpus)
     polarity = out.token_polarity
     n = corpus.lengths.to(polarity)

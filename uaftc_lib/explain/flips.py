@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
+from uaftc_lib.explain.contributions import one_hop
 from uaftc_lib.models import AttentionClassifier
 
 
@@ -35,7 +36,7 @@ def minimal_flip_sets(model: AttentionClassifier, corpus: Corpus) -> list[Int[Te
         One tensor of positions within the instance each, in the order of removal; None where no removal that
         leaves a word changes the class. Of equally small sets, that of the rival of lowest index.
     """
-    out = model(corpus)
+    out = one_hop(model(corpus), "the smallest removal")
     scores = out.scores.cpu().double().numpy()
     order, counts = _removals(scores, class_scores(out.token_polarity), corpus.offsets.cpu().numpy())
     removed = torch.from_numpy(order).to(corpus.tokens.device)

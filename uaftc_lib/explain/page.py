@@ -128,7 +128,7 @@ def render(report: dict, words: pd.DataFrame) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}\u00a0%"
 
 
 def sure(confidence: float) -> str:

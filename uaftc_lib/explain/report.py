@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -14,57 +14,22 @@ from jaxtyping import Float
 from tqdm.auto import tqdm
 
 import uaftc_lib
-from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain.contributions import contributions, probabilities
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.page import write
 from uaftc_lib.explain.quality import LinearBaseline, quality
+from uaftc_lib.explain.settings import Settings
 from uaftc_lib.explain.tables import Refused, clean, read_table
 from uaftc_lib.explain.texts import Prepared, prepare, words_of
 from uaftc_lib.explain.words import class_polarity, word_class_influence
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.training import TrainingConfig, fit
+from uaftc_lib.training import fit
 
 ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
 TOP = 15  # words listed for each class
 EXAMPLES = 5  # of each kind
 LONGEST_EXAMPLE = 150  # words
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How ``uaftc explain`` trains. epochs None: 30 for small files, down to 5 for a million rows.
-
-    Less learning and more dropout than the paper's: as accurate on its sentences, and far better calibrated.
-    """
-
-    lam: float = 10.0
-    dimension: int = 100
-    encoder: str = "none"
-    seeds: int = 3
-    epochs: int | None = None
-    learning_rate: float = 0.01
-    dropout: float = 0.5
-    seed: int = 0
-    replicates: int = 200
-
-    def __post_init__(self):
-        checks.whole("seeds", self.seeds, 1)
-        checks.whole("seed", self.seed)
-        checks.whole("replicates", self.replicates, 1)
-        if self.epochs is not None:
-            checks.whole("epochs", self.epochs, 1)
-
-    def training(self, rows: int, seed: int) -> TrainingConfig:
-        """Small files are read more often and in smaller batches, or there would be too few steps."""
-        return TrainingConfig(
-            learning_rate=self.learning_rate,
-            dropout=self.dropout,
-            batch_size=max(8, min(100, rows // 100)),
-            epochs=self.epochs or max(5, min(30, 2_000_000 // rows)),
-            seed=seed,
-        )
 
 
 def explain_file(
@@ -218,12 +183,16 @@ def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
 
 
 def attended_without_effect(words: pd.DataFrame) -> list[dict]:
-    """Words that hold much attention in all and move no class: every interval of influence holds 0."""
-    idle = (words["influence_low"] <= 0) & (words["influence_high"] >= 0)
-    first = words.drop_duplicates("word").set_index("word")
-    chosen = first[idle.groupby(words["word"]).all().reindex(first.index)]
-    chosen = chosen.assign(total=chosen["attention"] * chosen["support"]).nlargest(10, "total")
-    return chosen.reset_index()[["word", "attention", "support"]].to_dict("records")
+    """Of the hundred words that hold most attention in all, the ten that push least for the attention they get.
+
+    The push of a word is the range of its influences over the classes.
+    """
+    by_word = words.groupby("word", sort=False)
+    push = by_word["influence"].max() - by_word["influence"].min()
+    found = words.drop_duplicates("word").set_index("word")[["attention", "support"]]
+    found = found.assign(total=found["attention"] * found["support"], push=push).nlargest(100, "total")
+    found = found.assign(effect=found["push"] / found["attention"]).nsmallest(10, "effect")
+    return found.reset_index()[["word", "attention", "push", "support"]].to_dict("records")
 
 
 def examples(model: AttentionClassifier, prepared: Prepared) -> dict[str, list[dict]]:

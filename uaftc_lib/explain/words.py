@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,8 +15,8 @@ from scipy import stats
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.explain.contributions import beside, leave_group_out, probabilities
-from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
+from uaftc_lib.explain.contributions import beside, by_hop, leave_group_out, probabilities
+from uaftc_lib.models import AttentionClassifier, Output, TokenScores, sum_by_instance
 
 INTERVALS = ("lift", "influence", "leave_one_out")
 FEWEST = 5  # instances that a word needs for an interval
@@ -34,11 +35,12 @@ def word_instance_pairs(
 def attention_matrix(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "types instances"]:
     """A: the attention that each word receives in each instance, summed over its occurrences; sparse.
 
-    Every column is a probability distribution over words.
+    Every column is a probability distribution over words; hops of structured attention are averaged.
     """
     types = len(model.embedding)
     word, instance, pair_of = word_instance_pairs(corpus, types)
-    weights = sum_by_instance(model(corpus).weights, pair_of, len(word))
+    hops = by_hop(model(corpus), corpus)
+    weights = sum(sum_by_instance(hop.weights, pair_of, len(word)) for hop in hops) / len(hops)
     return torch.sparse_coo_tensor(
         torch.stack([word, instance]), weights, (types, len(corpus)), check_invariants=False
     ).coalesce()
@@ -130,6 +132,8 @@ def word_class_influence(
         of_model = pair_values(each(corpus), corpus, pair_of, instance)
         values = values + of_model / len(models)
         scores = each.token_scores()
+        if scores.attention.dim() > 1:
+            scores = TokenScores(scores.attention.mean(1), scores.polarity.sum(1))
         summaries.append(
             summarise(pairs.sums(of_model), classes)
             | {
@@ -178,9 +182,10 @@ def pair_values(
     def summed(values):
         return sum_by_instance(values, pair_of, len(instance))
 
-    A = summed(out.weights)
-    contribution = summed(beside(out.weights, out.token_polarity) * out.token_polarity)
-    fall = leave_group_out(out, corpus, pair_of, instance)
+    hops = by_hop(out, corpus)
+    A = sum(summed(hop.weights) for hop in hops) / len(hops)
+    contribution = sum(summed(beside(hop.weights, hop.token_polarity) * hop.token_polarity) for hop in hops)
+    fall = sum(leave_group_out(hop, corpus, pair_of, instance) for hop in hops)
     P = probabilities(out.polarity)[instance]
     without = probabilities(out.polarity[instance] - fall)
     A = A.unsqueeze(1)
@@ -249,7 +254,9 @@ def bootstrap(
         local = np.repeat(np.arange(len(words)), support[words])
         sums = _resampled_sums(local, pairs.instance[chosen], values[chosen], times, len(words))
         resampled = summarise(sums, classes, total)
-        for name in INTERVALS:
-            low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
-            bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # at tiny λ a word may hold no attention: no lift
+            for name in INTERVALS:
+                low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
+                bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
     return bounds

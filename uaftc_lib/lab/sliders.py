@@ -14,12 +14,12 @@ from uaftc_lib.training import TrainingConfig
 CONTROLS = {
     "lam": ("scaling factor λ", "log", -2, 4),
     "learning_rate": ("learning rate η", "log", -4, 1),
-    "penalty": ("penalty on |V·W|", "log", -6, 0),
+    "penalty": ("|V·W| penalty (0 at left)", "log", -6, 0),
     "dimension": ("dimension d", "whole", 2, 200),
     "epochs": ("epochs", "whole", 1, 40),
     "seed": ("seed", "whole", 0, 50),
 }
-STYLE, LAYOUT = {"description_width": "9em"}, {"width": "min(100%, 36em)"}
+STYLE, LAYOUT = {"description_width": "11em"}, {"width": "min(100%, 36em)"}
 
 
 def in_kernel() -> bool:

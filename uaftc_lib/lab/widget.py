@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from html import escape
 
 from uaftc_lib.lab import parity
@@ -48,6 +49,7 @@ class Lab:
         # Everything that differs from the defaults: a short attribute, and a stable one.
         self.given = {key: self.state[key] for key in state}
 
+    @cached_property
     def numbers(self) -> dict:
         """What PyTorch finds after the last epoch of this state, under the names that captions use.
 
@@ -65,7 +67,7 @@ class Lab:
         """The text with its numbers, as the page shows it before anyone moves λ."""
         if not self.text:
             return "Live figure: drag λ, and the model is trained again in your browser. It needs JavaScript."
-        told = self.numbers()
+        told = self.numbers
         return re.sub(r"\{(\w+)\}", lambda match: said(match[1], told[match[1]]), self.text)
 
     def html(self, with_module: bool = True) -> str:

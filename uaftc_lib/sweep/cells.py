@@ -94,8 +94,9 @@ def load_grid(name: str | os.PathLike) -> dict:
     """A grid: the name of one that comes with the library, or a TOML file.
 
     Its keys: ``dataset``, ``model``, ``lam`` (one or a list), ``seeds`` (how many), ``[settings]`` of all
-    cells, and ``[[column]]`` tables whose settings hold where their ``dataset`` and ``model`` (one, a
-    list, or any where it is left out) fit; later ones win.
+    cells, ``[vary]`` with a list of values for each setting that is searched, and ``[[column]]`` tables
+    whose settings and ``vary`` hold where their ``dataset`` and ``model`` (one, a list, or any where it is
+    left out) fit; later ones win.
 
     Raises
     ------
@@ -133,24 +134,31 @@ def cells_of(grid: Mapping, **overrides) -> list[Cell]:
         if not values:
             raise ValueError(f"the grid names no {name}")
     chosen = {name: value for name, value in overrides.items() if name not in AXES}
-    known = {*AXES, "seeds", "settings", "column"}
+    known = {*AXES, "seeds", "settings", "vary", "column"}
     allowed = {"seeds", *KEY} - {*AXES, "seed"}
     columns = grid.get("column", [])
     unknown = (set(grid) - known) | (set(chosen) - allowed)
-    for settings in (grid.get("settings", {}), *columns):
-        unknown |= set(settings) - allowed - {"dataset", "model"}
+    for column in columns:
+        unknown |= set(column) - allowed - {"dataset", "model", "vary"}
+    for settings in (grid.get("settings", {}), *(part.get("vary", {}) for part in (grid, *columns))):
+        unknown |= set(settings) - allowed
     if unknown:
-        raise ValueError(f"unknown in a grid: {', '.join(sorted(unknown))}; settings are {', '.join(allowed)}")
+        raise ValueError(f"unknown in a grid: {', '.join(sorted(unknown))}; settings are {', '.join(sorted(allowed))}")
     cells = []
     for dataset, model in itertools.product(axes["dataset"], axes["model"]):
         settings = {"seeds": grid.get("seeds", 1)} | grid.get("settings", {})
+        varied = dict(grid.get("vary", {}))
         for column in columns:
-            fits = dataset in listed(column.get("dataset", dataset)) and model in listed(column.get("model", model))
-            settings |= {name: value for name, value in column.items() if name not in AXES} if fits else {}
+            if dataset in listed(column.get("dataset", dataset)) and model in listed(column.get("model", model)):
+                settings |= {name: value for name, value in column.items() if name not in ("dataset", "model", "vary")}
+                varied |= column.get("vary", {})
         settings |= chosen
-        for name in ("learning_rates", "options"):
-            if not isinstance(settings.get(name, ""), str):
-                settings[name] = json.dumps(settings[name], sort_keys=True)
-        for seed in range(checks.whole("seeds", settings.pop("seeds"), 1)):
-            cells += [Cell(dataset, model, lam, seed, **settings) for lam in axes["lam"]]
+        varied = {name: values for name, values in varied.items() if name not in chosen}
+        for values in itertools.product(*varied.values()):
+            these = settings | dict(zip(varied, values))
+            for name in ("learning_rates", "options"):
+                if not isinstance(these.get(name, ""), str):
+                    these[name] = json.dumps(these[name], sort_keys=True)
+            for seed in range(checks.whole("seeds", these.pop("seeds"), 1)):
+                cells += [Cell(dataset, model, lam, seed, **these) for lam in axes["lam"]]
     return sorted(cells, key=lambda cell: cell.seed)

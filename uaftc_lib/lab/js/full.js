@@ -26,7 +26,7 @@ function captions(lab) {
     scatter: `After epoch ${shot.epoch} at λ = ${number(told.lam)}: mean attention score ${three(shot.aMeans)}.`,
     means: `Mean polarity score ${three(shot.sMeans)}; the gap in attention between positive and negative is ${number(told.gap)}.`,
     terms: `${word} after epoch ${shot.epoch}: A ${number(term.A)}, B ${number(term.B)}, C ${number(term.C)}; D ${number(term.D)}, E ${number(term.E)}, F ${number(term.F)}.`,
-    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size.`,
+    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size${run.config.optimizer === "adagrad" ? ", for Adagrad does not follow the gradient flow" : ""}.`,
     weights: `Median weight ${boxes.map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
     accuracy: `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${dev}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`,
   };
@@ -139,8 +139,8 @@ function buildFull(lab) {
 
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
     h("div", { class: "presets", role: "group", "aria-label": "presets" }, ...parts.presets), parts.says,
-    h("div", { class: "lambda" }, h("div", { class: "row" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed),
-      h("div", { class: "scale" }, parts.band), parts.bandSays),
+    h("div", { class: "lambda" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed, parts.band),
+    parts.bandSays,
     h("div", { class: "row time" }, parts.play, parts.epoch, parts.epochSays,
       h("button", { type: "button", onclick: () => { stop(lab); lab.change(lab.base); } }, "Reset"), link),
     parts.status, legend, parts.live,
@@ -178,7 +178,7 @@ function play(lab) {
 }
 
 function command(lab) {
-  const page = /([^/]+?)(\.html?)?$/.exec(location.pathname)?.[1] ?? "";
+  const page = /([^/]+?)(\.html?|\.ipynb)?$/.exec(location.pathname)?.[1] ?? "";
   const notebook = lab.getAttribute("notebook") || (/^\d\d_/.test(page) ? page : "00_intro");
   return `papermill book/${notebook}.ipynb out.ipynb -p lam ${lab.state.lam} -p seed ${lab.state.seed}`;
 }

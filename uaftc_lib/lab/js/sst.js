@@ -1,6 +1,6 @@
 // Real sentences never travel with the book: a page that was built beside the data names a file with their
 // token ids, and a live kernel sends them. Elsewhere the choice is greyed, with this reason.
-export const NO_SST = "SST needs your own copy of the data: build the book with SST=1, or open this in a live kernel.";
+export const NO_SST = "SST needs your own copy of the data: run “make book SST=1” on your machine, or open this in a live kernel.";
 
 let loading = null;
 

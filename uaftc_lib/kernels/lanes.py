@@ -74,9 +74,7 @@ def spread(_, number):
         vector = context.get_value_type(lanes)
         undefined = ir.Constant(vector, ir.Undefined)
         single = builder.insert_element(undefined, arguments[0], _INDEX(0))
-        return builder.shuffle_vector(
-            single, undefined, ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
-        )
+        return builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES))
 
     return lanes(number), generate
 

@@ -1,0 +1,28 @@
+"""Rank agreement against scipy, and its refusal."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from uaftc_lib.explain.yardstick import rank_agreement
+
+
+def test_rank_agreement_is_spearmans_with_an_interval():
+    random = np.random.default_rng(0)
+    truth = random.normal(size=300).round(1)  # with ties
+    data = pd.DataFrame({"near": truth + random.normal(size=300), "far": random.normal(size=300), "truth": truth})
+    data.loc[0, "near"] = np.nan
+    table = rank_agreement(data, ["far", "near"], "truth").set_index("quantity")
+    complete = data.dropna()
+    assert list(table.index) == ["near", "far"] and (table["rows"] == 299).all()
+    for name in table.index:
+        assert table.loc[name, "correlation"] == pytest.approx(spearmanr(complete[name], complete["truth"])[0])
+    assert table.loc["near", "low"] > 0.5 and table.loc["far", "low"] < 0 < table.loc["far", "high"]
+    width = table.loc["far", "high"] - table.loc["far", "low"]
+    assert width == pytest.approx(2 * 1.96 / np.sqrt(299), rel=0.25)
+
+
+def test_too_few_rows_are_refused():
+    with pytest.raises(ValueError, match="three complete rows, got 2"):
+        rank_agreement(pd.DataFrame({"a": [1, 2, np.nan], "b": [1, 2, 3]}), ["a"], "b")
