@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uaftc_lib.kernels import EPSILON, attend, compiled, dot, fetch, move, score_types, sort_by_type
+from uaftc_lib.kernels import EPSILON, attend, compiled, dot, fetch, move_rows, score_types, sort_by_type
 from uaftc_lib.lanes import LANES, adagrad_step, add, load, multiply_add, spread, store
 
 
@@ -25,12 +25,13 @@ class Books(NamedTuple):
 @compiled
 def book_epoch(parameters, batches, rule, step, work, delta, books):
     """One pass over the batches like :func:`uaftc_lib.kernels.train_epoch` (DP, no dropout), with books."""
-    table, T = parameters.table, parameters.table.dtype.type
+    table, classes, T = parameters.table, rule.classes, parameters.table.dtype.type
     heads, _, stride = parameters.U.shape
     up = np.ones(heads, table.dtype)
     up[0] = T(1) / T(rule.lam)
     zero, one, epsilon = spread(T(0)), spread(T(1)), spread(T(EPSILON))
-    flat, step_sizes, coefficient = table.reshape(-1), np.zeros(stride, table.dtype), np.zeros_like(up)
+    flat, changes = table.reshape(-1), delta.reshape(-1)
+    sizes, coefficient = np.zeros(stride, table.dtype), np.zeros_like(up)
     loss = 0.0
     for b in range(len(batches.bounds) - 1):
         first, last = batches.bounds[b], batches.bounds[b + 1]
@@ -41,51 +42,51 @@ def book_epoch(parameters, batches, rule, step, work, delta, books):
         for c in range(heads):
             for t in range(heads):
                 products[c, t] = U[c] * U[t]
+        flat_U, flat_products = U.reshape(-1), products.reshape(-1)
         count, slots = sort_by_type(batches, first, last, False, work)
-        score_types(table, U, up, count, work)
+        score_types(table, U, classes, up, count, work)
         for k in range(count):
-            w = work.types[k]
             for t in range(heads):
-                books.heads[w, t] += work.scores[k, t] - books.seen[w, t]
-        loss += attend(batches, first, last, slots, rule.binary, work)
-        gradients = np.zeros_like(U)
-        step_sizes[:] = rate
+                books.heads[work.types[k], t] += work.scores[k, t] - books.seen[work.types[k], t]
+        loss += attend(batches, first, last, slots, classes, work)
+        gradients = np.zeros(heads * stride, table.dtype)
+        sizes[:] = rate
         for k in range(count):
-            fetch(table, flat, work.types, k, count)
+            fetch(flat, work.types, k, count, stride)
             w = work.types[k]
-            e, squares = table[w, 0], table[w, 1]
+            e, squares = 2 * w * stride, (2 * w + 1) * stride
             for c in range(heads):
                 coefficient[c] = up[c] * work.sums[k, c] / T(last - first)
             for j in range(0, stride, LANES):
-                old, down, size = load(e, j), zero, spread(rate)
+                old, down, size = load(flat, e + j), zero, spread(rate)
                 for c in range(heads):
-                    down = multiply_add(spread(coefficient[c]), load(U[c], j), down)
-                    store(gradients[c], j, multiply_add(spread(-coefficient[c]), old, load(gradients[c], j)))
+                    i = c * stride + j
+                    down = multiply_add(spread(coefficient[c]), load(flat_U, i), down)
+                    store(gradients, i, multiply_add(spread(-coefficient[c]), old, load(gradients, i)))
                 if rule.adagrad:
-                    square = multiply_add(down, down, load(squares, j))
-                    store(squares, j, square)
+                    square = multiply_add(down, down, load(flat, squares + j))
+                    store(flat, squares + j, square)
                     size = adagrad_step(one, square, spread(rate), epsilon)
-                    store(step_sizes, j, size)
+                    store(sizes, j, size)
                 change = multiply_add(size, down, zero)
-                store(delta[k], j, change)
-                store(e, j, add(old, change))
+                store(changes, k * stride + j, change)
+                store(flat, e + j, add(old, change))
             for t in range(heads):
                 for c in range(heads):
-                    share = up[t] * coefficient[c] * dot(step_sizes, products[c, t])
+                    share = up[t] * coefficient[c] * dot(sizes, 0, flat_products, (c * heads + t) * stride, stride)
                     if c:
                         books.along_W[w, t] += share
                     else:
                         books.along_V[w, t] += share
-                books.seen[w, t] = up[t] * dot(U[t], e)
-        for c in range(heads):
-            rate = T((rule.W_rate if c else rule.V_rate) / decay)
-            move(parameters.U[c, 0], parameters.U[c, 1], gradients[c], rate, rule.adagrad)
+                books.seen[w, t] = up[t] * dot(flat_U, t * stride, flat, e, stride)
+        by_head = gradients.reshape(heads, stride)
+        move_rows(parameters.U[:1], by_head[:1], T(rule.V_rate / decay), rule.adagrad)
+        move_rows(parameters.U[1:], by_head[1:], T(rule.W_rate / decay), rule.adagrad)
         # From here on seen holds new embeddings under old heads: the next visit finds C and the remainder.
-        moved = parameters.U[:, 0] - U
+        moved = (parameters.U[:, 0] - U).reshape(-1)
         for k in range(count):
-            w = work.types[k]
             for t in range(heads):
-                remainder = up[t] * dot(delta[k], moved[t])
-                books.remainder[w, t] += remainder
-                books.heads[w, t] -= remainder
+                remainder = up[t] * dot(changes, k * stride, moved, t * stride, stride)
+                books.remainder[work.types[k], t] += remainder
+                books.heads[work.types[k], t] -= remainder
     return loss

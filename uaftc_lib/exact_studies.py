@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import torch
 
-from uaftc_lib import dynamics, flow
+from uaftc_lib import flow
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets.synthetic import distinct_integers, synthetic
 from uaftc_lib.ledger import Ledger, fit_with_ledger

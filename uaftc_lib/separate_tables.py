@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from uaftc_lib.models import AttentionClassifier
@@ -40,8 +40,8 @@ class SeparateTables(AttentionClassifier):
         return self.embedding[:, len(self.V) :]
 
     def score(
-        self, embeddings: Float[Tensor, "tokens both"]
+        self, embeddings: Float[Tensor, "tokens both"], offsets: Int[Tensor, "boundaries"] | None = None
     ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens d"]]:
-        """Attention scores, polarity scores and values of tokens."""
+        """Attention scores, polarity scores and values of tokens; ``offsets`` play no part."""
         d = len(self.V)
         return embeddings[:, d:] @ self.V / self.lam, embeddings[:, :d] @ self.W, embeddings[:, :d]

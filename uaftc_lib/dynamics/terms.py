@@ -67,17 +67,21 @@ def kind(model: AttentionClassifier) -> str:
     Raises
     ------
     ValueError
-        For a recurrent encoder: its states belong to occurrences, not to token types.
+        For a recurrent encoder, whose states belong to occurrences and not to token types, and for structured
+        attention.
     """
-    if model.attention == "additive":
-        return "AD"
-    names = {"none": "DP", "affine": "DP-A", "separate": "separate"}
-    if model.encoder not in names:
+    names = {
+        ("none", "dot"): "DP",
+        ("affine", "dot"): "DP-A",
+        ("none", "additive"): "AD",
+        ("separate", "dot"): "separate",
+    }
+    if (model.encoder, model.attention) not in names:
         raise ValueError(
-            f"the closed forms are for encoders none and affine, this model has {model.encoder!r}; "
-            "use autograd on model.loss(corpus)"
+            f"the closed forms are for DP, DP-A and AD, this model has encoder={model.encoder!r} and "
+            f"attention={model.attention!r}; use autograd on model.loss(corpus)"
         )
-    return names[model.encoder]
+    return names[model.encoder, model.attention]
 
 
 def sums_of_scores(
