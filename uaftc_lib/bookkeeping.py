@@ -8,14 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-<<<<<<< HEAD
 from uaftc_lib.kernels.batch import attend, score_types, sort_by_type
 from uaftc_lib.kernels.epoch import source_checksum
-=======
-from numba import njit
-
-from uaftc_lib.kernels.batch import attend, score_types, sort_by_type
->>>>>>> chapters
 from uaftc_lib.kernels.lanes import LANES, adagrad_step, add, load, multiply_add, spread, store
 from uaftc_lib.kernels.rows import EPSILON, OPTIONS, dot, fetch, move_rows
 
@@ -30,7 +24,6 @@ class Books(NamedTuple):
     seen: np.ndarray  # the scores when they were last booked
 
 
-<<<<<<< HEAD
 def compile_book_epoch(checksum):
     """The loop, cached for this checksum of the parts that it calls (kernels/epoch.py)."""
 
@@ -52,41 +45,6 @@ def compile_book_epoch(checksum):
             rate = T(rule.table_rate / decay)
             U = parameters.U[:, 0].copy()
             products = np.empty((heads, heads, stride), table.dtype)
-=======
-@njit(cache=True, **OPTIONS)
-def book_epoch(parameters, batches, rule, step, work, delta, books):
-    """One pass over the batches like :func:`uaftc_lib.kernels.train_epoch` (DP, no dropout), with books."""
-    table, classes, T = parameters.table, rule.classes, parameters.table.dtype.type
-    heads, _, stride = parameters.U.shape
-    up = np.ones(heads, table.dtype)
-    up[0] = T(1) / T(rule.lam)
-    zero, one, epsilon = spread(T(0)), spread(T(1)), spread(T(EPSILON))
-    flat, changes = table.reshape(-1), delta.reshape(-1)
-    sizes, coefficient = np.zeros(stride, table.dtype), np.zeros_like(up)
-    loss = 0.0
-    for b in range(len(batches.bounds) - 1):
-        first, last = batches.bounds[b], batches.bounds[b + 1]
-        decay = 1 + (step + b) * rule.decay
-        rate = T(rule.table_rate / decay)
-        U = parameters.U[:, 0].copy()
-        products = np.empty((heads, heads, stride), table.dtype)
-        for c in range(heads):
-            for t in range(heads):
-                products[c, t] = U[c] * U[t]
-        flat_U, flat_products = U.reshape(-1), products.reshape(-1)
-        count, slots = sort_by_type(batches, first, last, False, work)
-        score_types(table, U, classes, up, count, work)
-        for k in range(count):
-            for t in range(heads):
-                books.heads[work.types[k], t] += work.scores[k, t] - books.seen[work.types[k], t]
-        loss += attend(batches, first, last, slots, classes, work)
-        gradients = np.zeros(heads * stride, table.dtype)
-        sizes[:] = rate
-        for k in range(count):
-            fetch(flat, work.types, k, count, stride)
-            w = work.types[k]
-            e, squares = 2 * w * stride, (2 * w + 1) * stride
->>>>>>> chapters
             for c in range(heads):
                 for t in range(heads):
                     products[c, t] = U[c] * U[t]
