@@ -123,9 +123,7 @@ def synthetic_ratio(ratio: str, perpendicular: bool, seed: int) -> list[dict]:
 
 def synthetic_steps(learning_rate: float, epochs: int, seed: int) -> list[dict]:
     """Data I: small steps for long against large steps for short, the same learning rate × epochs."""
-    _, run = train_synthetic(
-        load_dataset("synthetic-1"), learning_rate=learning_rate, epochs=epochs, seed=seed
-    )
+    _, run = train_synthetic(load_dataset("synthetic-1"), learning_rate=learning_rate, epochs=epochs, seed=seed)
     return run.history.tail(1).drop(columns=["epoch", "dev_accuracy"]).to_dict("records")
 
 
@@ -161,11 +159,12 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
 
 
 def score_row(model: AttentionClassifier, run: Run, scores: pd.DataFrame, types: dict) -> dict[str, float]:
-    """Type means, V·W, separation of types and accuracies of one run."""
+    """Type means, V·W, separation of types, mean training loss of the first five epochs and accuracies."""
     pairs = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
     return (
         follow(model, types)
         | {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in pairs}
+        | {"early loss": run.history["loss"].iloc[:5].mean()}
         | {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
     )
 
@@ -245,9 +244,7 @@ def same_as_stored(name: str, tolerance: float = 0.02, **job) -> bool:
     table = results(name)
     stored = table[(table[list(job)] == pd.Series(job)).all(axis=1)].reset_index(drop=True)
     if not len(stored):
-        raise ValueError(
-            f"the table {name} has no row with {job}: make it with python -m uaftc_lib.studies {name}"
-        )
+        raise ValueError(f"the table {name} has no row with {job}: make it with python -m uaftc_lib.studies {name}")
     study, _ = STUDIES[name]
     now = pd.DataFrame(study(**job))
     return all(

@@ -158,10 +158,18 @@ def boxes(
     return render(draw, data[named(data, y, group)], caption, alt, size)
 
 
-def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", title: str = "", digits: int = 2) -> Figure:
+def sentence(
+    data: pd.DataFrame,
+    caption: str,
+    *,
+    word: str = "word",
+    unsigned: tuple[str, ...] = ("weight",),
+    title: str = "",
+    digits: int = 2,
+) -> Figure:
     """A heat map of one instance: a line for each word, a column for each other column, each number written.
 
-    Each column has its own scale: white to green without signs, orange (negative) to blue (positive) with.
+    Each column has its own scale: orange (negative) to blue (positive), the ``unsigned`` ones white to green.
     """
     require(data, word)
     columns = [column for column in data if column != word]
@@ -169,7 +177,7 @@ def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", title: str
     def draw(axes: Axes) -> None:
         for i, column in enumerate(columns):
             values = data[column].to_numpy(float)
-            signed = (values < 0).any()
+            signed = column not in unsigned
             shown = values / max(abs(values).max(), 1e-12)
             palette = seaborn.blend_palette(
                 [COLORS["negative"], "#f7f7f7", COLORS["positive"]] if signed else ["#f7f7f7", "#009E73"],

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 INK = "#1a1b1c"  # stands for currentColor until the SVG is written
-COLORS = {"positive": "#1F83CC", "negative": "#D55E00", "neutral": "#8A8A8A"}
+COLORS = {"positive": "#1F83CC", "negative": "#D55E00", "neutral": "#8A8A8A", "not examined": "#B9B9B9"}
 OTHERS = ("#009E73", "#CC79A7", "#1F83CC", "#D55E00", "#A6860A", "#8A8A8A")
-MARKERS = {"positive": "^", "negative": "v", "neutral": "o"}
-DASHES = {"positive": "-", "negative": (0, (6, 1.5)), "neutral": (0, (1.5, 1))}
+MARKERS = {"positive": "^", "negative": "v", "neutral": "o", "not examined": "."}
+DASHES = {"positive": "-", "negative": (0, (6, 1.5)), "neutral": (0, (1.5, 1)), "not examined": (0, (1, 3))}
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
 WIDE = (4.8, 3.0)  # a panel that stands alone
 RASTER_ABOVE = 300  # points
