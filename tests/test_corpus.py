@@ -64,8 +64,21 @@ def test_selection_by_slice_mask_and_integer():
     assert corpus[-1].tokens.tolist() == [2, 2, 2]
     assert corpus[torch.tensor([1])].classes == ("no", "yes")
     assert [each.tokens.tolist() for each in corpus] == [[0], [1, 1], [2, 2, 2]]
-    with pytest.raises(IndexError):
-        corpus[3]
+
+
+@pytest.mark.parametrize(
+    "chosen, words",
+    [
+        (7, "no instance 7: the corpus has 3 instances, from 0"),
+        (-4, "no instance -4: the corpus has 3 instances"),
+        ([0, 3], r"no instance \[0, 3\]: the corpus has 3 instances"),
+        (torch.tensor([True, False]), "a mask of 2 does not fit: the corpus has 3 instances"),
+    ],
+)
+def test_instances_that_are_not_there(chosen, words):
+    corpus = Corpus.from_lists([[0], [1, 1], [2, 2, 2]], [0, 1, 0])
+    with pytest.raises(ValueError, match=words):
+        corpus[chosen]
 
 
 @pytest.mark.parametrize(

@@ -194,9 +194,10 @@ def test_flow_refuses_what_it_cannot_solve():
     assert flow.crossing_time([0, 1, 2], [0, 0, 1], 0.5) == 1.5
 
 
-def test_ledger_costs_at_most_a_second_run():
-    """Processor time beside the default `fit`, the fast path; the best of three, so that compiling is left out."""
-    data = load_dataset("synthetic-1", class_sizes=(3000, 3000))
+@pytest.mark.long
+def test_ledger_costs_at_most_a_second_run(dataset):
+    """Processor time on SST beside the default `fit`, the fast path; the best of three: compiling is left out."""
+    data = dataset("sst")
     config = TrainingConfig(epochs=6)
 
     def seconds(run) -> float:

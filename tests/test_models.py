@@ -54,7 +54,7 @@ def plain(model):
         "V": model.V.tolist(),
         "W": by_column(model.W),
         "lam": model.lam,
-        "M": model.M.tolist() if hasattr(model, "M") else None,
+        "M": None if model.M is None else model.M.tolist(),
         "additive": model.attention == "additive",
     }
 
@@ -349,9 +349,19 @@ def test_impossible_models_are_refused(untyped, changed, words):
 
 
 @pytest.mark.parametrize("call", ["forward", "loss", "predict", "accuracy", "token_scores"])
-def test_corpus_must_fit_the_model(call):
+def test_corpus_must_fit_the_model(untyped, call):
     model = make("DP")
     with pytest.raises(ValueError, match="model has 2 classes, the corpus 3"):
         getattr(model, call)(Corpus.from_lists([[1]], [1], 3))
     with pytest.raises(ValueError, match=r"token id 9, the model has 9 .*len\(dataset.vocabulary\)"):
         getattr(model, call)(Corpus.from_lists([[9]], [1]))
+    with pytest.raises(ValueError, match=r"the model reads a Corpus, got list: .*Corpus.from_lists"):
+        getattr(model, call)([1, 2])
+
+
+@pytest.mark.parametrize("arguments", [{}, {"encoder": "lstm"}])
+def test_M_is_none_where_there_is_no_M(arguments):
+    model = AttentionClassifier(9, dimension=4, **arguments)
+    assert model.M is None
+    assert "M" not in model.state_dict() and "M" not in dict(model.named_parameters())
+    assert AttentionClassifier(9, dimension=4, encoder="affine").M.shape == (4, 4)

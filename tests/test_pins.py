@@ -22,19 +22,23 @@ def requirements(file: str) -> list[Requirement]:
     return [Requirement(line.split(" #")[0]) for line in lines if line and not line.startswith("#")]
 
 
-def pins(python: str, platform: str = "linux") -> dict[str, str]:
-    """Versions that the lock gives one Python on one platform, by name."""
+def applying(asked: list[Requirement], python: str, platform: str = "linux") -> list[Requirement]:
+    """Those that are meant for one Python on one platform."""
     system = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}[platform]
     environment = {"python_version": python, "python_full_version": f"{python}.1"}
     environment |= {"sys_platform": platform, "platform_system": system, "extra": ""}
+    return [each for each in asked if each.marker is None or each.marker.evaluate(environment)]
+
+
+def pins(python: str, platform: str = "linux") -> dict[str, str]:
+    """Versions that the lock gives one Python on one platform, by name."""
     found: dict[str, str] = {}
-    for pin in requirements("requirements.lock"):
-        if pin.marker is None or pin.marker.evaluate(environment):
-            name = canonicalize_name(pin.name)
-            assert name not in found, f"{name} is pinned twice for Python {python} on {platform}"
-            (specifier,) = pin.specifier
-            assert specifier.operator == "=="
-            found[name] = specifier.version
+    for pin in applying(requirements("requirements.lock"), python, platform):
+        name = canonicalize_name(pin.name)
+        assert name not in found, f"{name} is pinned twice for Python {python} on {platform}"
+        (specifier,) = pin.specifier
+        assert specifier.operator == "=="
+        found[name] = specifier.version
     return found
 
 
@@ -47,7 +51,8 @@ def direct(extras: list[str]) -> list[Requirement]:
 @pytest.mark.parametrize("file", ["pyproject.toml", "requirements.in"])
 def test_lock_pins_what_is_asked_for(file, python):
     locked = pins(python)
-    asked = direct(["test", "lab"]) if file == "pyproject.toml" else requirements(file)
+    asked = direct(["test", "lab", "bench"]) if file == "pyproject.toml" else requirements(file)
+    asked = applying(asked, python)
     assert len(asked) > 20
     for requirement in asked:
         name = canonicalize_name(requirement.name)
@@ -57,7 +62,7 @@ def test_lock_pins_what_is_asked_for(file, python):
 
 def test_everything_the_package_needs_is_in_requirements():
     listed = {canonicalize_name(requirement.name) for requirement in requirements("requirements.in")}
-    needed = {canonicalize_name(requirement.name) for requirement in direct(["test", "lab"])}
+    needed = {canonicalize_name(requirement.name) for requirement in direct(["test", "lab", "bench"])}
     assert needed - listed == set(), "add these to requirements.in, then run `make lock`"
 
 

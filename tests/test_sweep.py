@@ -8,13 +8,15 @@ import signal
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from typer.testing import CliRunner
 
 from uaftc_lib import AttentionClassifier, fit
 from uaftc_lib.cli import app
-from uaftc_lib.sweep import Cell, cells_of, decode_errors, estimate, load_grid, results, run_cell, sweep
+from uaftc_lib.publish import CHECKOUT
+from uaftc_lib.sweep import Cell, cells_of, decode_errors, estimate, load_grid, results, run_cell, sweep, winners
 from uaftc_lib.sweep.cells import KEY
 from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, encode_errors, finished
 
@@ -263,3 +265,31 @@ def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
         answer = command(*words, "--out", tmp_path / "none.csv")
         assert answer.exit_code == 2 and answer.stderr.startswith("uaftc: ") and answer.stderr.count("\n") == 1
     assert not (tmp_path / "none.csv").exists()
+
+
+def test_winners_are_the_best_on_dev_and_ties_go_to_the_plainer():
+    rows = [  # weight_decay, learning_rate, hidden, dev_accuracy
+        (0.1, 0.02, 50, 0.8),
+        (0.1, 0.02, 50, 0.9),
+        (0.0, 0.05, 50, 0.85),
+        (0.0, 0.01, 100, 0.85),
+        (0.0, 0.01, 50, 0.85),
+        (0.0, 0.02, 50, 0.84),
+    ]
+    table = pd.DataFrame(rows, columns=["weight_decay", "learning_rate", "hidden", "dev_accuracy"])
+    found = winners(table.assign(dataset="a", model="AD"))
+    assert found.loc[0, ["weight_decay", "learning_rate", "hidden", "runs"]].tolist() == [0.0, 0.01, 50, 1]
+    assert len(found) == 1
+
+
+def test_table2_runs_with_what_the_search_found():
+    cells = cells_of(load_grid("table2"))
+    search = results(CHECKOUT / "book" / "results" / "search.csv")
+    for found in winners(search[search["model"] == "DP-A"]).itertuples():
+        group = {"sst": ("sst", "imdb"), "20news-1": ("20news-1", "20news-2")}[found.dataset]
+        used = {
+            (cell.weight_decay, cell.learning_rate, cell.hidden)
+            for cell in cells
+            if cell.model == found.model and cell.dataset in group
+        }
+        assert used == {(found.weight_decay, found.learning_rate, found.hidden)}

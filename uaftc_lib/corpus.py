@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -164,6 +164,10 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __iter__(self) -> Iterator[Corpus]:
+        """The instances, each as a corpus of one."""
+        return (self[t] for t in range(len(self)))
+
     def __repr__(self) -> str:
         return f"Corpus({len(self):,} instances, {len(self.tokens):,} tokens, {self.class_count} classes)"
 
@@ -191,8 +195,20 @@ class Corpus:
         return (2 * self.labels - 1).to(torch.get_default_dtype())
 
     def __getitem__(self, indices) -> Corpus:
-        """Some of the instances, in the order given: indices, a slice, a boolean mask or one integer."""
-        chosen = torch.arange(len(self), device=self.tokens.device)[indices].reshape(-1)
+        """Some of the instances, in the order given: indices, a slice, a boolean mask or one integer.
+
+        Raises
+        ------
+        ValueError
+            If there is no such instance, or a mask is not as long as the corpus.
+        """
+        try:
+            chosen = torch.arange(len(self), device=self.tokens.device)[indices].reshape(-1)
+        except IndexError:
+            if getattr(indices, "dtype", None) == torch.bool:
+                found = f"a mask of {len(indices)}"
+                raise ValueError(f"{found} does not fit: the corpus has {len(self)} instances") from None
+            raise ValueError(f"no instance {indices}: the corpus has {len(self)} instances, from 0") from None
         lengths = self.lengths[chosen]
         ends = lengths.cumsum(0)
         starts = torch.repeat_interleave(self.offsets[chosen] - (ends - lengths), lengths)

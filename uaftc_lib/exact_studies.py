@@ -69,9 +69,7 @@ def start_model(dataset: Dataset, lam: float = 10.0, dimension: int = 50, **opti
 def small_config(optimizer: str = "sgd", epochs: int = 75, seed: int = 0, **options) -> TrainingConfig:
     """Batches of 200; SGD: gradient flow up to τ = 6 epochs · learning rate."""
     rate = options.pop("learning_rate", OPTIMIZERS[optimizer])
-    return TrainingConfig(
-        optimizer=optimizer, learning_rate=rate, batch_size=200, epochs=epochs, seed=seed, **options
-    )
+    return TrainingConfig(optimizer=optimizer, learning_rate=rate, batch_size=200, epochs=epochs, seed=seed, **options)
 
 
 def ends(model: AttentionClassifier, types: Types) -> dict[str, float]:
@@ -85,9 +83,7 @@ def ends(model: AttentionClassifier, types: Types) -> dict[str, float]:
     }
 
 
-def mean_field_end(
-    model: AttentionClassifier, dataset: Dataset, types: Types, time: float
-) -> tuple[float, float]:
+def mean_field_end(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> tuple[float, float]:
     """Gap and lead of the weaker polar kind at τ = ``time``, predicted from the vectors of the model now."""
     kinds = list(types.values())
     field = flow.MeanField.from_corpus(dataset.train, kinds)
@@ -99,11 +95,7 @@ def mean_field_end(
 
 def booked(ledger: Ledger, types: Types) -> dict[str, float]:
     """Means of D, E and F over the types of each kind: "D positive", ..."""
-    return {
-        f"{name} {kind}": float(getattr(ledger, name)[ids].mean())
-        for name in "DEF"
-        for kind, ids in types.items()
-    }
+    return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in "DEF" for kind, ids in types.items()}
 
 
 def exact_gap(lam: float, seed: int) -> list[dict]:
@@ -197,13 +189,9 @@ def embedding_range_run(
 ) -> tuple[AttentionClassifier, Run]:
     """A run of which the inner products of embeddings are followed."""
     types = examined_types(dataset)
-    model = start_model(
-        dataset, lam, dimension, embedding_range=embedding_range, weight_range=weight_range, seed=seed
-    )
+    model = start_model(dataset, lam, dimension, embedding_range=embedding_range, weight_range=weight_range, seed=seed)
     config = small_config(epochs=epochs, seed=seed)
-    return model, fit(
-        model, dataset, config, record=lambda _, m: pair_means(m.embedding.detach().double(), types)
-    )
+    return model, fit(model, dataset, config, record=lambda _, m: pair_means(m.embedding.detach().double(), types))
 
 
 def embedding_start(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
@@ -218,15 +206,14 @@ def train_variant(
     lam: float = 10.0,
     dimension: int = 50,
     penalty: float = 0.0,
+    epochs: int = 75,
     seed: int = 0,
     record=None,
 ) -> tuple[AttentionClassifier, Run]:
     """DP, DP-A or AD on small data by SGD."""
     weight_range = 1.0 if variant == "DP" else 0.1
-    model = start_model(
-        dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant]
-    )
-    config = small_config(learning_rate=RATES[variant], penalty=penalty, seed=seed)
+    model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant])
+    config = small_config(learning_rate=RATES[variant], penalty=penalty, epochs=epochs, seed=seed)
     return model, fit(model, dataset, config, record=record)
 
 
@@ -257,10 +244,7 @@ EXACT_STUDIES = {
     ),
     "embedding_start": (
         embedding_start,
-        [
-            {"embedding_range": r, "weight_range": w, "seed": s}
-            for r, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)
-        ],
+        [{"embedding_range": r, "weight_range": w, "seed": s} for r, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
     ),
     "variants": (
         variants,

@@ -185,8 +185,8 @@ class AttentionClassifier(nn.Module):
         V = torch.randn(d, self.hops, generator=draws, dtype=torch.float64).squeeze(1)
         self.V = nn.Parameter(V.to(device, dtype))
         self.W = uniform(weight_range, *([self.hops * d] if self.binary else [self.hops * d, classes]))
-        if encoder == "affine" or attention != "dot":
-            self.M = uniform(1 / math.sqrt(d), d, d)
+        owns_M = encoder == "affine" or attention != "dot"
+        self.register_parameter("M", uniform(1 / math.sqrt(d), d, d) if owns_M else None)
         self.recurrent = None
         if encoder in NETWORKS:
             self.recurrent = Recurrent(encoder, dimension, hidden, draws, dtype, device)
@@ -297,7 +297,12 @@ class AttentionClassifier(nn.Module):
         return float((self.predict(corpus) == corpus.labels).double().mean())
 
     def check(self, corpus: Corpus) -> None:
-        """Raise ValueError if the corpus does not fit the model."""
+        """Raise ValueError if this is no corpus, or one that does not fit the model."""
+        if not isinstance(corpus, Corpus):
+            raise ValueError(
+                f"the model reads a Corpus, got {type(corpus).__name__}: give a split of a data set such as "
+                "dataset.test, or Corpus.from_lists([[token ids], ...], labels)"
+            )
         if corpus.tokens.device != self.V.device:
             raise ValueError(
                 f"the corpus is on {corpus.tokens.device}, the model on {self.V.device}: use corpus.to(model.V.device)"

@@ -46,7 +46,7 @@ def synthetic(
     noise : float
         The share of each class's instances whose polarity tokens come from the other class.
     class_sizes : (int, int)
-        Number of negative and of positive instances.
+        Number of negative and of positive instances, at least one each.
 
     Raises
     ------
@@ -57,8 +57,8 @@ def synthetic(
     if not isinstance(class_sizes, (tuple, list)) or len(class_sizes) != 2:
         raise ValueError(f"class_sizes are the numbers of negative and positive instances, got {class_sizes}")
     class_sizes = tuple(whole("a class size", size) for size in class_sizes)
-    if not sum(class_sizes):
-        raise ValueError("class_sizes are 0 and 0: at least one class needs an instance")
+    if not all(class_sizes):
+        raise ValueError(f"class_sizes are {class_sizes[0]} and {class_sizes[1]}: each class needs an instance")
     for kind, tokens, types in (
         ("neutral", neutral_tokens, neutral_types),
         ("polarity", polarity_tokens, polarity_types),

@@ -53,7 +53,8 @@ class CheckResult:
 
     def __str__(self) -> str:
         verdict = "holds" if self.passed else "fails"
-        return f"Eq {self.number} {self.name}: {self.measure} {self.value:.3g} ({self.bound}) {verdict}"
+        name = f" {self.name}" if self.name else ""
+        return f"Eq {self.number}{name}: {self.measure} {self.value:.3g} ({self.bound}) {verdict}"
 
 
 @dataclass(frozen=True)

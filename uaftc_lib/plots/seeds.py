@@ -143,6 +143,7 @@ def bars(
     title: str = "",
     x_label: str = "",
     y_label: str = "",
+    log_y: bool = False,
     published: pd.DataFrame | None = None,
     size: tuple[float, float] = PANEL,
 ) -> Figure:
@@ -180,7 +181,10 @@ def bars(
                 axes.plot(at, known[y], "D", color=INK, markerfacecolor="none", markersize=5)
         if published is not None:
             handles.append(published_handle())
-        axes.axhline(0, color=INK, linewidth=0.7)
+        if log_y:
+            axes.set_yscale("log")
+        else:
+            axes.axhline(0, color=INK, linewidth=0.7)
         axes.set_xticks(range(len(places)), places)
         axes.grid(False, axis="x")
         legend(axes, handles if len(handles) > 1 else [])

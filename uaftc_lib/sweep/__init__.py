@@ -43,6 +43,7 @@ __all__ = [
     "results",
     "run_cell",
     "sweep",
+    "winners",
 ]
 
 # Seconds per million training tokens and epoch on one core, about; used until there are finished cells.
@@ -224,3 +225,21 @@ def estimate(cells: Iterable[Cell], out: str | os.PathLike) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+SEARCHED = ("weight_decay", "learning_rate", "hidden")
+
+
+def winners(search: pd.DataFrame) -> pd.DataFrame:
+    """The searched settings of each data set and model: those of the best mean dev accuracy over seeds.
+
+    Equal ones are decided for the smaller L2, then for the learning rate nearest to 0.02, then for the smaller
+    LSTM. Columns: dataset, model, :data:`SEARCHED`, dev_accuracy, runs.
+    """
+    groups = search.groupby(["dataset", "model", *SEARCHED])["dev_accuracy"]
+    means = groups.agg(dev_accuracy="mean", runs="size").reset_index()
+    means["dev_accuracy"] = means["dev_accuracy"].round(9)  # equal up to rounding is equal
+    means["detour"] = (means["learning_rate"] - 0.02).abs()
+    order = ["dev_accuracy", "weight_decay", "detour", "hidden"]
+    ranked = means.sort_values(order, ascending=[False, True, True, True], kind="stable")
+    return ranked.groupby(["dataset", "model"]).head(1).drop(columns="detour").reset_index(drop=True)

@@ -1,0 +1,111 @@
+"""Speed and scale side by side with peers, in one run: `make bench`, or `python benchmarks/run.py --help`."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import epochs
+import pandas as pd
+import scaling
+import tasks
+from measure import Setup, single_thread
+
+from uaftc_lib import results_folder
+from uaftc_lib.provenance import provenance
+
+# Each gives lines, or lines and rows for one of the further tables.
+BENCHMARKS = {
+    "textbook-sst": partial(epochs.textbook, name="sst", dropout=0.0, target=25.0),
+    "textbook-sst-dropout": partial(epochs.textbook, name="sst", dropout=0.5, target=15.0),
+    "textbook-imdb": partial(epochs.textbook, name="imdb", dropout=0.0, target=10.0),
+    "textbook-imdb-dropout": partial(epochs.textbook, name="imdb", dropout=0.5, target=5.0),
+    "fasttext-sst": partial(epochs.fasttext, name="sst", target=1.0),
+    "fasttext-imdb": partial(epochs.fasttext, name="imdb", target=0.8),
+    "limit-sst": partial(epochs.memory_limit, name="sst"),
+    "limit-imdb": partial(epochs.memory_limit, name="imdb"),
+    "evaluation": tasks.evaluation,
+    "load": tasks.loading,
+    "slider": tasks.slider,
+    "recurrent": tasks.recurrent_step,
+    "memory": scaling.memory,
+    "scaling-types": scaling.types,
+    "scaling-dimension": scaling.dimension,
+    "scaling-tokens": scaling.tokens,
+    "sweep": tasks.sweep,
+    "gpu": epochs.gpu,
+}
+TABLES = {"fasttext": "benchmarks_accuracy", "scaling": "scaling"}  # by the first word of a benchmark's name
+
+
+def measured(name: str, setup: Setup) -> dict[str, pd.DataFrame]:
+    """The tables of one benchmark, by file name; a column ``group`` says which benchmark made a row."""
+    begin = time.perf_counter()
+    single_thread()
+    result = BENCHMARKS[name](setup)
+    lines, rows = result if isinstance(result, tuple) else (result, [])
+    about = {"group": name} | provenance()
+    made = {
+        "benchmarks": pd.DataFrame(
+            [asdict(line) | {"met": line.met, "explanation": line.explanation} | about for line in lines]
+        )
+    }
+    if rows:
+        made[TABLES[name.split("-")[0]]] = pd.DataFrame([row | about for row in rows])
+    print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
+    return made
+
+
+def write(frames: dict[str, pd.DataFrame], folder: Path) -> None:
+    """Each table as CSV; rows of benchmarks that were not run stay as they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, new in frames.items():
+        path = folder / f"{name}.csv"
+        if path.exists():
+            old = pd.read_csv(path)
+            new = pd.concat([old[~old["group"].isin(new["group"])], new], ignore_index=True)
+        order = {benchmark: i for i, benchmark in enumerate(BENCHMARKS)}
+        new = new.sort_values("group", key=lambda groups: groups.map(order), kind="stable")
+        new.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+
+
+def show(table: pd.DataFrame) -> str:
+    shown = table[["what", "unit", "ours", "peer", "ratio"]].copy()
+    for column in ("ours", "peer", "ratio"):
+        shown[column] = [f"{value:.3g}" if pd.notna(value) else "" for value in table[column]]
+    shown["target"] = [
+        f"{sense} {target:g}" if sense else "" for sense, target in zip(table["sense"].fillna(""), table["target"])
+    ]
+    shown["met"] = table["met"].fillna("")
+    return shown.to_string(index=False)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, no data: shows that all of it runs")
+    parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="one benchmark; repeatable")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of ours and peer; medians are taken over them")
+    parser.add_argument("--out", type=Path, help="folder of the tables; default: the results folder, if not --quick")
+    given = parser.parse_args(arguments)
+    if given.rounds < 1:
+        parser.error(f"--rounds must be at least 1, got {given.rounds}")
+    folder = given.out or (None if given.quick else results_folder())
+    with tempfile.TemporaryDirectory() as scratch:
+        setup = Setup(given.quick, 1 if given.quick else given.rounds, Path(scratch))
+        tables = []
+        for name in given.only or BENCHMARKS:
+            frames = measured(name, setup)
+            tables.append(frames["benchmarks"])
+            if folder:
+                write(frames, folder)
+    print(show(pd.concat(tables, ignore_index=True)))
+    if folder:
+        print(f"written to {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The small studies of the exact dynamics, and the lines under equations."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from uaftc_lib.equations import REGISTRY, prove
+from uaftc_lib.exact_studies import (
+    CURES,
+    EXACT_STUDIES,
+    ends,
+    mean_field_end,
+    pair_means,
+    set_cosine,
+    small_config,
+    small_data,
+    start_model,
+    three_classes,
+    train_with_cure,
+)
+from uaftc_lib.measures import dot_product, examined_types
+from uaftc_lib.studies import results
+from uaftc_lib.training import fit
+
+
+def test_set_cosine_turns_w_and_keeps_its_length():
+    dataset = small_data()
+    for cosine in (-0.9, 0.0, 0.3):
+        model = start_model(dataset, dimension=12, seed=4, dtype=torch.float64)
+        length, V = model.W.detach().norm(), model.V.detach().clone()
+        set_cosine(model, cosine)
+        W = model.W.detach()
+        assert torch.equal(model.V.detach(), V)
+        assert torch.isclose(W.norm(), length) and abs(V @ W / (V.norm() * W.norm()) - cosine) < 1e-12
+
+
+def test_three_classes_hold_their_own_words_and_neutral_ones():
+    dataset, types = three_classes(seed=3, instances=20)
+    assert len(dataset.train) == 60 and len(dataset.vocabulary.words) == 190
+    for t in range(0, 60, 7):
+        label = int(dataset.train.labels[t])
+        tokens = dataset.train.tokens[dataset.train.offsets[t] : dataset.train.offsets[t + 1]]
+        own = torch.isin(tokens, types[str(label)]).sum()
+        neutral = torch.isin(tokens, types["3"]).sum()
+        assert (len(tokens), int(own), int(neutral)) == (12, 2, 10)
+        assert len(tokens.unique()) == 12
+
+
+def test_pair_means_leave_out_the_diagonal():
+    vectors = torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]])
+    found = pair_means(vectors, {"x": torch.tensor([0, 1]), "y": torch.tensor([2])})
+    assert found["x–x"] == 2.0 and found["x–y"] == 1.5
+
+
+def test_the_mean_field_foretells_the_gap():
+    dataset = small_data()
+    types = examined_types(dataset)
+    for cosine in (-0.3, 0.3):
+        model = set_cosine(start_model(dataset, 20.0, dimension=20, seed=1), cosine)
+        gap, lead = mean_field_end(model, dataset, types, 6 * 40.0)
+        fit(model, dataset, small_config(epochs=40, seed=1))
+        found = ends(model, types)
+        assert abs(found["gap"] / gap - 1) < 0.15 and abs(found["lead"] - lead) < 0.15 * abs(gap)
+        assert found["gap"] * cosine > 0
+
+
+def test_cures_start_as_they_should():
+    dataset = small_data()
+    with pytest.raises(ValueError, match="no cure 'prayer'"):
+        train_with_cure(dataset, "prayer")
+    held, _ = train_with_cure(dataset, "penalty", dimension=20)
+    assert abs(dot_product(held)) < 0.5
+
+
+@pytest.mark.parametrize("name", EXACT_STUDIES)
+def test_stored_tables_are_complete(name):
+    table, (_, jobs) = results(name), EXACT_STUDIES[name]
+    found = set(map(tuple, table[list(jobs[0])].itertuples(index=False)))
+    assert found == {tuple(job.values()) for job in jobs}
+
+
+def test_all_cures_were_tried_equally_often():
+    assert results("exact_cures").groupby("cure").seed.nunique().to_dict() == dict.fromkeys(CURES, 30)
+
+
+def test_prove_says_what_holds_and_raises_when_the_registry_is_wrong(capsys, monkeypatch):
+    prove(43, 44)
+    assert capsys.readouterr().out.splitlines() == [
+        "Eq 43: ok (relative error < 1e-12)",
+        "Eq 44 corrected: ok (relative error < 1e-12)",
+        "Eq 44 as printed: fails (relative error < 1e-12)",
+    ]
+    # A form that is said to fail but holds, and one that is said to hold but fails.
+    entry = REGISTRY[44]
+    for wrong in (replace(entry, printed=entry.check), replace(entry, check=entry.printed)):
+        monkeypatch.setitem(REGISTRY, 44, wrong)
+        with pytest.raises(AssertionError, match="Eq 44"):
+            prove(44)

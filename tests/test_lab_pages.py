@@ -1,0 +1,127 @@
+"""The labs in the chapters: what stands in the notebook, on the page and in the browser is what PyTorch finds."""
+
+import html
+import json
+import re
+from functools import cache
+
+import nbformat
+import pytest
+
+from uaftc_lib.lab import lab, parity
+from uaftc_lib.publish import CHECKOUT
+
+BOOK = CHECKOUT / "book"
+PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
+ELEMENT = re.compile(r"<uaftc-lab([^>]*)><p>(.*?)</p></uaftc-lab>", re.DOTALL)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+EXPECTED = {"00_intro", "01_model", "08_synthetic", "12_lambda"}
+
+
+def outputs(name: str) -> str:
+    """All that the cells of an executed chapter have put out as HTML."""
+    cells = nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
+    shown = [output.get("data", {}).get("text/html", "") for cell in cells for output in cell.get("outputs", [])]
+    return "\n".join("".join(text) for text in shown)
+
+
+def embedded(text: str) -> list[tuple[dict, str]]:
+    """(attributes, caption) of every lab in a piece of HTML."""
+    found = []
+    for written, caption in ELEMENT.findall(text):
+        attributes = {name: html.unescape(value) for name, value in re.findall(r' ([\w-]+)="([^"]*)"', written)}
+        attributes["state"] = json.loads(attributes.get("state", "{}"))
+        found.append((attributes, html.unescape(caption)))
+    return found
+
+
+CHAPTERS = sorted(path.stem for path in BOOK.glob("*.ipynb") if "<uaftc-lab" in outputs(path.stem))
+
+
+@cache
+def found_by_pytorch(state: str) -> dict:
+    *_, last = parity.train(json.loads(state))
+    return parity.numbers(last)
+
+
+def caption_of(attributes: dict) -> str:
+    """The caption made anew, by PyTorch, from nothing but the attributes of the element."""
+    asked = {name: attributes[name] for name in ("state", "mode", "figure", "text") if name in attributes}
+    return lab(**asked).caption()
+
+
+def wrong_captions(text: str) -> list[tuple[str, str]]:
+    """(what is said, what should be) of every lab in a piece of HTML that says something else."""
+    made = [(caption, caption_of(attributes)) for attributes, caption in embedded(text)]
+    return [(said, true) for said, true in made if said != true]
+
+
+def test_the_chapters_that_should_hold_a_lab_do():
+    assert set(CHAPTERS) >= EXPECTED
+    assert embedded(outputs("00_intro"))[0][0].get("mode") != "compact", "the book opens with the full lab"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_caption_of_a_notebook_is_what_pytorch_finds(name):
+    text = outputs(name)
+    assert len(embedded(text)) == text.count("<uaftc-lab")
+    assert wrong_captions(text) == []
+    assert text.count("const REFERENCE = ") == 1, "the module stands once in a notebook"
+
+
+def test_a_caption_with_another_number_is_seen():
+    one = lab({"instances": 1200, "epochs": 2, "d": 6, "lam": 30}, mode="compact").html(False)
+    number = re.search(r"score ([^ ]+) for", one)[1]
+    assert wrong_captions(one) == []
+    assert len(wrong_captions(one.replace(f"{number} for", "0.123 for", 1))) == 1
+    assert len(wrong_captions(one.replace("&quot;lam&quot;: 30", "&quot;lam&quot;: 31"))) == 1
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_labs_of_a_chapter_differ_in_name(name):
+    names = [attributes["name"] for attributes, _ in embedded(outputs(name))]
+    assert len(set(names)) == len(names)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield running
+        running.close()
+
+
+TRAINED = """(i) => { const lab = document.querySelectorAll('uaftc-lab')[i];
+    return lab.run && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null; }"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, name, width, scheme):
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+    )
+    page, troubles = context.new_page(), []
+    page.set_default_timeout(60_000)
+    page.on("console", lambda said: said.type in ("error", "warning") and troubles.append(said.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto((PAGES / f"{name}.html").as_uri())
+    in_notebook = embedded(outputs(name))
+    labs = page.locator("uaftc-lab")
+    assert labs.count() == len(in_notebook) > 0
+    for i, (attributes, caption) in enumerate(in_notebook):
+        labs.nth(i).scroll_into_view_if_needed()  # a lab trains when it is about to be seen
+        page.wait_for_function(TRAINED, arg=i)
+        told = labs.nth(i).evaluate("lab => lab.numbers")
+        for key, value in found_by_pytorch(json.dumps(attributes["state"])).items():
+            assert told[key] == pytest.approx(value, abs=1e-9), key
+        if attributes.get("mode") == "compact":
+            assert labs.nth(i).locator(".sentence").text_content() == caption
+        assert labs.nth(i).evaluate("lab => lab.dataset.scheme") == scheme
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert troubles == []
+    context.close()
