@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
+
 from uaftc_lib import Dataset
 
 try:
@@ -15,13 +17,16 @@ else:
 
 
 def write(dataset: Dataset, folder: Path) -> dict[str, str]:
-    """The splits as fastText reads them: a line an instance, its label first; their paths."""
+    """The splits as fastText reads them: a line an instance, its label first; their paths.
+
+    In random order: fastText itself does not shuffle, and the sentences of SST are sorted by class.
+    """
     paths = {}
     for split, corpus in dataset.splits.items():
         path = folder / f"{dataset.name}.{split}.txt"
         if not path.exists():
-            labels = corpus.labels.tolist()
-            lines = (f"__label__{label} {' '.join(dataset.text(split, t))}\n" for t, label in enumerate(labels))
+            order = torch.randperm(len(corpus), generator=torch.Generator().manual_seed(0)).tolist()
+            lines = (f"__label__{int(corpus.labels[t])} {' '.join(dataset.text(split, t))}\n" for t in order)
             path.write_text("".join(lines), encoding="utf-8")
         paths[split] = str(path)
     return paths

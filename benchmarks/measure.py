@@ -71,9 +71,11 @@ class Line:
         if self.met != "no":
             return ""
         if self.load > BUSY:
-            return f"measured beside other work, {self.load:.1f} processes for each core" + (
-                "" if np.isnan(self.ours_cpu) else f"; by processor time {self.ours_cpu:.3g}"
+            own = {"slope": f"by processor time the slope is {self.ours_cpu:.3g}"}.get(
+                self.unit, f"the processor time is {self.ours_cpu:.3g} s"
             )
+            busy = f"measured beside other work, {self.load:.1f} processes for each core"
+            return busy if np.isnan(self.ours_cpu) else f"{busy}; {own}"
         return EXPLANATIONS.get(self.benchmark, "")
 
 

@@ -94,8 +94,8 @@ def browser(chromium):
         running.close()
 
 
-TRAINED = """() => [...document.querySelectorAll('uaftc-lab')].every((lab) =>
-    lab.run && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null)"""
+TRAINED = """(i) => { const lab = document.querySelectorAll('uaftc-lab')[i];
+    return lab.run && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null; }"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -110,11 +110,12 @@ def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, name, width, 
     page.on("console", lambda said: said.type in ("error", "warning") and troubles.append(said.text))
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.goto((PAGES / f"{name}.html").as_uri())
-    page.wait_for_function(TRAINED)
     in_notebook = embedded(outputs(name))
     labs = page.locator("uaftc-lab")
     assert labs.count() == len(in_notebook) > 0
     for i, (attributes, caption) in enumerate(in_notebook):
+        labs.nth(i).scroll_into_view_if_needed()  # a lab trains when it is about to be seen
+        page.wait_for_function(TRAINED, arg=i)
         told = labs.nth(i).evaluate("lab => lab.numbers")
         for key, value in found_by_pytorch(json.dumps(attributes["state"])).items():
             assert told[key] == pytest.approx(value, abs=1e-9), key

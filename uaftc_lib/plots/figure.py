@@ -159,7 +159,7 @@ def render(
     with matplotlib.rc_context(THEME):
         canvas = Canvas(figsize=size, layout="constrained")
         draw(canvas.subplots())
-        canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        canvas.savefig(buffer, format="svg")
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg ") :].replace(INK, "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
