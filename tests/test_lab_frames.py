@@ -3,11 +3,12 @@
 import json
 import re
 
+import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib import TrainingConfig, load_dataset
-from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, sliders, train_frame
+from uaftc_lib import TrainingConfig, load_dataset, plots
+from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, train_frame
 from uaftc_lib.lab.svg import Axis, number
 
 CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
@@ -103,3 +104,15 @@ def test_ticks_are_round_and_within():
 def test_numbers_are_written_with_three_digits_and_a_true_minus():
     written = [number(value) for value in (-0.07591, 1000, 1e-5, 12345, 0)]
     assert written == ["−0.0759", "1000", "10⁻⁵", "1.23·10⁴", "0"]
+
+
+def test_picker_draws_what_is_chosen():
+    def draw(i):
+        return plots.sentence(pd.DataFrame({"word": [f"word-{i}"], "weight": [1.0]}), caption=f"number {i}")
+
+    control, picture = pick("instance", 5, draw, first=2).children
+    assert (control.min, control.max) == (0, 4) and "word-2" in picture.value
+    control.value = 4
+    assert "word-4" in picture.value and "number 4" in picture.value and "word-2" not in picture.value
+    with pytest.raises(ValueError, match="first must be one of 0 to 4, got 5"):
+        pick("instance", 5, draw, first=5)

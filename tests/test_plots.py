@@ -145,7 +145,29 @@ def test_rows_join_panels():
 
 def test_table_has_no_row_numbers_and_true_minus_signs():
     html = plots.table(pd.DataFrame({"a": ["x"], "b": [-1.23456]}), digits=2)._repr_mimebundle_()["text/html"]
-    assert "−1.23" in html and "<th>0</th>" not in html
+    assert "−1.23" in html and ">0</th>" not in html
+
+
+def test_table_writes_every_column_its_own_way():
+    data = pd.DataFrame(
+        {"lam": [10.0], "penalty": [0.0001], "early_loss": [0.5], "share": [0.25], "n": [3], "ok": [True], "w": ["<a>"]}
+    )
+    html = plots.table(data, digits=2, formats={"share": ".0%", "n": "04d"})._repr_mimebundle_()["text/html"]
+    cells = re.findall(r"<t[hd] style=\"[^\"]*text-align:(\w+)\">(.*?)</t[hd]>", html)
+    heads, row = cells[:7], cells[7:]
+    assert [text for _, text in heads] == ["λ", "penalty", "early loss", "share", "n", "ok", "w"]
+    assert [text for _, text in row] == ["10", "0.0001", "0.50", "25%", "0003", "True", "&lt;a&gt;"]
+    assert [side for side, _ in row] == [side for side, _ in heads] == ["right"] * 5 + ["left"] * 2
+    assert list(data) == ["lam", "penalty", "early_loss", "share", "n", "ok", "w"] and "nowrap" in html
+
+
+def test_numbers_are_in_the_page_or_missed_aloud():
+    most = plots.theme.DATA_LINK_ROWS
+    for rows, linked in ((most, True), (most + 1, False)):
+        frame = pd.DataFrame({"x": np.arange(rows), "y": 1.0, "type": "neutral"})
+        html = plots.scatter(frame, "x", "y", "type", "c").to_html()
+        assert ("The numbers (CSV)" in html) == linked
+        assert (f"The numbers, {rows:,} rows, are too many for the page" in html) != linked
 
 
 @pytest.mark.parametrize(
@@ -161,6 +183,8 @@ def test_table_has_no_row_numbers_and_true_minus_signs():
         (lambda: plots.sentence(SENTENCE, "c", word="token"), "no column token"),
         (lambda: plots.row(plots.sentence(SENTENCE, "c"), caption=""), "needs a caption"),
         (lambda: plots.table(TOKENS[:0]), "nothing to show"),
+        (lambda: plots.table(TOKENS, formats={"scores": ".2f"}), "no column scores"),
+        (lambda: plots.table(TOKENS, formats={"word": ".2f"}), "a format is for numbers, but word holds"),
     ],
 )
 def test_mistakes_are_named(mistake, message):

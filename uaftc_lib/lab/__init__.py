@@ -3,10 +3,11 @@
 lab             trains in the reader's browser, no kernel needed
 lambda_slider   runs made beforehand, one frame for each λ; in a live kernel it trains in between
 sliders         ipywidgets that train through fit, for a live kernel
+pick            a slider over numbered figures, for a live kernel
 """
 
 from uaftc_lib.lab.frames import Frame, LambdaSlider, lambda_slider, train_frame
-from uaftc_lib.lab.sliders import sliders
+from uaftc_lib.lab.sliders import pick, sliders
 from uaftc_lib.lab.widget import Lab, lab
 
-__all__ = ["Frame", "Lab", "LambdaSlider", "lab", "lambda_slider", "sliders", "train_frame"]
+__all__ = ["Frame", "Lab", "LambdaSlider", "lab", "lambda_slider", "pick", "sliders", "train_frame"]

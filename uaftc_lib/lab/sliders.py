@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from html import escape
 
+from uaftc_lib.checks import whole
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.lab import frames
+from uaftc_lib.plots import Figure
 from uaftc_lib.training import TrainingConfig
 
 CONTROLS = {
@@ -74,6 +76,28 @@ def retraining(controls: dict, train: Callable[..., frames.Frame], first: frames
     for control in controls.values():
         control.observe(draw, "value")
     return ipywidgets.VBox([*controls.values(), picture])
+
+
+def pick(label: str, count: int, draw: Callable[[int], Figure], first: int = 0):
+    """A slider over ``count`` numbered things above the figure that ``draw(number)`` makes: for a live kernel.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or ``first`` is not one of them.
+    """
+    import ipywidgets
+
+    if whole("first", first) >= whole("count", count, least=1):
+        raise ValueError(f"first must be one of 0 to {count - 1}, got {first}")
+    control = ipywidgets.IntSlider(first, 0, count - 1, description=label, style=STYLE, layout=LAYOUT)
+    picture = ipywidgets.HTML(draw(first).to_html())
+
+    def show_chosen(change: dict) -> None:
+        picture.value = draw(change["new"]).to_html()
+
+    control.observe(show_chosen, "value")
+    return ipywidgets.VBox([control, picture])
 
 
 def retraining_slider(train: Callable[[float], frames.Frame], first: frames.Frame, low: float, high: float):

@@ -4,14 +4,15 @@
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
     architecture · word_map                      drawings of the model
     row                                          several figures as panels of one
-    table                                        a frame without its row numbers
+    table                                        a frame without its row numbers, each column in its own format
 
 Each function takes a DataFrame and a caption and returns a :class:`Figure`; as the last expression of a cell
 it shows itself. ``figure.data`` is the frame that was drawn, ``figure.save(path)`` writes it, and the SVG.
 
 How a figure reaches a page. A notebook has no place for a caption or for alternative text beside a plain
 matplotlib output, so a :class:`Figure` emits HTML: a ``<figure>`` with one inline ``<svg role="img"
-aria-label=...>`` for each panel, then ``<figcaption>`` and a link that holds the drawn numbers as CSV. It
+aria-label=...>`` for each panel, then ``<figcaption>`` and a link that holds the drawn numbers as CSV (of
+more than ``DATA_LINK_ROWS`` rows, a sentence that says that they are too many for the page). It
 needs no script, file or style sheet, and looks the same in Jupyter, in the built book, from ``file://`` and
 in print.
 

@@ -7,8 +7,8 @@ import hashlib
 import html
 import io
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import matplotlib
@@ -17,6 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME
+
+SETTINGS = ("lam", "penalty", "learning_rate", "weight_range", "noise", "λ")  # set by hand, not measured
+HEADERS = {"lam": "λ"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Figure:
             panel.svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(panel.alt)}" ', 1)
             for panel in self.panels
         )
-        link = ""
+        link = f" (The numbers, {len(self.data):,} rows, are too many for the page; <code>save</code> writes them.)"
         if len(self.data) <= DATA_LINK_ROWS:
             numbers = base64.b64encode(self._csv().encode()).decode()
             link = f' <a download="figure.csv" href="data:text/csv;base64,{numbers}">The numbers (CSV)</a>'
@@ -82,26 +85,63 @@ def row(*figures: Figure, caption: str) -> Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A frame as a table without row numbers; ``digits`` after the point."""
+    """A frame as a table without row numbers; see :func:`table`."""
 
     data: pd.DataFrame
     digits: int = 3
+    formats: Mapping[str, str] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         shown = self.data.copy()
-        for column in shown.select_dtypes("float"):
-            shown[column] = [f"{value:.{self.digits}f}".replace("-", "−") for value in shown[column]]
-        return {
-            "text/html": shown.to_html(index=False, border=0, justify="left"),
-            "text/plain": shown.to_string(index=False),
-        }
+        shown.columns = [HEADERS.get(column, str(column).replace("_", " ")) for column in self.data]
+        types = pd.api.types
+        numeric = [types.is_numeric_dtype(kind) and not types.is_bool_dtype(kind) for kind in self.data.dtypes]
+        for i, column in enumerate(self.data):
+            form = self.formats.get(column) or ("g" if column in SETTINGS else f".{self.digits}f")
+            if numeric[i] and (column in self.formats or pd.api.types.is_float_dtype(self.data[column])):
+                shown.isetitem(i, [f"{value:{form}}".replace("-", "−") for value in self.data[column]])
+        return {"text/html": self._html(shown, numeric), "text/plain": shown.to_string(index=False)}
+
+    def _html(self, shown: pd.DataFrame, numeric: list[bool]) -> str:
+        # A row is one line; what is too wide for the page scrolls within the table's own frame.
+        styles = [f"padding:0.2em 0.8em;text-align:{'right' if is_number else 'left'}" for is_number in numeric]
+
+        def line(tag: str, cells: Iterable) -> str:
+            texts = (html.escape(str(cell), quote=False) for cell in cells)
+            return "<tr>" + "".join(f'<{tag} style="{s}">{text}</{tag}>' for s, text in zip(styles, texts)) + "</tr>"
+
+        rows = "".join(line("td", row) for row in shown.itertuples(index=False, name=None))
+        return (
+            '<div class="uaftc-table" style="overflow-x:auto">'
+            '<table style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums">'
+            f"<thead>{line('th', shown.columns)}</thead><tbody>{rows}</tbody></table></div>"
+        )
 
 
-def table(data: pd.DataFrame, digits: int = 3) -> Table:
-    """A table for a page; what is to be its first column must be a column, not the index."""
+def table(data: pd.DataFrame, digits: int = 3, formats: Mapping[str, str] | None = None) -> Table:
+    """A table for a page; what is to be its first column must be a column, not the index.
+
+    Parameters
+    ----------
+    digits : int
+        Decimal places of the columns of floats. Columns of settings (lam, penalty, learning_rate, ...) are
+        written as short as they are: 10, 0.0001.
+    formats : mapping, optional
+        Columns that are to be written otherwise, and how: {"weight": ".2f"}.
+
+    Raises
+    ------
+    ValueError
+        If the frame is empty, or a format is given for a column that is not there or not of numbers.
+    """
     if not len(data):
         raise ValueError("there is nothing to show: the frame is empty")
-    return Table(data, digits)
+    formats = dict(formats or {})
+    require(data, *formats)
+    words = [column for column in formats if not pd.api.types.is_numeric_dtype(data[column])]
+    if words:
+        raise ValueError(f"a format is for numbers, but {', '.join(words)} holds {data[words[0]].dtype}")
+    return Table(data, digits, formats)
 
 
 def render(

@@ -15,7 +15,7 @@ DASHES = {"positive": "-", "negative": (0, (6, 1.5)), "neutral": (0, (1.5, 1)), 
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
 WIDE = (4.8, 3.0)  # a panel that stands alone
 RASTER_ABOVE = 300  # points
-DATA_LINK_ROWS = 3000  # longer frames are left out of the page
+DATA_LINK_ROWS = 6000  # about 200 kB in the page; the caption of a longer frame says that it is left out
 
 THEME = {
     **{key: INK for key in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")},
