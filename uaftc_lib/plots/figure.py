@@ -20,6 +20,7 @@ from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME
 
 SETTINGS = ("lam", "penalty", "learning_rate", "weight_range", "noise", "λ")  # set by hand, not measured
 HEADERS = {"lam": "λ"}
+REMARK = 60  # characters; longer texts wrap
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,11 @@ class Table:
         return {"text/html": self._html(shown, numeric), "text/plain": shown.to_string(index=False)}
 
     def _html(self, shown: pd.DataFrame, numeric: list[bool]) -> str:
-        # A row is one line; what is too wide for the page scrolls within the table's own frame.
+        # A row is one line (but a column of remarks wraps); a wide table scrolls within its own frame.
         styles = [f"padding:0.2em 0.8em;text-align:{'right' if is_number else 'left'}" for is_number in numeric]
+        for i in range(len(styles)):
+            if shown.iloc[:, i].astype(str).str.len().max() > REMARK:
+                styles[i] = "white-space:normal;min-width:24em;" + styles[i]
 
         def line(tag: str, cells: Iterable) -> str:
             texts = (html.escape(str(cell), quote=False) for cell in cells)
