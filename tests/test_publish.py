@@ -129,6 +129,7 @@ def test_a_new_library_file_makes_stale_and_a_cache_does_not(checkout):
     pretend_executed(checkout)
     (checkout / "uaftc_lib" / "__pycache__").mkdir()
     (checkout / "uaftc_lib" / "__pycache__" / "models.pyc").write_bytes(b"0")
+    (checkout / "book" / "results" / ".grid.csv.lock").write_bytes(b"")
     assert not publish.is_stale("01_small", checkout)
     (checkout / "uaftc_lib" / "table.csv").write_text("a\n")
     assert publish.is_stale("01_small", checkout)

@@ -83,7 +83,7 @@ def surroundings(checkout: Path = CHECKOUT) -> str:
     """Digest of what every notebook depends on: the lock, the library's files and the measured results."""
     files = [checkout / "requirements.lock"]
     for folder in (checkout / "uaftc_lib", checkout / "book" / "results"):
-        files += (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        files += (path for path in folder.rglob("*") if path.is_file() and not is_scratch(path.relative_to(checkout)))
     return digest(checkout, files)
 
 
