@@ -79,6 +79,11 @@ def digest(root: Path, files: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
+def is_scratch(path: Path) -> bool:
+    """Whether a file was left behind by a program (caches, locks), and is no part of the checkout."""
+    return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
 def surroundings(checkout: Path = CHECKOUT) -> str:
     """Digest of what every notebook depends on: the lock, the library's files and the measured results."""
     files = [checkout / "requirements.lock"]
