@@ -21,14 +21,16 @@ book: $(VENV)/book.installed
 rerun: $(VENV)/book.installed
 	@$(BIN)/python -m uaftc_lib.publish --forget $(if $(STRICT),--strict)
 
-# Every notebook is replayed twice: once by itself, and once more together with the tests.
+# The tests come first: they compile the fused loops, so that no progress bar of a slow first epoch gets into a
+# replay. Every notebook is replayed twice.
 test: book $(VENV)/test.installed
 	$(BIN)/ruff check .
 	@for chapter in notebooks/*.md; do \
 	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
 	done
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval -q book
-	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval tests book
+	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval book
 
 test-long: $(VENV)/test.installed
 	$(BIN)/python -m pytest -m long tests
