@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import fetch_20newsgroups
-from sklearn.model_selection import train_test_split
 
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import register
@@ -30,6 +28,8 @@ def posts(data_home: Path, groups: tuple[str, ...]) -> dict[str, list[str]]:
     All twenty groups are read in scikit-learn's default (shuffled) order before the groups are picked: with
     it the split of 20News I gives the published numbers of positive, negative and neutral tokens exactly.
     """
+    from sklearn.datasets import fetch_20newsgroups  # imports slowly, and only preparation needs it
+
     try:
         bunch = fetch_20newsgroups(
             data_home=data_home, subset="all", remove=("headers", "footers", "quotes"), random_state=42
@@ -58,6 +58,8 @@ def tokens(posts: list[str]) -> list[list[str]]:
 
 def prepare_sports(data_home: Path) -> Dataset:
     """20News I: stratified, a fifth for the test, a fifth of the rest for dev."""
+    from sklearn.model_selection import train_test_split  # as above
+
     by_group = posts(data_home, SPORTS)
     texts = tokens([post for group in SPORTS for post in by_group[group]])
     labels = [k for k, group in enumerate(SPORTS) for _ in by_group[group]]
