@@ -61,7 +61,7 @@ def tokens(setup: Setup):
     def build(size: int):
         return trainer_of(AttentionClassifier(TYPES, DIMENSION), first_instances(whole, size))
 
-    return grow(setup, "tokens", sizes, build, "at most", 1.05, f"{TYPES} types, d = {DIMENSION}, instances of 100")
+    return grow(setup, "tokens", sizes, build, "1 ±", 0.05, f"{TYPES} types, d = {DIMENSION}, instances of 100")
 
 
 def types(setup: Setup):

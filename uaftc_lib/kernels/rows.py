@@ -89,4 +89,3 @@ def add_product(x, row_step, inner_step, rows, inner, y, z, stride):
             store(z, at + stride, b)
             store(z, at + 2 * stride, c)
             store(z, at + 3 * stride, d)
-
