@@ -13,7 +13,7 @@ from measure import Line, Setup, clock, load, median, trainer_of, zipf_corpus
 
 from uaftc_lib import AttentionClassifier, Corpus
 
-TYPES, DIMENSION = 20_000, 100
+TYPES, DIMENSION = 10_000, 100
 
 
 def slope(sizes, seconds) -> float:
