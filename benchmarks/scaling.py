@@ -42,7 +42,7 @@ def grow(setup: Setup, axis: str, sizes: list[int], build: Callable, sense: str,
         for i, size in enumerate(sizes)
     ]
     wall, cpu = (slope(sizes, [row[column] for row in rows]) for column in ("seconds", "cpu_seconds"))
-    what = f"slope of log time against log {axis}, {sizes[0]:.0e} to {sizes[-1]:.0e}"
+    what = f"slope of log time against log {axis}, {sizes[0]:,} to {sizes[-1]:,}"
     line = Line(
         f"scaling-{axis}", what, "slope", wall, sense=sense, target=target, ours_cpu=cpu, rounds=setup.rounds,
         load=load(), note=note,
