@@ -72,9 +72,9 @@ function passOver(corpus, order, begin, end, a, s, pi, rho, weights, ready) {
     const y = labels[t] === 1 ? 1 : -1, margin = y * polarity, small = Math.exp(-Math.abs(margin));
     loss += Math.max(-margin, 0) + Math.log1p(small);
     if (polarity > 0 === y > 0) right++;
-    const beta = (margin > 0 ? small : 1) / (1 + small), scale = 1 / total;
+    const pull = (y * (margin > 0 ? small : 1)) / (1 + small), scale = 1 / total;  // yβ
     for (let i = from; i < to; i++) {
-      const w = tokens[i], alpha = weights[i] * scale, share = y * beta * alpha;
+      const w = tokens[i], alpha = weights[i] * scale, share = pull * alpha;
       weights[i] = alpha;
       pi[w] += share;
       rho[w] += share * (s[w] - polarity);
@@ -189,7 +189,10 @@ export function* train(problem, config) {
   const squares = adagrad ? new Float64Array(types * stride) : null;
   const squaresV = new Float64Array(stride), squaresW = new Float64Array(stride);
   const [a, s, pi, rho] = Array.from({ length: 4 }, () => new Float64Array(types));
-  const touched = new Int32Array(types), stamp = new Int32Array(types).fill(-1);
+  // A batch of far more tokens than there are types meets nearly every type. The others may then come along: their
+  // π and ρ are zero, and they stay where they are.
+  const meetsAll = (size * tokens.length) / m > 2 * types;
+  const touched = meetsAll ? run.all : new Int32Array(types), stamp = new Int32Array(types).fill(-1);
   const gV = new Float64Array(stride), gW = new Float64Array(stride);
   let step = 0;
   for (let epoch = 1; epoch <= epochs; epoch++) {
@@ -197,8 +200,12 @@ export function* train(problem, config) {
     let loss = 0;
     for (let begin = 0; begin < m; begin += size) {
       const end = Math.min(begin + size, m), rate = config.lr / (1 + step * decay), n = end - begin;
-      let count = 0;
-      for (let k = begin; k < end; k++) {
+      let count = meetsAll ? types : 0;
+      if (meetsAll) {
+        pi.fill(0);
+        rho.fill(0);
+      }
+      for (let k = begin; k < end && !meetsAll; k++) {
         const t = order === null ? k : order[k];
         for (let i = offsets[t]; i < offsets[t + 1]; i++) {
           const w = tokens[i];
