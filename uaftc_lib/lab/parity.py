@@ -25,7 +25,8 @@ PURPOSES = {
     name: i + 1 for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
 }
 KINDS = ("neutral", "positive", "negative")
-TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper", *(f"{score}_{kind}" for score in "as" for kind in KINDS))
+TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper")
+TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
 NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-
 import torch
 
 from uaftc_lib.datasets import load_dataset
