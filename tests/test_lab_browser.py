@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uaftc_lib.lab import lab, parity
+from uaftc_lib.lab import Frame, LambdaSlider, lab, parity
 from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.svg import number
 
@@ -457,12 +457,28 @@ def axe():
     return path.read_text(encoding="utf-8")
 
 
+FRAMES = [
+    Frame(
+        lam,
+        0.8,
+        0.7 + lam / 100,
+        1,
+        *({"neutral": [0.0, 0.1], "positive": [1.0, lam]} for _ in "sa"),
+        {"positive": (1, lam, 2)},
+    )
+    for lam in (1.0, 10.0)
+]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("mode", ["full", "compact"])
+@pytest.mark.parametrize("mode", ["full", "compact", "frames"])
 def test_axe_finds_nothing_serious(opened, axe, mode, scheme):
-    with opened(lab(QUICK, mode=mode).html(), scheme=scheme) as page:
-        if mode == "full":
-            page.get_by_text("All settings").click()
+    html = LambdaSlider(FRAMES)._repr_html_() if mode == "frames" else lab(QUICK, mode=mode).html()
+    with opened(html, scheme=scheme, wait=mode != "frames") as page:
+        page.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+        for more in ("All settings", "Re-run this page", "The numbers of every λ"):
+            if page.locator("summary", has_text=more).count():
+                page.locator("summary", has_text=more).click()
         page.evaluate(axe)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         assert len(found["passes"]) > 10

@@ -98,6 +98,22 @@ TRAINED = """(i) => { const lab = document.querySelectorAll('uaftc-lab')[i];
     return lab.run && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null; }"""
 
 
+PAPER = 718  # pixels between the margins of a sheet of A4
+CUT = """() => [...document.querySelectorAll('article table, article pre, article figure, article svg, uaftc-lab')]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || one.scrollWidth > one.clientWidth + 1)
+    .filter((one) => one.clientWidth && !one.closest('mjx-container')).map((one) => one.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_nothing_is_cut_on_paper(browser, name):
+    context = browser.new_context(viewport={"width": PAPER, "height": 1000}, offline=True)
+    page = context.new_page()
+    page.goto((PAGES / f"{name}.html").as_uri())
+    page.emulate_media(media="print")
+    assert page.evaluate(CUT) == []
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -33,7 +33,8 @@ export function buildCompact(lab) {
   }
   lab.picture = lab.getAttribute("figure") || "scatter";
   lab.canvas = h("canvas", { role: "img" });
-  const legend = h("p", { class: "legend" }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
+  const ofKinds = ["scatter", "means", "weights"].includes(lab.picture);
+  const legend = h("p", { class: "legend", hidden: !ofKinds }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
   const reset = h("button", { type: "button", class: "quiet", onclick: () => lab.change(lab.base) }, "reset");
   lab.root.append(h("section", { class: "lab compact", "aria-label": "live figure" },
     sentence, lab.statusLine, lab.canvas, h("div", { class: "below" }, legend, reset),
