@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from functools import partial
@@ -38,7 +39,7 @@ def sweep(setup: Setup) -> list[Line]:
     for dropout in (0.5,) if setup.quick else (0.0, 0.5):
         out = setup.scratch / f"sweep-{dropout:g}.csv"
         command = [sys.executable, "-c", SWEEP, str(out), str(workers), str(dropout), *given]
-        seconds = clock(partial(subprocess.run, command, check=True))
+        seconds = clock(partial(subprocess.run, command, check=True, env=os.environ | {"TQDM_DISABLE": "1"}))
         cells = len(out.read_text(encoding="utf-8").splitlines()) - 1
         what = f"sweep of DP on SST, dropout {dropout:g}: {cells} runs of {given[4]} epochs, {workers} processes"
         lines.append(
