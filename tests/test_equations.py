@@ -88,7 +88,7 @@ def test_product_rules_notice_a_wrong_factor_and_a_wrong_remainder():
     for which, (vector, rate) in scores.items():
         for tried in "VW":
             right = tried == vector
-            along = main_paper._product_rule(case, lambda m: getattr(m.token_scores(), which), tried)
+            along = main_paper._product_rule(case, lambda m, of=which: getattr(m.token_scores(), of), tried)
             step = Equality(main_paper._stepped(case, which, tried, 1.0), rate)
             assert measure(9, "", along).passed == measure(12, "", step).passed == right
 

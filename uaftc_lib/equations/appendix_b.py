@@ -50,7 +50,7 @@ def _printed_44(case: Case) -> Equality:
     "the part that one embedding's movement contributes: A_ik + B_ik",
     "misprinted",
     printed=_printed_44,
-    correction="A_ik = ρ(e_i) a_k / m: the printed 1/λ is superfluous, a_k holds it already (the line is damaged in our copy)",
+    correction="A_ik = ρ(e_i) a_k / m: the printed 1/λ is superfluous, a_k holds it already",
 )
 def _(case: Case):
     view = case.view()
