@@ -10,6 +10,7 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.equations.case import Case, View
+from uaftc_lib.equations.main_paper import embedding_gradient
 from uaftc_lib.equations.registry import Equality, Inequality, Order, equation, relative_error
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.streams import generator
@@ -29,9 +30,11 @@ def _(case: Case):
 
 @page(43, "how an inner product of two embeddings moves", "exact")
 def _(case: Case):
-    view = case.view()
-    half = -view.grad["embedding"] @ view.E.T
-    return Equality(half + half.T, view.rate(lambda P: P["embedding"] @ P["embedding"].T))
+    # The sums of Eq 13 against a finite step of autograd's gradient, less the product of both movements.
+    view, rate = case.view(), case.lam
+    half, g = -embedding_gradient(view) @ view.E.T, view.grad["embedding"]
+    moved = (view.E - rate * g) @ (view.E - rate * g).T - view.E @ view.E.T
+    return Equality(half + half.T, moved / rate - rate * g @ g.T)
 
 
 def _half(view: View, A: Tensor) -> Equality:

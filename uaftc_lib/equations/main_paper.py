@@ -86,12 +86,12 @@ def _(case: Case):
     return Order(rates, errors, expected=1)
 
 
-def _along_path(case: Case, difference) -> Order:
+def along_path(case: Case, difference, name: str = "DP") -> Order:
     """``difference`` of central differences on an integrated path: an error of second order in their width.
 
     It gets the path's middle and a function from a quantity of the model to its central difference.
     """
-    view, middle, widths = case.view(), 0.5, [0.02, 0.04, 0.08]
+    view, middle, widths = case.view(name), 0.5, [0.02, 0.04, 0.08]
     times = sorted({0.0, middle, *(middle - w for w in widths), *(middle + w for w in widths)})
     path = dict(zip(times, flow.integrate(view.model, view.corpus, times, rtol=1e-13, atol=1e-14)))
 
@@ -102,20 +102,21 @@ def _along_path(case: Case, difference) -> Order:
     return Order(widths, [error(width) for width in widths], expected=2)
 
 
-def _product_rule(case: Case, score, vector: str) -> Order:
-    # Velocities of the score and of its two factors, all three measured on the path; no gradient is used.
-    def difference(model, velocity):
-        E, other = model.embedding.detach(), getattr(model, vector).detach()
-        by_word = velocity(lambda m: m.embedding) @ other
-        by_vector = E @ velocity(lambda m: getattr(m, vector))
-        return velocity(score) - (by_word + by_vector) / (model.lam if vector == "V" else 1)
+def product_rule(case: Case, which: str, vector: str, name: str = "DP", word=lambda model: model.embedding) -> Order:
+    """Velocities of a score and of its factors, ``word`` and V or W, all measured on a path: no gradient is used."""
 
-    return _along_path(case, difference)
+    def difference(model, velocity):
+        by_word = velocity(word) @ getattr(model, vector).detach()
+        by_vector = word(model).detach() @ velocity(lambda m: getattr(m, vector))
+        moved = velocity(lambda m: getattr(m.token_scores(), which))
+        return moved - (by_word + by_vector) / (model.lam if vector == "V" else 1)
+
+    return along_path(case, difference, name)
 
 
 @gradients_page(9, "product rule for the polarity score", "exact")
 def _(case: Case):
-    return _product_rule(case, lambda model: model.token_scores().polarity, "W")
+    return product_rule(case, "polarity", "W")
 
 
 def _slope_of_path(case: Case, name: str) -> Order:
@@ -125,7 +126,7 @@ def _slope_of_path(case: Case, name: str) -> Order:
         gradient = torch.autograd.grad(model.loss(corpus), getattr(model, name))[0]
         return velocity(lambda m: getattr(m, name)) + gradient
 
-    return _along_path(case, difference)
+    return along_path(case, difference)
 
 
 @gradients_page(10, "the flow of W", "definition")
@@ -238,7 +239,7 @@ def _(case: Case):
 
 @attention_page(21, "product rule for the attention score", "exact")
 def _(case: Case):
-    return _product_rule(case, lambda model: model.token_scores().attention, "V")
+    return product_rule(case, "attention", "V")
 
 
 @attention_page(22, "two causes of an attention score's change", "exact")
