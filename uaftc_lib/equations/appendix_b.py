@@ -225,13 +225,13 @@ def decided(number: int, case: Case) -> tuple[Tensor, Tensor]:
 
 
 CONDITIONS = {
-    48: "if and only if ρ(e_*)a_+ > 0 and π(e_*)s_+ > 0",
-    49: "if and only if ρ(e_+)a_* > 0 and π(e_+)s_* > 0",
-    50: "if and only if ρ(e_*)a_+ + ρ(e_+)a_* > 0 and π(e_*)s_+ + π(e_+)s_* > 0",
-    51: "if and only if 0 < ρ(e_*)a_- < −π(e_*)s_-, that is |A| < |B|",
-    52: "if and only if 0 < ρ(e_-)a_* < −π(e_-)s_*, that is |A| < |B|",
-    53: "if and only if 0 < ρ(e_*)a_- + ρ(e_-)a_* < −π(e_*)s_- − π(e_-)s_*",
-    54: "if and only if the A of both kinds of pairs are positive in sum and the B opposite: so if e_+ and e_- have "
+    48: "if and only if ρ(e∗)a₊ > 0 and π(e∗)s₊ > 0",
+    49: "if and only if ρ(e₊)a∗ > 0 and π(e₊)s∗ > 0",
+    50: "if and only if ρ(e∗)a₊ + ρ(e₊)a∗ > 0 and π(e∗)s₊ + π(e₊)s∗ > 0",
+    51: "if and only if 0 < ρ(e∗)a₋ < −π(e∗)s₋, that is |A| < |B|",
+    52: "if and only if 0 < ρ(e₋)a∗ < −π(e₋)s∗, that is |A| < |B|",
+    53: "if and only if 0 < ρ(e∗)a₋ + ρ(e₋)a∗ < −π(e∗)s₋ − π(e₋)s∗",
+    54: "if and only if the A of both kinds of pairs are positive in sum and the B opposite: so if e₊ and e₋ have "
     "equal a, opposite s and opposite π (the text before it says opposite attention scores)",
     55: "as Eq 54, with the kinds exchanged",
 }
@@ -244,18 +244,18 @@ def _inequality(number: int, title: str):
         number,
         title,
         "conditional",
-        printed=lambda case: Inequality(decided(number, case)[1].max()),
+        printed=lambda case: Inequality(decided(number, case)[1].max(), "greatest margin"),
         correction=CONDITIONS[number],
     )
     def _(case: Case):
         return Inequality(decided(number, case)[0])
 
 
-_inequality(48, "two positive tokens attract: e_*'s part")
-_inequality(49, "two positive tokens attract: e_+'s part")
+_inequality(48, "two positive tokens attract: e∗'s part")
+_inequality(49, "two positive tokens attract: e₊'s part")
 _inequality(50, "two positive tokens attract")
-_inequality(51, "a positive and a negative token repel: e_*'s part")
-_inequality(52, "a positive and a negative token repel: e_-'s part")
+_inequality(51, "a positive and a negative token repel: e∗'s part")
+_inequality(52, "a positive and a negative token repel: e₋'s part")
 _inequality(53, "a positive and a negative token repel")
-_inequality(54, "attraction outweighs repulsion, positive e_*")
-_inequality(55, "attraction outweighs repulsion, negative e_*")
+_inequality(54, "attraction outweighs repulsion, positive e∗")
+_inequality(55, "attraction outweighs repulsion, negative e∗")
