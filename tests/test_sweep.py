@@ -35,7 +35,7 @@ TINY = {
 SAME_EACH_TIME = [name for name in COLUMNS if name not in ("seconds", "peak_memory", "date")]
 CELLS = cells_of(TINY)
 fresh = multiprocessing.get_context("forkserver")
-fresh.set_forkserver_preload(["uaftc_lib.sweep"])
+fresh.set_forkserver_preload(["uaftc_lib.sweep", "torch._dynamo"])  # an optimizer imports the latter, slowly
 
 
 def table(out):
@@ -99,7 +99,7 @@ def test_grids_come_by_name_or_from_a_file(tmp_path):
     assert load_grid("quick")["dataset"] == "sst"
     (tmp_path / "mine.toml").write_text('dataset = "sst"\nmodel = "DP"\nlam = [1, 2]\nseeds = 3\n')
     assert len(cells_of(load_grid(tmp_path / "mine.toml"))) == 6
-    with pytest.raises(ValueError, match="quick, search, table2"):
+    with pytest.raises(ValueError, match="quick, search, .*splits, table2"):
         load_grid("no such grid")
 
 
@@ -154,26 +154,33 @@ def test_processes_give_the_same_rows(undisturbed, tmp_path):
 
 
 def test_killed_at_ten_points_it_loses_and_repeats_nothing(undisturbed, tmp_path):
-    out, delays = tmp_path / "tiny.csv", random.Random(0)
-    lines, counts = 0, []
-    while len(counts) < 10:
-        process = fresh.Process(target=sweep, args=(CELLS, out))
-        process.start()
-        deadline = time.monotonic() + 60
-        # Kill after none to two more lines, at any moment of what follows.
-        target = min(lines + delays.choice([0, 1, 2]), len(CELLS) - 1)
-        while len(finished(out)) < target and time.monotonic() < deadline and process.is_alive():
-            time.sleep(0.001)
-        time.sleep(delays.random() * 0.05)
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        counts.append(len(finished(out)))
-        assert counts[-1] >= lines, "a finished cell was lost"
-        lines = counts[-1]
-    assert len({count for count in counts if 0 < count < len(CELLS)}) >= 3, "cells are written when they finish"
-    sweep(CELLS, out)
-    assert len(results(out)) == len(CELLS)
-    assert table(out).equals(table(undisturbed))
+    delays, kills, points = random.Random(0), 0, set()
+    for attempt in range(20):
+        out, lines = tmp_path / f"tiny{attempt}.csv", 0
+        while lines < len(CELLS):
+            process = fresh.Process(target=sweep, args=(CELLS, out))
+            process.start()
+            # Kill after none to two more lines, at any moment of the next cell; after the tenth let it finish.
+            target = lines + delays.choice([0, 1, 2]) if kills < 10 else len(CELLS)
+            while len(finished(out)) < target and process.is_alive():
+                time.sleep(0.001)
+            time.sleep(delays.random() * 0.02)
+            if kills < 10:
+                process.kill()
+            process.join()
+            assert len(finished(out)) >= lines, "a finished cell was lost"
+            lines = len(finished(out))
+            if process.exitcode == -signal.SIGKILL:
+                kills += 1
+                points.add((attempt, lines))
+            else:
+                assert process.exitcode == 0 and lines == len(CELLS)
+        assert len(results(out)) == len(CELLS)
+        assert table(out).equals(table(undisturbed))
+        if kills == 10:
+            break
+    assert kills == 10
+    assert len(points) >= 3, "cells are written when they finish"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -285,7 +292,7 @@ def test_winners_are_the_best_on_dev_and_ties_go_to_the_plainer():
 def test_table2_runs_with_what_the_search_found():
     cells = cells_of(load_grid("table2"))
     search = results(CHECKOUT / "book" / "results" / "search.csv")
-    for found in winners(search[search["model"] == "DP-A"]).itertuples():
+    for found in winners(search[search["model"].isin(["DP-A", "AD"])]).itertuples():
         group = {"sst": ("sst", "imdb"), "20news-1": ("20news-1", "20news-2")}[found.dataset]
         used = {
             (cell.weight_decay, cell.learning_rate, cell.hidden)

@@ -155,7 +155,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
     from traitlets.config import Config
 
     # The same outputs on every run: no dates in figures, and one thread, as a sum depends on its order.
-    os.environ.update(SOURCE_DATE_EPOCH="0", OMP_NUM_THREADS="1")
+    os.environ.update(SOURCE_DATE_EPOCH="0", OMP_NUM_THREADS="1", TQDM_DISABLE="1")
     started = time.perf_counter()
     source = read_source(name, checkout)
     provenance = {

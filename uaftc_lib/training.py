@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 import torch
-from tqdm.auto import tqdm
 
 from uaftc_lib import checks, masks
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.fast import fast_trainer, obstacle
 from uaftc_lib.models import AttentionClassifier, Dropout
+from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import generator, stream_seed
 
 OPTIMIZERS = {
@@ -218,7 +218,7 @@ def fit(
     model.train()
     try:
         # The bar appears only when training takes long.
-        for epoch in tqdm(range(1, config.epochs + 1), desc="epochs", delay=3, leave=False):
+        for epoch in progress_bar(range(1, config.epochs + 1), desc="epochs", delay=3, leave=False):
             loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
             dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
             if dev_accuracy > best_accuracy:

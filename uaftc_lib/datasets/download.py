@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 import pooch
-from tqdm.auto import tqdm
+
+from uaftc_lib.progress import progress_bar
 
 
 class DataUnavailable(OSError):
@@ -37,9 +38,7 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
             )
         return path
     try:
-        return Path(
-            pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=True)
-        )
+        return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=True))
     except OSError as error:
         raise DataUnavailable(
             f"{path} is not there and could not be downloaded from {url} ({error}). "
@@ -62,7 +61,7 @@ def unpack(archive: Path, folder: Path, wanted: Callable[[str], bool] = lambda n
         TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary,
         tarfile.open(archive) as tar,
     ):
-        for member in tqdm(tar, desc=f"unpacking {archive.name}", unit=" files", delay=3, leave=False):
+        for member in progress_bar(tar, desc=f"unpacking {archive.name}", unit=" files", delay=3, leave=False):
             path = PurePosixPath(member.name)
             if path.parts[:1] != (folder.name,) or ".." in path.parts:
                 raise ValueError(f"{archive} is refused: {member.name!r} leads out of {folder.name}/")

@@ -6,8 +6,6 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
-from sklearn.model_selection import train_test_split
-
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import register
 from uaftc_lib.datasets.cache import from_texts, prepared
@@ -64,7 +62,9 @@ def words(review: bytes) -> list[bytes]:
 
 def prepare(data_home: Path) -> Dataset:
     """The paper's splits, from Keras's words (those of the training part alone) and spaCy's tokens."""
-    from spacy.lang.en import English  # imports slowly, and only preparation needs it
+    # Both import slowly, and only preparation needs them.
+    from sklearn.model_selection import train_test_split
+    from spacy.lang.en import English
 
     tokenizer = English().tokenizer
     known: set[bytes] = set()

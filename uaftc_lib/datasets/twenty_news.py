@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import fetch_20newsgroups
-from sklearn.model_selection import train_test_split
 
+from uaftc_lib import checks
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import register
 from uaftc_lib.datasets.cache import from_texts, prepared
@@ -30,6 +29,8 @@ def posts(data_home: Path, groups: tuple[str, ...]) -> dict[str, list[str]]:
     All twenty groups are read in scikit-learn's default (shuffled) order before the groups are picked: with
     it the split of 20News I gives the published numbers of positive, negative and neutral tokens exactly.
     """
+    from sklearn.datasets import fetch_20newsgroups  # imports slowly, and only preparation needs it
+
     try:
         bunch = fetch_20newsgroups(
             data_home=data_home, subset="all", remove=("headers", "footers", "quotes"), random_state=42
@@ -58,6 +59,8 @@ def tokens(posts: list[str]) -> list[list[str]]:
 
 def prepare_sports(data_home: Path) -> Dataset:
     """20News I: stratified, a fifth for the test, a fifth of the rest for dev."""
+    from sklearn.model_selection import train_test_split  # as above
+
     by_group = posts(data_home, SPORTS)
     texts = tokens([post for group in SPORTS for post in by_group[group]])
     labels = [k for k, group in enumerate(SPORTS) for _ in by_group[group]]
@@ -71,14 +74,14 @@ def prepare_sports(data_home: Path) -> Dataset:
     return from_texts("20news-1", splits, SPORTS, {"source": SOURCE, "rules": RULES, "split_seed": SEED})
 
 
-def prepare_subjects(data_home: Path) -> Dataset:
+def prepare_subjects(data_home: Path, split_seed: int = SEED) -> Dataset:
     """20News II: the paper's class counts, filled in an order drawn here; its own split is not known.
 
     One post is more than the paper has: the one that holds a picture as uuencoded text is left out.
     """
     by_group = posts(data_home, SUBJECTS)
     splits: dict[str, tuple[list, list]] = {split: ([], []) for split in COUNTS}
-    order = np.random.default_rng(SEED)
+    order = np.random.default_rng(split_seed)
     for k, group in enumerate(SUBJECTS):
         texts = tokens([post for post in by_group[group] if not PICTURE.search(post)])
         shuffled = iter(order.permutation(len(texts)))
@@ -86,7 +89,7 @@ def prepare_subjects(data_home: Path) -> Dataset:
             for _ in range(counts[k]):
                 splits[split][0].append(texts[next(shuffled)])
                 splits[split][1].append(k)
-    return from_texts("20news-2", splits, SUBJECTS, {"source": SOURCE, "rules": RULES, "split_seed": SEED})
+    return from_texts("20news-2", splits, SUBJECTS, {"source": SOURCE, "rules": RULES, "split_seed": split_seed})
 
 
 @register("20news-1")
@@ -96,6 +99,11 @@ def load_sports(data_home: Path) -> Dataset:
 
 
 @register("20news-2")
-def load_subjects(data_home: Path) -> Dataset:
-    """20News II: motorcycles, medicine, guns; a split of its own with the paper's class counts."""
+def load_subjects(data_home: Path, split_seed: int = SEED) -> Dataset:
+    """20News II: motorcycles, medicine, guns; a split of its own with the paper's class counts.
+
+    Another ``split_seed`` draws another split, which is not kept on disk.
+    """
+    if checks.whole("split_seed", split_seed, 0) != SEED:
+        return prepare_subjects(data_home, split_seed)
     return prepared(data_home, "20news-2", RULES, lambda: prepare_subjects(data_home))

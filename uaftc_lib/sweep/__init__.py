@@ -22,12 +22,12 @@ import joblib
 import pandas as pd
 import torch
 from filelock import Timeout
-from tqdm.auto import tqdm
 
 from uaftc_lib import checks
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.locations import published
+from uaftc_lib.progress import progress_bar
 from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
 from uaftc_lib.sweep.rows import COLUMNS, append, decode_errors, encode_errors, finished, guard, results
@@ -157,7 +157,7 @@ def sweep(
         alone.acquire(blocking=False)
     except Timeout:  # another sweep fills this file: go another way through the cells
         random.Random(os.getpid()).shuffle(todo)
-    bar = tqdm(total=len(todo), desc=out.name, unit="cell", dynamic_ncols=True)
+    bar = progress_bar(total=len(todo), desc=out.name, unit="cell", dynamic_ncols=True)
 
     def unfinished() -> Iterator:
         for cell in todo:
