@@ -35,6 +35,9 @@ def results_folder(path: str | os.PathLike | None = None) -> Path:
     return checkout / "book" / "results"
 
 
+PAPER_NAMES = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
+
+
 def published(table: str) -> pd.DataFrame:
     """A table of values published by Sun & Lu (2020), for example ``published("table2")``.
 

@@ -191,10 +191,10 @@ def render(
 
 
 def checked(caption: str) -> str:
-    """The caption, unless there is none."""
+    """The caption with true minus signs, unless there is none."""
     if not caption.strip():
         raise ValueError("a figure needs a caption that says what it shows and what it means")
-    return caption
+    return re.sub(r"(?<![\w-])-(?=\d)", "−", caption)
 
 
 def require(data: pd.DataFrame, *columns: str) -> None:
