@@ -31,7 +31,7 @@ def made(tmp_path_factory):
     frame = pd.DataFrame(rows).rename(columns={"review": "<i>text</i>", "stars": "'label'"})
     path = folder / "<u>&file.csv"
     frame.to_csv(path, index=False)
-    settings = Settings(seeds=2, epochs=10, dimension=8, replicates=30, learning_rate=0.1)
+    settings = Settings(seeds=4, epochs=10, dimension=8, replicates=30, learning_rate=0.1)
     report = explain_file(path, "<i>text</i>", "'label'", folder / "out", settings, progress=False)
     return folder / "out", report
 
