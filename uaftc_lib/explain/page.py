@@ -27,7 +27,7 @@ def write(report: dict, words: pd.DataFrame, folder: Path) -> None:
     """words.csv, report.json and report.html, each put in place whole."""
     page = render(report, words)
     folder.mkdir(parents=True, exist_ok=True)
-    put(folder / "words.csv", harmless(words).to_csv(index=False, lineterminator="\n"))
+    put(folder / "words.csv", harmless(words).to_csv(index=False, lineterminator="\n", float_format="%.6g"))
     put(folder / "report.json", json.dumps(finite(report), ensure_ascii=False, indent=1, allow_nan=False))
     put(folder / "report.html", page)
 
