@@ -128,10 +128,10 @@ def render(report: dict, words: pd.DataFrame) -> str:
         shown=len(shown),
         all_words=len(words) // len(names),
         verdict=[part.format_map(report["quality"]) for part in VERDICTS[report["quality"]["verdict"]]],
-        largest=max(
-            [row.get(end, 0) for rows in report["top_words"].values() for row in rows for end in PER_CLASS[2:5:2]],
-            default=1,
-        ),
+        largest={
+            name: max([row.get(end, 0) for row in rows for end in PER_CLASS[2:5:2]], default=1)
+            for name, rows in report["top_words"].items()
+        },
     )
 
 
