@@ -110,7 +110,14 @@ def render(report: dict, words: pd.DataFrame) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "level": level, "sure": sure, "count": "{:,}".format}
+    environment.filters |= {
+        "percent": percent,
+        "signed": signed,
+        "plain": plain,
+        "level": level,
+        "sure": sure,
+        "count": "{:,}".format,
+    }
     style, script = own("page.css"), own("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
