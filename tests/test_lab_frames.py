@@ -2,13 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 import torch
 
 from uaftc_lib import TrainingConfig, load_dataset, plots
+from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, train_frame
+from uaftc_lib.lab.frames import style_of
+from uaftc_lib.lab.stored import LAMS, STORED, cells, frame_of, path_of, stored_slider
 from uaftc_lib.lab.svg import Axis, number
 
 CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
@@ -60,6 +64,47 @@ def test_accuracy_picture_only_where_there_is_an_accuracy(slider):
     scores = {"positive": [1.0]}, {"positive": [0.5]}, {"positive": (1.0, 0.5, 1)}
     frames = [Frame(lam, 0.7, 0.8, 1, *scores) for lam in (1, 2)]
     assert "test accuracy 80.0 %" in LambdaSlider(frames)._repr_html_()
+
+
+def test_three_classes_have_frames_too():
+    """Each class has a word of its own; two words are everybody's."""
+    lists, labels = [[k, 3, 4] for k in range(3)] * 30, [0, 1, 2] * 30
+    classes = ("<cars>", "medicine", "guns")
+    corpus = replace(Corpus.from_lists(lists, labels, class_count=3), classes=classes)
+    vocabulary = Vocabulary(["engine", "doctor", "rifle", "the", "a"])
+    news = Dataset("news", vocabulary, classes, corpus, corpus, corpus)
+    shown = lambda_slider(news, (1, 10), TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=20), dimension=4)
+    frame = shown.frames[1]
+    assert {kind: count for kind, (_, _, count) in frame.means.items()} == {"neutral": 2} | dict.fromkeys(classes, 1)
+    assert all(frame.means[kind][0] > frame.means["neutral"][0] for kind in classes)  # each votes for its own class
+    page = shown._repr_html_()
+    assert "&lt;cars&gt;" in page and "<cars>" not in page and "test accuracy 100.0 %" in page
+    assert len({style_of(frame)[kind] for kind in frame.means}) == 4
+
+
+@pytest.mark.parametrize("dataset, model", STORED)
+def test_stored_frames_are_those_of_the_command(dataset, model):
+    path, kept = path_of(dataset, model), stored_slider(dataset, model, start=100)
+    assert [frame.lam for frame in kept.frames] == LAMS == [cell.lam for cell in cells(dataset, model)]
+    assert path.stat().st_size < 1_000_000 and kept.frames[kept.start].lam == 100 and kept.retrain is None
+    for frame in kept.frames:
+        assert 0.6 < frame.test_accuracy < 0.95 and 1 <= frame.best_epoch <= STORED[dataset, model]
+        assert frame.means["negative"][0] < 0 < frame.means["positive"][0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", STORED)
+def test_a_stored_frame_made_again(dataset, key):
+    dataset(key[0])
+    again, kept = frame_of(cells(*key)[2]), stored_slider(*key).frames[2]
+    assert again.test_accuracy == pytest.approx(kept.test_accuracy, abs=0.01)
+    for kind, means in kept.means.items():
+        assert again.means[kind] == pytest.approx(means, rel=0.1, abs=0.02)
+
+
+def test_what_is_not_stored_is_named():
+    with pytest.raises(ValueError, match="no frames are stored for AD on sst; there are DP-L on sst, DP on imdb"):
+        stored_slider("sst", "AD")
 
 
 @pytest.mark.parametrize("frames, message", [([], "at least one frame"), ([0, 0], "every λ may occur once")])
