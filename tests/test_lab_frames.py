@@ -20,18 +20,18 @@ OPTIONS = {"dimension": 8, "dtype": torch.float64}
 
 
 @pytest.fixture(scope="module")
-def dataset():
+def small():
     return load_dataset("synthetic-1", class_sizes=(300, 300))
 
 
 @pytest.fixture(scope="module")
-def slider(dataset):
-    return lambda_slider(dataset, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
+def slider(small):
+    return lambda_slider(small, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
 
 
-def test_every_frame_is_its_own_training_run(dataset, slider):
+def test_every_frame_is_its_own_training_run(small, slider):
     assert [frame.lam for frame in slider.frames] == [1, 10, 100]
-    assert slider.frames[2] == train_frame(dataset, 100, CONFIG, shown=40, **OPTIONS)
+    assert slider.frames[2] == train_frame(small, 100, CONFIG, shown=40, **OPTIONS)
     assert slider.frames[0].means != slider.frames[1].means
 
 
@@ -47,8 +47,8 @@ def test_caption_tells_the_numbers_of_its_frame(slider):
     assert '<p class="caption" aria-live="polite">λ = 10:' in page
 
 
-def test_output_is_the_same_every_time(dataset, slider):
-    again = lambda_slider(dataset, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
+def test_output_is_the_same_every_time(small, slider):
+    again = lambda_slider(small, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
     assert again._repr_html_() == slider._repr_html_()
 
 
@@ -113,8 +113,8 @@ def test_impossible_frames_are_refused(slider, frames, message):
         LambdaSlider([slider.frames[i] for i in frames])
 
 
-def test_live_slider_retrains_and_shows_the_new_frame(dataset):
-    box = sliders(dataset, CONFIG, controls=("lam", "epochs", "penalty"), shown=40, **OPTIONS)
+def test_live_slider_retrains_and_shows_the_new_frame(small):
+    box = sliders(small, CONFIG, controls=("lam", "epochs", "penalty"), shown=40, **OPTIONS)
     lam, epochs, penalty, picture = box.children
     before = picture.value
     lam.value = 100
@@ -122,23 +122,23 @@ def test_live_slider_retrains_and_shows_the_new_frame(dataset):
     at_two = picture.value
     epochs.value = 3
     expected = train_frame(
-        dataset, 100, TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=3), shown=40, **OPTIONS
+        small, 100, TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=3), shown=40, **OPTIONS
     )
     for _, attention, _ in expected.means.values():
         assert number(attention) in picture.value
     assert re.sub("Trained.*", "", picture.value) != re.sub("Trained.*", "", at_two)
 
 
-def test_live_part_of_the_frames_retrains_between_them(dataset, slider):
+def test_live_part_of_the_frames_retrains_between_them(small, slider):
     control, picture = slider.live().children
     control.value = 30
-    _, attention, _ = train_frame(dataset, control.value, CONFIG, shown=40, **OPTIONS).means["positive"]
+    _, attention, _ = train_frame(small, control.value, CONFIG, shown=40, **OPTIONS).means["positive"]
     assert "λ = 30:" in picture.value and number(attention) in picture.value
 
 
-def test_unknown_control_is_named(dataset):
+def test_unknown_control_is_named(small):
     with pytest.raises(ValueError, match="unknown controls lambda; there are lam"):
-        sliders(dataset, controls=("lambda",))
+        sliders(small, controls=("lambda",))
 
 
 def test_ticks_are_round_and_within():
