@@ -352,12 +352,13 @@ def test_a_sentence_is_whole_before_anything_is_trained(opened):
 def test_nothing_is_blank_in_print(opened, mode, scheme):
     """Not even in a lab that nobody has scrolled to. Paper is white."""
     with opened(lab(QUICK, mode=mode).html(), before=NEVER_SEEN, scheme=scheme, wait=False) as page:
-        page.evaluate(f"addEventListener('afterprint', () => {{ {LAB.format(0)}.recolour('light'); }})")
+        page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {LAB.format(0)}.dataset.scheme; }})")
         assert page.evaluate(f"{LAB.format(0)}.run") is None
         assert len(page.pdf()) > 20_000
         assert numbers(page)["epoch"] == QUICK["epochs"]
         assert min(page.locator("canvas").evaluate_all(f"all => all.map({COLOURS})")) > 3
-        assert page.locator("uaftc-lab").get_attribute("data-scheme") == "light"
+        assert page.evaluate("window.printed") == "light"
+        assert page.locator("uaftc-lab").get_attribute("data-scheme") == scheme
 
 
 def test_a_compact_lab_carries_the_command_too(opened):

@@ -114,8 +114,7 @@ def test_nothing_is_cut_on_paper(browser, name):
     context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, name, width, scheme):
     context = browser.new_context(

@@ -1,6 +1,6 @@
 """Frames of what no page should train, made once and kept in book/results.
 
-``python -m uaftc_lib.lab.stored`` makes them again, in about eight minutes on one core.
+``python -m uaftc_lib.lab.stored`` makes them again, in about two minutes on one core.
 """
 
 from __future__ import annotations
