@@ -83,7 +83,8 @@ def explain_file(
         dataset = prepared.dataset
         config = settings.training(len(dataset.train), settings.seed)
         begin("training")
-        with progress_bar(total=settings.seeds * config.epochs, desc="epochs", leave=False, disable=not progress) as epochs:
+        total = settings.seeds * config.epochs
+        with progress_bar(total=total, desc="epochs", leave=False, disable=not progress) as epochs:
             models = train(dataset, settings, epochs.update)
         begin("linear baseline")
         by_seed = [probability_table(model, dataset.test) for model in models]
