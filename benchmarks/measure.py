@@ -19,7 +19,6 @@ from uaftc_lib.streams import generator
 from uaftc_lib.training import TrainingConfig, batches_of, choose_trainer
 
 BUSY = 1.2  # processes that want a core, for each core: above it the wall clock counts others' work
-EXPLANATIONS: dict[str, str] = {}  # of targets that are missed on a quiet machine, by benchmark
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Line:
     """One line of the table. A target is a bound on the ratio, or, where there is no peer, on ``ours``.
 
     ``ours`` and ``peer`` are medians over rounds in which the two took turns; ``ratio`` is the median of the
-    rounds' ratios. ``*_cpu``: seconds of processor time for the same (0: not measured). ``load``: processes
+    rounds' ratios. ``*_cpu``: seconds of processor time for the same (nan: not measured). ``load``: processes
     that wanted a core while this was measured, for each core; above 1 the wall clock counts others' work.
     """
 
@@ -49,7 +48,7 @@ class Line:
     ours: float
     peer: float = np.nan
     ratio: float = np.nan
-    sense: str = ""  # "at least" or "at most"
+    sense: str = ""  # "at least", "at most" or "1 ±"
     target: float = np.nan
     ours_cpu: float = np.nan
     peer_cpu: float = np.nan
@@ -58,25 +57,37 @@ class Line:
     note: str = ""
 
     @property
+    def miss(self) -> float:
+        """By how much the target is missed, 0 or less where it is met; nan where nothing was demanded or measured."""
+        reached = self.ours if np.isnan(self.ratio) else self.ratio
+        if self.sense == "1 ±":
+            return abs(reached - 1) - self.target
+        return {"at least": self.target - reached, "at most": reached - self.target}.get(self.sense, np.nan)
+
+    @property
     def met(self) -> str:
         """ "yes", "no", or "" where nothing was demanded or measured."""
-        reached = self.ours if np.isnan(self.ratio) else self.ratio
-        if not self.sense or np.isnan(reached):
-            return ""
-        return "yes" if (reached >= self.target if self.sense == "at least" else reached <= self.target) else "no"
+        return "" if np.isnan(self.miss) else "yes" if self.miss <= 0 else "no"
 
     @property
     def explanation(self) -> str:
-        """What stood in the way of a target that was not met."""
+        """What was measured of the miss, where a target was not met."""
         if self.met != "no":
             return ""
+        said = [f"missed by {self.miss:.3g}"]
         if self.load > BUSY:
-            own = {"slope": f"by processor time the slope is {self.ours_cpu:.3g}"}.get(
-                self.unit, f"the processor time is {self.ours_cpu:.3g} s"
-            )
-            busy = f"measured beside other work, {self.load:.1f} processes for each core"
-            return busy if np.isnan(self.ours_cpu) else f"{busy}; {own}"
-        return EXPLANATIONS.get(self.benchmark, "")
+            said.append(f"measured beside other work, {self.load:.1f} processes for each core")
+        if self.unit == "slope":
+            said.append(f"by processor time the slope is {self.ours_cpu:.3g}")
+        elif not np.isnan(self.peer_cpu):
+            said.append(f"in processor time {self.ours_cpu:.3g} s beside {self.peer_cpu:.3g} s")
+        elif not np.isnan(self.ours_cpu):
+            said.append(f"the processor time is {self.ours_cpu:.3g} s")
+        return "; ".join(said)
+
+
+def not_measured(benchmark: str, what: str, unit: str, why: str, **demanded) -> Line:
+    return Line(benchmark, what, unit, np.nan, note=f"not measured: {why}", **demanded)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+import traceback
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ BENCHMARKS = {
     "textbook-sst-dropout": partial(epochs.textbook, name="sst", dropout=0.5, target=15.0),
     "textbook-imdb": partial(epochs.textbook, name="imdb", dropout=0.0, target=10.0),
     "textbook-imdb-dropout": partial(epochs.textbook, name="imdb", dropout=0.5, target=5.0),
+    "additive": epochs.additive,
     "fasttext-sst": partial(epochs.fasttext, name="sst", target=1.0),
     "fasttext-imdb": partial(epochs.fasttext, name="imdb", target=0.8),
     "limit-sst": partial(epochs.memory_limit, name="sst"),
@@ -39,7 +41,7 @@ BENCHMARKS = {
     "sweep": tasks.sweep,
     "gpu": epochs.gpu,
 }
-TABLES = {"fasttext": "benchmarks_accuracy", "scaling": "scaling"}  # by the first word of a benchmark's name
+TABLES = {"fasttext": "benchmarks_accuracy", "scaling": "benchmarks_scaling"}  # by the first word of a benchmark's name
 
 
 def measured(name: str, setup: Setup) -> dict[str, pd.DataFrame]:
@@ -70,24 +72,32 @@ def write(frames: dict[str, pd.DataFrame], folder: Path) -> None:
             new = pd.concat([old[~old["group"].isin(new["group"])], new], ignore_index=True)
         order = {benchmark: i for i, benchmark in enumerate(BENCHMARKS)}
         new = new.sort_values("group", key=lambda groups: groups.map(order), kind="stable")
-        new.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+        whole = path.with_suffix(".part")  # an interrupted run leaves the table as it was
+        new.to_csv(whole, index=False, float_format="%.6g", lineterminator="\n")
+        whole.replace(path)
 
 
 def show(table: pd.DataFrame) -> str:
-    shown = table[["what", "unit", "ours", "peer", "ratio"]].copy()
-    for column in ("ours", "peer", "ratio"):
-        shown[column] = [f"{value:.3g}" if pd.notna(value) else "" for value in table[column]]
+    shown = pd.DataFrame({"line": table["what"], "met": table["met"].fillna("")})
     shown["target"] = [
         f"{sense} {target:g}" if sense else "" for sense, target in zip(table["sense"].fillna(""), table["target"])
     ]
-    shown["met"] = table["met"].fillna("")
-    return shown.to_string(index=False)
+    for column in ("ratio", "ours", "peer"):
+        shown[column] = [f"{value:.3g}" if pd.notna(value) else "" for value in table[column]]
+    shown["unit"] = table["unit"]
+    remarks = [
+        f"  {line.benchmark}: {remark}"
+        for line in table.itertuples()
+        for remark in (line.explanation, line.note)
+        if remark and (remark == line.explanation or "not measured" in remark)
+    ]
+    return "\n".join([shown.to_string(index=False), *remarks])
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes, no data: shows that all of it runs")
-    parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="one benchmark; repeatable")
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--rounds", type=int, default=5, help="turns of ours and peer; medians are taken over them")
     parser.add_argument("--out", type=Path, help="folder of the tables; default: the results folder, if not --quick")
     given = parser.parse_args(arguments)
@@ -96,15 +106,23 @@ def main(arguments: list[str] | None = None) -> None:
     folder = given.out or (None if given.quick else results_folder())
     with tempfile.TemporaryDirectory() as scratch:
         setup = Setup(given.quick, 1 if given.quick else given.rounds, Path(scratch))
-        tables = []
+        tables, failed = [], []
         for name in given.only or BENCHMARKS:
-            frames = measured(name, setup)
+            try:
+                frames = measured(name, setup)
+            except Exception:
+                traceback.print_exc()
+                failed.append(name)
+                continue
             tables.append(frames["benchmarks"])
             if folder:
                 write(frames, folder)
-    print(show(pd.concat(tables, ignore_index=True)))
+    if tables:
+        print(show(pd.concat(tables, ignore_index=True)))
     if folder:
         print(f"written to {folder}")
+    if failed:
+        raise SystemExit(f"failed, see above: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

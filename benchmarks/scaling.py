@@ -13,7 +13,7 @@ from measure import Line, Setup, clock, load, median, trainer_of, zipf_corpus
 
 from uaftc_lib import AttentionClassifier, Corpus
 
-TYPES, DIMENSION = 20_000, 100
+TYPES, DIMENSION = 10_000, 100
 
 
 def slope(sizes, seconds) -> float:
@@ -42,7 +42,7 @@ def grow(setup: Setup, axis: str, sizes: list[int], build: Callable, sense: str,
         for i, size in enumerate(sizes)
     ]
     wall, cpu = (slope(sizes, [row[column] for row in rows]) for column in ("seconds", "cpu_seconds"))
-    what = f"slope of log time against log {axis}, {sizes[0]:.0e} to {sizes[-1]:.0e}"
+    what = f"slope of log time against log {axis}, {sizes[0]:,} to {sizes[-1]:,}"
     line = Line(
         f"scaling-{axis}", what, "slope", wall, sense=sense, target=target, ours_cpu=cpu, rounds=setup.rounds,
         load=load(), note=note,
@@ -61,7 +61,7 @@ def tokens(setup: Setup):
     def build(size: int):
         return trainer_of(AttentionClassifier(TYPES, DIMENSION), first_instances(whole, size))
 
-    return grow(setup, "tokens", sizes, build, "at most", 1.05, f"{TYPES} types, d = {DIMENSION}, instances of 100")
+    return grow(setup, "tokens", sizes, build, "1 ±", 0.05, f"{TYPES} types, d = {DIMENSION}, instances of 100")
 
 
 def types(setup: Setup):

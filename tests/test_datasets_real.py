@@ -69,6 +69,19 @@ def test_token_types_of_three_classes_come_near_table_s1(dataset):
         assert 2 / 3 < len(ids) / table[kind] < 3 / 2
 
 
+def test_20news_2_can_be_split_otherwise(dataset):
+    usual = dataset("20news-2")
+    other = load_dataset("20news-2", split_seed=1)
+    for split, corpus in other.splits.items():
+        assert corpus.labels.bincount().tolist() == usual.splits[split].labels.bincount().tolist()
+    longest = [sorted(part.test.lengths.tolist())[-5:] for part in (usual, other)]
+    assert longest[0] != longest[1], "other posts are in the test set"
+    everything = [torch.cat([corpus.lengths for corpus in part.splits.values()]) for part in (usual, other)]
+    assert torch.equal(*(lengths.sort().values for lengths in everything)), "and the posts are the same"
+    with pytest.raises(ValueError, match="split_seed"):
+        load_dataset("20news-2", split_seed=-1)
+
+
 def test_imdb_begins_with_the_reviews_known_from_keras(dataset):
     dataset("imdb")
     if not (data_home() / "aclImdb").exists():

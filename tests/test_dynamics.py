@@ -196,15 +196,22 @@ def test_band_ends_where_the_terms_balance(kind, case):
     assert by_occurrence.lower.shape == corpus.tokens.shape
 
 
-@pytest.mark.parametrize("optimizer,power", [("sgd", 2), ("adagrad", 1)])
-@given(case=cases(largest_lam=20))
-@few
-def test_lambda_is_a_choice_of_start_and_learning_rate(optimizer, power, case):
-    """The run with λ is the run with λ = 1, V₀/λ and V's learning rate over λ² (Adagrad: λ)."""
-    model, corpus = model_and_corpus(case, "DP", False)
+def with_lam_one(case):
+    """The model of a case with λ = 1 and V/λ for V: the same scores."""
     plain = case.with_(lam=1.0).model("DP")
     with torch.no_grad():
         plain.V /= case.lam
+    return plain
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.05])
+@pytest.mark.parametrize("optimizer,power", [("sgd", 2), ("adagrad", 1)])
+@given(case=cases(largest_lam=20))
+@few
+def test_lambda_is_a_choice_of_start_and_learning_rate(optimizer, power, penalty, case):
+    """The run with λ is the run with λ = 1, V₀/λ, V's learning rate over λ² (Adagrad: λ), and λ times the penalty."""
+    model, corpus = model_and_corpus(case, "DP", False)
+    plain = with_lam_one(case)
     data = dataset_of(corpus, case.types)
     config = {
         "optimizer": optimizer,
@@ -213,11 +220,48 @@ def test_lambda_is_a_choice_of_start_and_learning_rate(optimizer, power, case):
         "epochs": 4,
         "method": "autograd",
     }
-    fit(model, data, TrainingConfig(**config))
-    fit(plain, data, TrainingConfig(**config, learning_rates={"V": 0.1 / case.lam**power}))
+    fit(model, data, TrainingConfig(**config, penalty=penalty))
+    rates = {"V": 0.1 / case.lam**power}
+    fit(plain, data, TrainingConfig(**config, penalty=penalty * case.lam, learning_rates=rates))
     tolerance = 1e-10 if optimizer == "sgd" else 1e-5  # Adagrad's ε = 1e-10 is not scaled along
     for one, other in zip(model.token_scores(), plain.token_scores()):
         assert torch.allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@given(case=cases(least_lam=1.5, largest_lam=20))
+@few
+def test_with_weight_decay_that_of_V_is_multiplied_by_lambda_squared(case):
+    corpus, rate, decay = case.corpus(), 0.1, 0.05
+
+    def end(model, rate_of_V, decay_of_V):
+        for _ in range(5):
+            found = autograd(model, corpus)
+            with torch.no_grad():
+                for name, gradient in found.items():
+                    r, k = (rate_of_V, decay_of_V) if name == "V" else (rate, decay)
+                    getattr(model, name).sub_(r * (gradient + k * getattr(model, name)))
+        return torch.cat(model.token_scores())
+
+    scaled = end(case.model("DP"), rate, decay)
+    assert torch.allclose(end(with_lam_one(case), rate / case.lam**2, decay * case.lam**2), scaled, 1e-10, 1e-10)
+    assert not torch.allclose(end(with_lam_one(case), rate / case.lam**2, decay * case.lam), scaled, 1e-6, 1e-9)
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "gru"])
+@binary_and_several
+@given(case=cases())
+@few
+def test_recurrent_encoders_keep_the_table_against_their_input_matrices(encoder, several, case):
+    """Eᵀg_E = g_AᵀA, A the input matrices of both directions; hence EᵀE − AᵀA is conserved by the flow."""
+    classes = case.classes if several else 2
+    model, corpus = case.model("DP", classes, encoder=encoder, hidden=4), case.corpus(classes)
+    found = autograd(model, corpus)
+    inputs = [name for name in found if "weight_ih" in name]
+    A, slopes = ([of(name) for name in inputs] for of in (model.get_parameter, found.get))
+    left = model.embedding.T @ found["embedding"]
+    assert len(inputs) == 2
+    assert relative_error(left, torch.cat(slopes).T @ torch.cat(A)) < 1e-12
+    assert relative_error(left, slopes[0].T @ A[0]) > 1e-6
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])

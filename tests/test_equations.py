@@ -16,13 +16,15 @@ from uaftc_lib.equations import (
     check_printed,
     check_table,
     errata_table,
+    main_paper,
     measure,
 )
+from uaftc_lib.equations.appendix_b import _claims, decided
 
 MISPRINTED = {28, 44, 45, 46, 64, 82, 83}
 FAILING = sorted(number for number, entry in REGISTRY.items() if entry.printed)
 # The orders need a size and λ at which the leading term of the error leads.
-ORDERS = [8, 10, 11, 45, 46, 47, 71]
+ORDERS = [8, 9, 10, 11, 21, 45, 46, 47, 69, 70, 71]
 
 
 def test_the_registry_holds_all_equations():
@@ -61,6 +63,34 @@ def test_orders_on_other_cases(number, case):
 def test_what_is_printed_fails(number, case):
     result = check_printed(number, case)
     assert not result.passed, str(result)
+
+
+@pytest.mark.parametrize("number", range(48, 56))
+@given(case=cases())
+@few
+def test_each_inequality_holds_exactly_where_its_condition_does(number, case):
+    inside, outside = decided(number, case)
+    assert len(inside) and bool((inside > 0).all())
+    assert len(outside) and bool((outside <= 0).all())
+
+
+@pytest.mark.parametrize("number, unlike", [(51, 53), (52, 53)])
+def test_a_condition_of_another_equation_does_not_do(number, unlike):
+    """The masks differ: a check that took any condition would be seen."""
+    margins, _ = _claims(number, Case())[0]
+    _, condition = _claims(unlike, Case())[0]
+    assert bool(((condition > 1e-9) & (margins < -1e-9)).any())
+
+
+def test_product_rules_notice_a_wrong_factor_and_a_wrong_remainder():
+    case = Case()
+    scores = {"polarity": ("W", case.view().s_rate), "attention": ("V", case.view().a_rate)}
+    for which, (vector, rate) in scores.items():
+        for tried in "VW":
+            right = tried == vector
+            along = main_paper.product_rule(case, which, tried)
+            step = Equality(main_paper._stepped(case, which, tried, 1.0), rate)
+            assert measure(9, "", along).passed == measure(12, "", step).passed == right
 
 
 def test_a_check_can_fail():

@@ -73,7 +73,7 @@ def file_of(tmp_path, name, content):
     [
         ("a.csv", b"", "a.csv is empty"),
         ("a.csv", b"review,stars\n", "holds no rows"),
-        ("a.csv", b"text,stars\nx,1\n", r"no column 'review'; its columns are 'text', 'stars'"),
+        ("a.csv", b"text,stars\nx,1\n", r"no column 'review'; its columns are .by its first line. 'text', 'stars'"),
         ("a.csv", b"reviews,stars\nx,1\n", "Did you mean 'reviews'"),
         ("a.csv", b"review,stars,review\nx,1,y\n", "2 columns called 'review'"),
         ("a.csv", b"review,stars\nx,1\ny,2,3\n", "line 3 has 3 fields, the header 2"),
@@ -96,6 +96,9 @@ def test_files_that_cannot_be_read_are_refused_in_words(tmp_path, name, content,
 
 
 def test_wrong_paths_and_columns_are_refused(tmp_path):
+    with pytest.raises(Refused, match="is a file: --out names a folder"):
+        (tmp_path / "file").write_text("")
+        explain_file(tmp_path / "none.csv", "review", "stars", tmp_path / "file" / "out", progress=False)
     for path, message in ((tmp_path / "none.csv", "is not there"), (tmp_path, "is a folder")):
         with pytest.raises(Refused, match=message):
             read_table(path, "review", "stars")
@@ -177,6 +180,7 @@ def test_nothing_is_lost_silently(tmp_path):
         ({"review": ["same words"] * 200, "stars": ["a", "b"] * 100}, "no class .*200 dropped: the same text under"),
         (reviews(60), "60 rows are left, at least 100"),
         (reviews(600, classes=tuple(f"class {i:02}" for i in range(51))), "51 classes, at most 50.*'class 00'"),
+        ({"review": [f"text {i}" for i in range(200)], "stars": list(range(200))}, "is the label column the right one"),
         ({"review": ["!", "?"] * 100, "stars": list("ab") * 100}, "no class"),
     ],
 )

@@ -10,10 +10,12 @@ import torch
 from test_explain_file import SETTINGS, reviews, written
 from typer.testing import CliRunner
 
-from uaftc_lib import Corpus, Dataset, Vocabulary
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
 from uaftc_lib.cli import app
 from uaftc_lib.explain import page, quality
-from uaftc_lib.explain.report import Settings, explain_file
+from uaftc_lib.explain.report import Settings, explain_file, top_words
+from uaftc_lib.explain.tables import Table
+from uaftc_lib.explain.texts import prepare
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
@@ -31,7 +33,7 @@ def made(tmp_path_factory):
     frame = pd.DataFrame(rows).rename(columns={"review": "<i>text</i>", "stars": "'label'"})
     path = folder / "<u>&file.csv"
     frame.to_csv(path, index=False)
-    settings = Settings(seeds=2, epochs=10, dimension=8, replicates=30, learning_rate=0.1)
+    settings = Settings(seeds=4, replicates=30)
     report = explain_file(path, "<i>text</i>", "'label'", folder / "out", settings, progress=False)
     return folder / "out", report
 
@@ -119,6 +121,9 @@ def test_the_page_works(opened, made):
     opened.click("#words button")
     assert len(opened.query_selector_all("tr.detail table tr")) == 4, "a word against every class"
     assert "alert" in opened.inner_text("tr.detail")
+    assert opened.inner_text("tr.detail").count("runs") == 4, "both intervals, with numbers"
+    fits = opened.evaluate("document.querySelector('tr.detail table').getBoundingClientRect().right <= innerWidth")
+    assert fits, "the detail rows must be seen whole, also on a phone"
     opened.fill("#search", "nosuchword")
     assert rows_of(opened) == [] and "words.csv" in opened.inner_text("#found")
 
@@ -152,7 +157,7 @@ def test_the_files_agree(made):
         (best,) = stored["top_words"][name][:1]
         assert best["word"] == f"mark{HOSTILE.index(name)}", "the word that tells the class leads its list"
         row = words[(words["word"] == best["word"])].iloc[k]
-        assert row["influence"] == pytest.approx(best["influence"])
+        assert row["influence"] == pytest.approx(best["influence"], rel=1e-5)
         assert row["influence_low"] <= best["influence"] <= row["influence_high"]
         assert row["influence_seed_low"] <= best["influence"] <= row["influence_seed_high"]
     assert "<unk>" not in set(words["word"])
@@ -182,6 +187,75 @@ def test_same_seed_same_bytes(tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
+def test_a_small_separable_file_is_learnt_to_the_end(tmp_path):
+    """The accuracy is perfect after a few epochs; stopping there would leave the words hardly learnt."""
+    path = written(tmp_path, "a.csv", reviews(300, classes=("a", "b", "c")))
+    report = explain_file(path, "review", "stars", tmp_path / "out", Settings(seeds=4), progress=False)
+    told = report["quality"]["attention"]
+    assert told["accuracy"] == 1 and told["confidence"] > 0.9
+    for k, rows in enumerate(report["top_words"].values()):
+        assert rows[0]["word"] == f"mark{k}" and rows[0]["influence_seed_low"] > 1
+        assert all(row["influence"] < 0.1 * rows[0]["influence"] for row in rows[1:]), "the others only by chance"
+
+
+def test_ties_are_broken_by_loss_only_when_asked(tmp_path):
+    """By default nothing changes: the first of equally accurate epochs."""
+    table = Table(*reviews(200).values(), 200)
+    dataset = prepare(table, "small").dataset
+    runs, losses = {}, []
+    for ties in ("first", "loss"):
+        model = AttentionClassifier(len(dataset.vocabulary), 8, seed=0)
+
+        def record(epoch, model):
+            with torch.no_grad():
+                return {"dev_loss": float(model.loss(dataset.dev))}
+
+        config = TrainingConfig(epochs=8, learning_rate=0.1)
+        runs[ties] = fit(model, dataset, config, record, ties=ties)
+        with torch.no_grad():
+            losses.append(float(model.loss(dataset.dev)))
+    history = runs["first"].history.set_index("epoch")
+    best = history[history["dev_accuracy"] == history["dev_accuracy"].max()]
+    assert len(best) > 1, "several epochs must tie, or this shows nothing"
+    assert runs["first"].best_epoch == best.index[0]
+    assert runs["loss"].best_epoch == best["dev_loss"].idxmin() != best.index[0]
+    assert losses == [pytest.approx(best["dev_loss"].iloc[0]), pytest.approx(best["dev_loss"].min())]
+    with pytest.raises(ValueError, match="ties must be one of first, loss"):
+        fit(model, dataset, ties="last")
+
+
+def test_listed_words_need_both_intervals():
+    words = pd.DataFrame(
+        {
+            "word": ["both", "texts", "runs", "rare", "least"],
+            "class": "a",
+            "influence": [1.0, 2.0, 2.0, 3.0, 1.0],
+            "influence_low": [0.5, 0.9, -0.1, np.nan, 0.7],
+            "influence_high": 4.0,
+            "influence_seed_low": [0.4, -0.1, 0.9, 2.0, 0.1],
+            "influence_seed_high": 4.0,
+            "leave_one_out": 0.0,
+            "attention": 0.5,
+            "support": 9,
+        }
+    )
+    assert [row["word"] for row in top_words(words)["a"]] == ["both", "least"]
+    one_run = words.drop(columns=["influence_seed_low", "influence_seed_high"])
+    assert [row["word"] for row in top_words(one_run)["a"]] == ["texts", "least", "both"]
+
+
+def test_one_run_has_one_interval(browser, tmp_path):
+    """The page of a single run works, and says what it cannot tell."""
+    path = written(tmp_path, "a.csv", reviews(300))
+    explain_file(path, "review", "stars", tmp_path / "out", Settings(seeds=1, epochs=10, dimension=8), progress=False)
+    tab = browser.new_page()
+    tab.goto((tmp_path / "out" / "report.html").as_uri())
+    assert "one run cannot tell" in tab.inner_text("#classes") and "over runs" not in tab.inner_text("#table-of-words")
+    tab.click("#words button")
+    assert "runs" not in tab.inner_text("tr.detail") and "texts" in tab.inner_text("tr.detail")
+    tab.close()
+
+
 def test_random_labels_are_called_useless(tmp_path):
     rows = reviews(400)
     rows["stars"] = np.random.default_rng(0).permutation(rows["stars"]).tolist()
@@ -189,7 +263,7 @@ def test_random_labels_are_called_useless(tmp_path):
         written(tmp_path, "a.csv", rows), "review", "stars", tmp_path / "out", SETTINGS, progress=False
     )
     assert report["quality"]["verdict"] == "useless"
-    assert "Do not read anything into the words below" in (tmp_path / "out" / "report.html").read_text()
+    assert "No conclusion may be drawn." in (tmp_path / "out" / "report.html").read_text()
 
 
 def judged(ours, linear, labels):
@@ -234,11 +308,19 @@ def test_the_baseline_counts_words():
     assert beta[0, 1] > 0 > beta[1, 1] and np.allclose(beta[:, 0], -beta[:, 1])
 
 
-@pytest.mark.parametrize("options", [{"seeds": 0}, {"epochs": 0}, {"replicates": 0}, {"seed": -1}])
+@pytest.mark.parametrize(
+    "options",
+    [{"seeds": 0}, {"epochs": 0}, {"replicates": 0}, {"seed": -1}, {"lam": 0}, {"dimension": 0}, {"encoder": "cnn"}]
+    + [{"learning_rate": 0}, {"dropout": 1}],
+)
 def test_settings_are_checked(options):
     (name,) = options
     with pytest.raises(ValueError, match=name):
         Settings(**options)
+    flag = f"--{name.replace('_', '-')}={options[name]}"
+    given = ["explain", "not-there.csv", "--text", "a", "--label", "b", "--out", "x", flag]
+    refused = CliRunner().invoke(app, given)
+    assert refused.exit_code == 2 and name in refused.stderr and "not-there" not in refused.stderr
 
 
 def test_the_command_writes_or_refuses(tmp_path):
@@ -252,3 +334,4 @@ def test_the_command_writes_or_refuses(tmp_path):
     assert done.exit_code == 0, done.output
     assert "150 of 150 rows, 2 classes" in done.stdout
     assert {each.name for each in (tmp_path / "out").iterdir()} == {"report.html", "words.csv", "report.json"}
+    assert "may be drawn" in done.stdout, "the verdict in words"

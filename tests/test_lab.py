@@ -99,7 +99,18 @@ def test_caption_is_made_of_the_numbers_that_pytorch_finds():
     told = end_of(**SMALL, lam=30)
     expected = [number(told[name]) for name in ("a_positive", "s_negative", "gap", "VW")]
     assert shown.caption() == "At λ = 30: {}, {}, gap {}, V·W {}, {:.1f} %.".format(*expected, 100 * told["accuracy"])
-    assert shown.caption() in shown.html(False)
+    assert re.sub("<[^>]+>", "", shown.html(False)) == shown.caption()
+    numbers_in_page = re.findall(r'<b data-name="(\w+)">', shown.html(False))
+    assert numbers_in_page == ["lam", "a_positive", "s_negative", "gap", "VW", "accuracy"]
+
+
+def test_settings_are_said_as_the_sliders_say_them():
+    text = "{penalty}; {angle}; {ratio}; {noise}; {optimizer}; {epochs}"
+    said = [
+        lab(SMALL | state, mode="compact", text=text).caption()
+        for state in ({}, {"penalty": 0.01, "angle": 90, "noise": 0.125, "optimizer": "adagrad"})
+    ]
+    assert said == ["none; as drawn; 50 %; 0 %; SGD; 3", "0.01; 90°; 50 %; 12.5 %; Adagrad; 3"]
 
 
 def test_html_is_stable_and_holds_the_module_once():

@@ -5,13 +5,12 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from uaftc_lib.lab import lab, parity
+from uaftc_lib.lab import Frame, LambdaSlider, lab, parity
 from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.svg import number
 
@@ -85,6 +84,11 @@ def trained(page, which: int = 0) -> None:
     )
 
 
+def alarm(page) -> str:
+    """What the lab says is wrong, as the reader sees it."""
+    return page.locator(".status.alarm").inner_text()
+
+
 def numbers(page, which: int = 0) -> dict:
     return page.evaluate(f"{LAB.format(which)}.numbers")
 
@@ -131,7 +135,7 @@ def test_every_setting_means_the_same_in_pytorch(opened, state):
         *_, last = parity.train(state)
         told = numbers(page)
         for name, value in parity.numbers(last).items():
-            assert told[name] == pytest.approx(value, abs=1e-10), name
+            assert told[name] == pytest.approx(value, rel=1e-10, abs=1e-10), name
 
 
 def test_terms_and_band_are_those_of_the_library(opened):
@@ -330,18 +334,100 @@ def test_sentence_of_a_compact_lab_says_the_numbers_of_its_state(opened):
         assert f": {number(told['a_positive'])}, {number(told['a_negative'])}" in said
 
 
+COLOURS = "c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
+NEVER_SEEN = "window.IntersectionObserver = class { observe() {} disconnect() {} };"
+
+
+def test_a_sentence_is_whole_before_anything_is_trained(opened):
+    one = lab({**QUICK, "lam": 30}, mode="compact")
+    with opened(one.html(), before=NEVER_SEEN, wait=False) as page:
+        assert page.locator(".sentence").text_content() == one.caption()
+        assert page.evaluate(f"{LAB.format(0)}.run") is None
+    with opened(one.html(), before=NEVER_SEEN, address="#lab:lab?lam=3", wait=False) as page:
+        assert page.locator(".sentence .value").all_inner_texts() == ["…"] * 3
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("mode", ["full", "compact"])
+def test_nothing_is_blank_in_print(opened, mode, scheme):
+    """Not even in a lab that nobody has scrolled to. Paper is white."""
+    with opened(lab(QUICK, mode=mode).html(), before=NEVER_SEEN, scheme=scheme, wait=False) as page:
+        page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {LAB.format(0)}.dataset.scheme; }})")
+        assert page.evaluate(f"{LAB.format(0)}.run") is None
+        assert len(page.pdf()) > 20_000
+        assert numbers(page)["epoch"] == QUICK["epochs"]
+        assert min(page.locator("canvas").evaluate_all(f"all => all.map({COLOURS})")) > 3
+        assert page.evaluate("window.printed") == "light"
+        assert page.locator("uaftc-lab").get_attribute("data-scheme") == scheme
+
+
+def test_a_compact_lab_carries_the_command_too(opened):
+    with opened(lab(QUICK, mode="compact", text="λ = {lam}, seed {seed}: {gap}").html()) as page:
+        for name in ("scaling factor λ", "seed"):
+            page.get_by_role("slider", name=name).focus()
+            page.keyboard.press("ArrowRight")
+        page.get_by_text("Re-run this page").click()
+        field = page.get_by_label("command that runs this page's notebook again")
+        assert field.input_value() == "papermill book/08_synthetic.ipynb out.ipynb -p lam 10.2 -p seed 1"
+        page.get_by_role("button", name="Copy").click()
+        trained(page)
+
+
+def test_the_angle_returns_to_as_drawn(opened):
+    with opened(lab(QUICK).html()) as page:
+        page.get_by_text("All settings").click()
+        angle = page.get_by_role("slider", name="angle of V and W")
+        for key, value in (("End", 180), ("Home", None), ("ArrowRight", 0)):
+            angle.focus()
+            page.keyboard.press(key)
+            assert page.evaluate(f"{LAB.format(0)}.state.angle") == value
+        page.get_by_role("button", name="Reset").click()
+        assert angle.input_value() == "-1" and angle.get_attribute("aria-valuetext") == "as drawn"
+        trained(page)
+
+
 @pytest.mark.parametrize("figure", ["scatter", "means", "terms", "vectors", "weights", "accuracy"])
 def test_every_picture_can_stand_alone(opened, figure):
     with opened(lab(QUICK, mode="compact", figure=figure).html(), width=390) as page:
-        drawn = page.locator("canvas").evaluate(
-            "c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
-        )
-        assert drawn > 10
+        assert page.locator("canvas").evaluate(COLOURS) > 10
 
 
 def test_diverging_training_is_said_in_words(opened):
     with opened(lab({**QUICK, "lam": 0.001, "lr": 20, "penalty": 1.0, "epochs": 30}).html()) as page:
-        assert "the numbers left what a computer can hold" in page.locator(".status").inner_text()
+        assert "the numbers grew beyond all bounds: lower the learning rate or the penalty" in alarm(page)
+
+
+def test_a_penalty_of_one_is_answered_in_words_inside_a_sentence_too(opened):
+    text = "With λ = {lam} and a penalty of {penalty}, V·W ends at {VW}."
+    with opened(lab(QUICK | {"lr": 2}, preset="penalty", mode="compact", text=text).html()) as page:
+        assert page.locator(".status").is_hidden()
+        page.get_by_role("slider", name="penalty on |V·W|").focus()
+        page.keyboard.press("End")
+        page.wait_for_function(f"{LAB.format(0)}.state.penalty === 1")
+        trained(page)
+        assert "the numbers grew beyond all bounds" in alarm(page)
+        page.get_by_role("button", name="reset").click()
+        trained(page)
+        assert page.locator(".status").is_hidden()
+
+
+@pytest.mark.parametrize("typed", ["99999", "0", "ten", ""])
+def test_a_lam_that_cannot_be_is_refused_in_words(opened, typed):
+    with opened(lab(QUICK).html()) as page:
+        field = page.get_by_label("λ, as a number")
+        field.fill(typed)
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"{LAB.format(0)}.root.querySelector('.status').className.includes('alarm')")
+        assert f"λ lies between 0.001 and 10⁴; “{typed}” is left out" in alarm(page)
+        assert field.input_value() == "10" and numbers(page)["lam"] == 10
+        set_lam(page, 20)
+        assert "alarm" not in page.locator(".status").get_attribute("class")
+
+
+def test_an_address_that_cannot_be_is_refused_in_words(opened):
+    with opened(lab(QUICK).html(), address="#lab:lab?lam=1e9&optimizer=adam&seed=3") as page:
+        assert numbers(page)["lam"] == 10 and numbers(page)["seed"] == 3
+        assert "“1e9” is left out" in alarm(page) and "“adam” is left out" in alarm(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -372,12 +458,28 @@ def axe():
     return path.read_text(encoding="utf-8")
 
 
+FRAMES = [
+    Frame(
+        lam,
+        0.8,
+        0.7 + lam / 100,
+        1,
+        *({"neutral": [0.0, 0.1], "positive": [1.0, lam]} for _ in "sa"),
+        {"positive": (1, lam, 2)},
+    )
+    for lam in (1.0, 10.0)
+]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("mode", ["full", "compact"])
+@pytest.mark.parametrize("mode", ["full", "compact", "frames"])
 def test_axe_finds_nothing_serious(opened, axe, mode, scheme):
-    with opened(lab(QUICK, mode=mode).html(), scheme=scheme) as page:
-        if mode == "full":
-            page.get_by_text("All settings").click()
+    html = LambdaSlider(FRAMES)._repr_html_() if mode == "frames" else lab(QUICK, mode=mode).html()
+    with opened(html, scheme=scheme, wait=mode != "frames") as page:
+        page.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+        for more in ("All settings", "Re-run this page", "The numbers of every λ"):
+            if page.locator("summary", has_text=more).count():
+                page.locator("summary", has_text=more).click()
         page.evaluate(axe)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         assert len(found["passes"]) > 10
@@ -406,10 +508,8 @@ def test_real_sentences_are_greyed_with_a_reason_where_there_are_none(opened):
         assert numbers(page)["data"] == "synthetic"
 
 
-def test_real_sentences_are_read_from_the_file_beside_the_page(opened, tmp_path):
-    (tmp_path / "uaftc-sst.js").write_text(f"globalThis.uaftcSST = {json.dumps(SST)};")
-    head = '<meta name="uaftc-sst" content="uaftc-sst.js">'
-    with opened(lab(QUICK).html(), head=head) as page:
+def test_real_sentences_are_read_from_the_file_beside_the_page(opened, with_sst):
+    with opened(lab(QUICK).html(), head=with_sst) as page:
         page.get_by_text("All settings").click()
         assert page.locator(".hint").inner_text() == ""
         page.get_by_label("data", exact=True).select_option("sst")
@@ -423,6 +523,42 @@ def test_real_sentences_are_read_from_the_file_beside_the_page(opened, tmp_path)
         page.wait_for_function(f"{LAB.format(0)}.root.querySelectorAll('.word').length === 3")
         assert "unknown" in page.locator(".word").nth(0).inner_text()
         assert "α" in page.locator(".word").nth(2).inner_text()
+
+
+def data_is_sst(page) -> None:
+    page.wait_for_function(f"{LAB.format(0)}.numbers?.data === 'sst'")
+    trained(page)
+    assert page.locator(".status.alarm").count() == 0
+
+
+@pytest.fixture
+def with_sst(tmp_path) -> str:
+    """What a page says in its head of the file of token ids beside it."""
+    (tmp_path / "uaftc-sst.js").write_text(f"globalThis.uaftcSST = {json.dumps(SST)};")
+    return '<meta name="uaftc-sst" content="uaftc-sst.js">'
+
+
+def test_a_newer_wish_while_sentences_are_read_brings_them_too(opened, with_sst):
+    with opened(lab(QUICK).html(), head=with_sst) as page:
+        page.evaluate(f"(l => {{ l.change({{ data: 'sst' }}); l.change({{ lam: 20 }}); }})({LAB.format(0)})")
+        data_is_sst(page)
+        assert numbers(page)["lam"] == 20
+
+
+def test_a_worker_that_is_lost_is_replaced(opened, with_sst):
+    dying = "window.Worker = class { postMessage() { setTimeout(() => this.onerror()); } };"
+    with opened(lab(QUICK | {"data": "sst"}).html(), head=with_sst, before=dying, wait=False) as page:
+        data_is_sst(page)
+
+
+def test_training_that_fails_says_so_and_blocks_nothing(opened, with_sst):
+    with opened(lab(QUICK).html(), head=with_sst) as page:
+        page.evaluate(f"(l => {{ l.sentSST = true; l.change({{ data: 'sst' }}); }})({LAB.format(0)})")
+        page.wait_for_function(f"/stopped/.test({LAB.format(0)}.root.querySelector('.status').textContent)")
+        page.evaluate(f"{LAB.format(0)}.change({{ data: 'synthetic', lam: 7 }})")
+        page.wait_for_function(f"{LAB.format(0)}.numbers?.lam === 7")
+        trained(page)
+        assert page.locator(".status.alarm").count() == 0
 
 
 def test_sst_trained_here_and_in_pytorch(opened, dataset, tmp_path):
@@ -511,13 +647,16 @@ STOPWATCH = f"""() => new Promise((resolve) => {{
 }})"""
 
 
-def best_of(page, limit: float, first_limit: float, patience: float = 20) -> tuple[float, float]:
-    """Seconds of the quickest of several runs, and of its first sight of something new."""
-    best, first, begun = 1e9, 1e9, time.monotonic()
-    while time.monotonic() - begun < patience and (best > limit or first > first_limit):
-        seconds, seen = page.evaluate(STOPWATCH)
-        best, first = min(best, seconds), min(first, seen)
-    return best, first
+def medians(page, what: str, limit: float, first_limit: float, rounds: int = 3) -> tuple[float, float]:
+    """Median seconds of five retrainings, and of their first sight of something new, in the best of some rounds."""
+    found = []
+    for _ in range(rounds):
+        times = np.median([page.evaluate(STOPWATCH) for _ in range(5)], axis=0)
+        print(f"{what}: {times[0]:.3f} s, first change after {times[1]:.3f} s (medians of five)")
+        found.append(tuple(times))
+        if times[0] <= limit and times[1] <= first_limit:
+            break
+    return min(found)
 
 
 def crowd() -> float:
@@ -527,11 +666,10 @@ def crowd() -> float:
 
 def test_data_one_whole_retrains_within_its_time(opened):
     with opened(lab({"d": 20, "epochs": 30, "instances": 12000}).html()) as page:
-        limit = 0.6 * crowd()
-        whole, first = best_of(page, limit, 0.1 * crowd())
-        print(f"Data I, 30 epochs: {whole:.3f} s, first change after {first:.3f} s")
-        assert whole <= limit
-        assert first <= 0.1 * crowd()
+        limits = 0.6 * crowd(), 0.1 * crowd()
+        whole, first = medians(page, "Data I, d = 20, 30 epochs", *limits)
+        assert whole <= limits[0]
+        assert first <= limits[1]
 
 
 def test_sst_retrains_within_its_time(opened, dataset, tmp_path):
@@ -543,6 +681,5 @@ def test_sst_retrains_within_its_time(opened, dataset, tmp_path):
     head = '<meta name="uaftc-sst" content="uaftc-sst.js">'
     with opened(lab(data="sst").html(), head=head) as page:
         limit = 1.5 * crowd()
-        whole, first = best_of(page, limit, limit)
-        print(f"SST, d = 50, 10 epochs: {whole:.3f} s, first change after {first:.3f} s")
+        whole, _ = medians(page, "SST, d = 50, 10 epochs", limit, limit)
         assert whole <= limit

@@ -2,13 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 import torch
 
 from uaftc_lib import TrainingConfig, load_dataset, plots
+from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, train_frame
+from uaftc_lib.lab.frames import style_of
+from uaftc_lib.lab.stored import LAMS, STORED, cells, frame_of, path_of, stored_slider
 from uaftc_lib.lab.svg import Axis, number
 
 CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
@@ -16,18 +20,18 @@ OPTIONS = {"dimension": 8, "dtype": torch.float64}
 
 
 @pytest.fixture(scope="module")
-def dataset():
+def small():
     return load_dataset("synthetic-1", class_sizes=(300, 300))
 
 
 @pytest.fixture(scope="module")
-def slider(dataset):
-    return lambda_slider(dataset, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
+def slider(small):
+    return lambda_slider(small, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
 
 
-def test_every_frame_is_its_own_training_run(dataset, slider):
+def test_every_frame_is_its_own_training_run(small, slider):
     assert [frame.lam for frame in slider.frames] == [1, 10, 100]
-    assert slider.frames[2] == train_frame(dataset, 100, CONFIG, shown=40, **OPTIONS)
+    assert slider.frames[2] == train_frame(small, 100, CONFIG, shown=40, **OPTIONS)
     assert slider.frames[0].means != slider.frames[1].means
 
 
@@ -43,8 +47,8 @@ def test_caption_tells_the_numbers_of_its_frame(slider):
     assert '<p class="caption" aria-live="polite">λ = 10:' in page
 
 
-def test_output_is_the_same_every_time(dataset, slider):
-    again = lambda_slider(dataset, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
+def test_output_is_the_same_every_time(small, slider):
+    again = lambda_slider(small, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
     assert again._repr_html_() == slider._repr_html_()
 
 
@@ -62,14 +66,55 @@ def test_accuracy_picture_only_where_there_is_an_accuracy(slider):
     assert "test accuracy 80.0 %" in LambdaSlider(frames)._repr_html_()
 
 
+def test_three_classes_have_frames_too():
+    """Each class has a word of its own; two words are everybody's."""
+    lists, labels = [[k, 3, 4] for k in range(3)] * 30, [0, 1, 2] * 30
+    classes = ("<cars>", "medicine", "guns")
+    corpus = replace(Corpus.from_lists(lists, labels, class_count=3), classes=classes)
+    vocabulary = Vocabulary(["engine", "doctor", "rifle", "the", "a"])
+    news = Dataset("news", vocabulary, classes, corpus, corpus, corpus)
+    shown = lambda_slider(news, (1, 10), TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=20), dimension=4)
+    frame = shown.frames[1]
+    assert {kind: count for kind, (_, _, count) in frame.means.items()} == {"neutral": 2} | dict.fromkeys(classes, 1)
+    assert all(frame.means[kind][0] > frame.means["neutral"][0] for kind in classes)  # each votes for its own class
+    page = shown._repr_html_()
+    assert "&lt;cars&gt;" in page and "<cars>" not in page and "test accuracy 100.0 %" in page
+    assert len({style_of(frame)[kind] for kind in frame.means}) == 4
+
+
+@pytest.mark.parametrize("dataset, model", STORED)
+def test_stored_frames_are_those_of_the_command(dataset, model):
+    path, kept = path_of(dataset, model), stored_slider(dataset, model, start=100)
+    assert [frame.lam for frame in kept.frames] == LAMS == [cell.lam for cell in cells(dataset, model)]
+    assert path.stat().st_size < 1_000_000 and kept.frames[kept.start].lam == 100 and kept.retrain is None
+    for frame in kept.frames:
+        assert 0.6 < frame.test_accuracy < 0.95 and 1 <= frame.best_epoch <= STORED[dataset, model]
+        assert frame.means["negative"][0] < 0 < frame.means["positive"][0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", STORED)
+def test_a_stored_frame_made_again(dataset, key):
+    dataset(key[0])
+    again, kept = frame_of(cells(*key)[2]), stored_slider(*key).frames[2]
+    assert again.test_accuracy == pytest.approx(kept.test_accuracy, abs=0.01)
+    for kind, means in kept.means.items():
+        assert again.means[kind] == pytest.approx(means, rel=0.1, abs=0.02)
+
+
+def test_what_is_not_stored_is_named():
+    with pytest.raises(ValueError, match="no frames are stored for AD on sst; there are DP-L on sst, DP on imdb"):
+        stored_slider("sst", "AD")
+
+
 @pytest.mark.parametrize("frames, message", [([], "at least one frame"), ([0, 0], "every λ may occur once")])
 def test_impossible_frames_are_refused(slider, frames, message):
     with pytest.raises(ValueError, match=message):
         LambdaSlider([slider.frames[i] for i in frames])
 
 
-def test_live_slider_retrains_and_shows_the_new_frame(dataset):
-    box = sliders(dataset, CONFIG, controls=("lam", "epochs", "penalty"), shown=40, **OPTIONS)
+def test_live_slider_retrains_and_shows_the_new_frame(small):
+    box = sliders(small, CONFIG, controls=("lam", "epochs", "penalty"), shown=40, **OPTIONS)
     lam, epochs, penalty, picture = box.children
     before = picture.value
     lam.value = 100
@@ -77,23 +122,23 @@ def test_live_slider_retrains_and_shows_the_new_frame(dataset):
     at_two = picture.value
     epochs.value = 3
     expected = train_frame(
-        dataset, 100, TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=3), shown=40, **OPTIONS
+        small, 100, TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=3), shown=40, **OPTIONS
     )
     for _, attention, _ in expected.means.values():
         assert number(attention) in picture.value
     assert re.sub("Trained.*", "", picture.value) != re.sub("Trained.*", "", at_two)
 
 
-def test_live_part_of_the_frames_retrains_between_them(dataset, slider):
+def test_live_part_of_the_frames_retrains_between_them(small, slider):
     control, picture = slider.live().children
     control.value = 30
-    _, attention, _ = train_frame(dataset, control.value, CONFIG, shown=40, **OPTIONS).means["positive"]
+    _, attention, _ = train_frame(small, control.value, CONFIG, shown=40, **OPTIONS).means["positive"]
     assert "λ = 30:" in picture.value and number(attention) in picture.value
 
 
-def test_unknown_control_is_named(dataset):
+def test_unknown_control_is_named(small):
     with pytest.raises(ValueError, match="unknown controls lambda; there are lam"):
-        sliders(dataset, controls=("lambda",))
+        sliders(small, controls=("lambda",))
 
 
 def test_ticks_are_round_and_within():

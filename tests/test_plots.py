@@ -148,6 +148,14 @@ def test_table_has_no_row_numbers_and_true_minus_signs():
     assert "−1.23" in html and ">0</th>" not in html
 
 
+def test_table_cells_may_lead_somewhere():
+    data = pd.DataFrame({"page": ["a & b", "c"], "n": [1, 2]})
+    html = plots.table(data, links={"page": ["a.html#x", ""]})._repr_mimebundle_()["text/html"]
+    assert '><a href="a.html#x">a &amp; b</a></td>' in html and ">c</td>" in html
+    with pytest.raises(ValueError, match="no column word"):
+        plots.table(data, links={"word": ["", ""]})
+
+
 def test_table_writes_every_column_its_own_way():
     data = pd.DataFrame(
         {"lam": [10.0], "penalty": [0.0001], "early_loss": [0.5], "share": [0.25], "n": [3], "ok": [True], "w": ["<a>"]}

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from uaftc_lib.studies import table2_cell
 
 

@@ -265,6 +265,7 @@ def explain(
     replicates: Annotated[int, typer.Option(help="Bootstrap samples.")] = Settings.replicates,
 ) -> None:
     """Train on a file of your own, and report which words drive which class."""
+    from uaftc_lib.explain.quality import VERDICTS
     from uaftc_lib.explain.report import explain_file
 
     settings = Settings(lam, dimension, encoder, seeds, epochs, learning_rate, dropout, seed, replicates)
@@ -275,7 +276,8 @@ def explain(
     typer.echo(f"{'used':14}{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes")
     for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
         typer.echo(f"{name:14}{percent(quality[key]['accuracy'])} right of unseen texts")
-    typer.echo(f"{'verdict':14}{quality['verdict']}")
+    for name, told in zip(("verdict", "because"), VERDICTS[quality["verdict"]]):
+        typer.echo(f"{name:14}{told.format_map(quality)}")
     typer.echo(f"{'written to':14}{out / 'report.html'}")
 
 

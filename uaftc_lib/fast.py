@@ -28,8 +28,6 @@ def obstacle(model: AttentionClassifier, config) -> str | None:
         return 'attention="structured" has several weights for each token'
     if config.optimizer == "adam":
         return 'optimizer="adam" moves the embeddings of all types at every step, also of those that do not occur'
-    if config.dropout and model.attention == "additive":
-        return 'dropout under attention="additive" gives every occurrence a representation of its own'
     if config.dropout and model.embedding.device.type != "cpu":
         return f"dropout is fused on the CPU only, the model is on {model.embedding.device}"
     if model.embedding.dtype not in (torch.float32, torch.float64):
@@ -41,7 +39,7 @@ def obstacle(model: AttentionClassifier, config) -> str | None:
 
 
 class FusedTrainer:
-    """DP and DP-A on a CPU, with or without dropout: the loop of :mod:`uaftc_lib.kernels`."""
+    """DP, DP-A and AD on a CPU, with or without dropout: the loops of :mod:`uaftc_lib.kernels`."""
 
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config):
         self.model, self.step = model, 0
@@ -49,11 +47,13 @@ class FusedTrainer:
         types, d = model.embedding.shape
         heads = 1 + (1 if model.binary else model.classes)
         stride = kernels.stride_of(d)
+        additive = model.attention == "additive"
+        self.loop = kernels.train_additive_epoch if additive else kernels.train_epoch
         dtype = np.float32 if model.embedding.dtype == torch.float32 else np.float64
         self.parameters = kernels.Parameters(
             table=np.zeros((types, 2, stride), dtype),
             U=np.zeros((heads, 2, stride), dtype),
-            M=np.zeros((d if model.encoder == "affine" else 0, 2, stride), dtype),
+            M=np.zeros((d if model.M is not None else 0, 2, stride), dtype),
         )
         with torch.no_grad():
             for mine, theirs in self.pairs():
@@ -77,7 +77,7 @@ class FusedTrainer:
         )
         instances = min(config.batch_size or len(corpus), len(corpus))
         positions = int(corpus.lengths.topk(instances).values.sum())
-        self.work = kernels.workspace(self.parameters, self.rule, positions, instances)
+        self.work = kernels.workspace(self.parameters, self.rule, positions, instances, additive)
 
     def pairs(self) -> list[tuple[Tensor, Tensor]]:
         """Views of the kernel's parameters beside the model's."""
@@ -96,7 +96,7 @@ class FusedTrainer:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
         bounds = np.cumsum([0, *map(len, batches)])
         plan = kernels.Batches(*self.corpus, torch.cat(batches).numpy(), bounds)
-        loss = kernels.train_epoch(self.parameters, plan, self.rule, self.step, self.work)
+        loss = self.loop(self.parameters, plan, self.rule, self.step, self.work)
         self.step += len(batches)
         for mine, theirs in self.pairs():
             theirs.copy_(mine)
@@ -196,6 +196,5 @@ class TypewiseTrainer:
 
 
 def fast_trainer(model: AttentionClassifier) -> type:
-    """The fast trainer of a model: fused where there is a kernel, else in plain torch."""
-    fused = model.attention == "dot" and model.embedding.device.type == "cpu"
-    return FusedTrainer if fused else TypewiseTrainer
+    """The fast trainer of a model: fused on a CPU, elsewhere in plain torch."""
+    return FusedTrainer if model.embedding.device.type == "cpu" else TypewiseTrainer

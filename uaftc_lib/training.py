@@ -177,8 +177,10 @@ def fit(
     config: TrainingConfig | None = None,
     record: Callable[[int, AttentionClassifier], dict] | None = None,
     trainer: Callable | None = None,
+    ties: str = "first",
+    progress: bool = True,
 ) -> Run:
-    """Train the model in place; it is left at the epoch of the best dev accuracy (first of equals).
+    """Train the model in place; it is left at the epoch of the best dev accuracy (``ties`` tells which of equals).
 
     Without a dev split it is left at the last epoch. An interrupted run leaves it at the best epoch so far.
 
@@ -189,10 +191,14 @@ def fit(
     config : TrainingConfig, optional
     record : callable, optional
         ``record(epoch, model)`` returns extra columns of ``run.history``; called for epoch 0 too.
-
     trainer : callable, optional
         ``trainer(model, corpus, config)`` takes the steps instead of the one that ``config.method`` chooses:
         an object with ``epoch(batches) -> mean loss`` (:class:`uaftc_lib.ledger.LedgerTrainer`).
+    ties : {"first", "loss"}
+        Among epochs of equal dev accuracy the first, or that of the smallest dev loss: on data that are easily
+        told apart the accuracy is perfect long before anything but the signs of the scores is learnt.
+    progress : bool
+        Whether a bar appears when training takes long.
 
     Raises
     ------
@@ -200,6 +206,7 @@ def fit(
         If model, data and configuration do not fit together.
     """
     config = config or TrainingConfig()
+    checks.one_of("ties", ties, ("first", "loss"))
     if not isinstance(dataset, Dataset):
         raise ValueError(f"fit trains on a Dataset, got {dataset!r}: wrap it, Dataset(name, vocabulary, ...)")
     unknown = set(config.learning_rates) - {name for name, _ in model.named_parameters()}
@@ -213,16 +220,18 @@ def fit(
     trainer = (trainer or choose_trainer(model, config))(model, train, config)
     order = generator(config.seed, "order")
     rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
-    best_epoch, best_accuracy, best_state = 0, -1.0, None
+    best_epoch, best, best_state = 0, (-1.0, 0.0), None
     was_training = model.training
     model.train()
     try:
         # The bar appears only when training takes long.
-        for epoch in progress_bar(range(1, config.epochs + 1), desc="epochs", delay=3, leave=False):
+        epochs = range(1, config.epochs + 1)
+        for epoch in progress_bar(epochs, desc="epochs", delay=3, leave=False, disable=not progress):
             loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
             dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
-            if dev_accuracy > best_accuracy:
-                best_epoch, best_accuracy = epoch, dev_accuracy
+            reached = dev_accuracy, -dev_loss(model, dev) if dev is not None and ties == "loss" else 0.0
+            if reached > best:
+                best_epoch, best = epoch, reached
                 best_state = deepcopy(model.state_dict())
             rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
             if record:
@@ -238,6 +247,12 @@ def fit(
         history=pd.DataFrame(rows, columns=None if rows else ["epoch", "loss", "dev_accuracy"]),
         config=config,
     )
+
+
+@torch.no_grad()
+def dev_loss(model: AttentionClassifier, dev: Corpus) -> float:
+    """The mean loss without dropout."""
+    return float(model.loss(dev))
 
 
 def extra_columns(record: Callable, epoch: int, model: AttentionClassifier) -> dict:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.equations.case import Case, View
+from uaftc_lib.equations.main_paper import embedding_gradient
 from uaftc_lib.equations.registry import Equality, Inequality, Order, equation, relative_error
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.streams import generator
@@ -28,9 +30,11 @@ def _(case: Case):
 
 @page(43, "how an inner product of two embeddings moves", "exact")
 def _(case: Case):
-    view = case.view()
-    half = -view.grad["embedding"] @ view.E.T
-    return Equality(half + half.T, view.rate(lambda P: P["embedding"] @ P["embedding"].T))
+    # The sums of Eq 13 against a finite step of autograd's gradient, less the product of both movements.
+    view, rate = case.view(), case.lam
+    half, g = -embedding_gradient(view) @ view.E.T, view.grad["embedding"]
+    moved = (view.E - rate * g) @ (view.E - rate * g).T - view.E @ view.E.T
+    return Equality(half + half.T, moved / rate - rate * g @ g.T)
 
 
 def _half(view: View, A: Tensor) -> Equality:
@@ -110,143 +114,148 @@ def _(case: Case):
     return _large_lambda(case, without_A, lambda view: view.s_rate)
 
 
-POLAR, NEUTRAL = 3, 4
+def _all_pairs(case: Case) -> View:
+    """A random model in which both signs of a, s, π and ρ are common, whatever the λ of the case."""
+    view = case.with_(types=20, instances=40, scale=1.0).view()
+    with torch.no_grad():
+        view.model.V *= case.lam
+    return View(view.model, view.corpus)
 
 
-def mirrored(case: Case, attention: float = 1.0, opposite: bool = False) -> View:
-    """A corpus and a model that exchanging positive and negative leaves unchanged.
+PAIRS, NEUTRAL = 3, 4
 
-    Types 0 to 2 are positive, 3 to 5 their negative partners, the rest neutral; every positive instance has a
-    negative partner. a_e is ``attention``/λ for polarity tokens (with ``opposite`` its negative for negative
-    ones), s_e is ±1, neutral tokens have a = s = 0; V ⟂ W. λ is ten times that of the case.
+
+def mirrored(case: Case, attention: float = 1.0, polarity: float = -1.0) -> View:
+    """Words in pairs e_+, e_-: types 0 to 2 and their partners 3 to 5; the rest is neutral.
+
+    Every positive instance has a negative partner with the partner words. a and s of e_+ are random numbers
+    of either sign; e_- has ``attention`` times that a and ``polarity`` times that s, neutral words a = s = 0;
+    V ⟂ W. With (1, −1) exchanging the classes changes nothing: π(e_-) = −π(e_+) and ρ(e_-) = ρ(e_+).
     """
     draws = generator(case.seed, "data")
     lists, labels = [], []
-    for _ in range(case.instances):
-        neutral = (
-            2 * POLAR + torch.randint(NEUTRAL, (int(torch.randint(1, 5, (1,), generator=draws)),), generator=draws)
-        ).tolist()
-        polar = torch.randint(POLAR, (int(torch.randint(1, 4, (1,), generator=draws)),), generator=draws)
-        lists += [polar.tolist() + neutral, (polar + POLAR).tolist() + neutral]
+    for _ in range(max(case.instances, 10)):
+        few, many = (int(torch.randint(1, most, (1,), generator=draws)) for most in (4, 5))
+        neutral = (2 * PAIRS + torch.randint(NEUTRAL, (many,), generator=draws)).tolist()
+        polar = torch.randint(PAIRS, (few,), generator=draws)
+        lists += [polar.tolist() + neutral, (polar + PAIRS).tolist() + neutral]
         labels += [1, 0]
-    # All partners occur, so that no π or ρ is an empty sum.
-    lists += [list(range(POLAR)) + [2 * POLAR], list(range(POLAR, 2 * POLAR)) + [2 * POLAR]]
-    corpus = Corpus.from_lists(lists, [*labels, 1, 0])
-    model = AttentionClassifier(2 * POLAR + NEUTRAL, case.dimension, 10 * case.lam, seed=case.seed, dtype=torch.float64)
+    model = AttentionClassifier(2 * PAIRS + NEUTRAL, case.dimension, case.lam, seed=case.seed, dtype=torch.float64)
+    signs = 2 * torch.randint(2, (2, PAIRS), generator=draws) - 1
+    signs[:, 0] = 1  # one word at least is as the paper has it
+    a, s = signs * (0.5 + torch.rand(2, PAIRS, generator=draws, dtype=torch.float64))
     with torch.no_grad():
         model.V.zero_()[0] = 1
         model.W.zero_()[1] = 1
         model.embedding[:, :2] = 0
-        model.embedding[: 2 * POLAR, 0] = attention
-        model.embedding[:POLAR, 1] = 1
-        model.embedding[POLAR : 2 * POLAR, 1] = -1
-        if opposite:
-            model.embedding[POLAR : 2 * POLAR, 0] *= -1
-    return View(model, corpus)
+        model.embedding[: 2 * PAIRS, 0] = case.lam * torch.cat([a, attention * a])
+        model.embedding[: 2 * PAIRS, 1] = torch.cat([s, polarity * s])
+    return View(model, Corpus.from_lists(lists, labels))
 
 
-class _Pairs:
-    """The quantities of Appendix B.2 for all positive e_*, all positive e_+ and their partners e_-."""
+class _Part(NamedTuple):
+    """−(∂ℓ/∂e_i)ᵀe_k by autograd, and A_ik and B_ik of Eq 44, for some pairs (i, k)."""
 
-    def __init__(self, view: View, star_negative: bool = False):
-        star = torch.arange(POLAR) + POLAR * star_negative
-        plus, minus = torch.arange(POLAR), torch.arange(POLAR, 2 * POLAR)
-        half, B = _first_half(view), _pi_s(view) / view.m
-        self.star_plus, self.plus_star = half[star][:, plus], half[plus][:, star].T
-        self.star_minus, self.minus_star = half[star][:, minus], half[minus][:, star].T
-        self.B_star_plus, self.B_plus_star = B[star][:, plus], B[plus][:, star].T
-        self.B_star_minus, self.B_minus_star = B[star][:, minus], B[minus][:, star].T
-        self.rate_plus = self.star_plus + self.plus_star
-        self.rate_minus = self.star_minus + self.minus_star
+    half: Tensor
+    A: Tensor
+    B: Tensor
+
+    def plus(self, other: _Part) -> _Part:
+        return _Part(*(one + two for one, two in zip(self, other)))
 
 
-def _chain(*falling: Tensor) -> Inequality:
-    """Each entry larger than the next."""
-    return Inequality([one - other for one, other in zip(falling, falling[1:])])
+def _part(view: View, i: Tensor, k: Tensor) -> _Part:
+    A, B = torch.outer(view.rho, view.a_e) / view.m, _pi_s(view) / view.m
+    return _Part(*(table[i][:, k] for table in (_first_half(view), A, B)))
 
 
-def _zero(like: Tensor) -> Tensor:
-    return torch.zeros_like(like)
+def _margin(*margins: Tensor) -> Tensor:
+    """The smallest of several margins: all of them have to be positive."""
+    return torch.stack(margins).amin(0)
 
 
-def _inequality(number: int, title: str, statement, **outside):
-    """Registers a statement of B.2: under its conditions, and where they are broken."""
+def _attracts(part: _Part) -> tuple[Tensor, Tensor]:
+    """half > B > 0, and the condition for it."""
+    return _margin(part.half - part.B, part.B), _margin(part.A, part.B)
+
+
+def _repels(part: _Part) -> tuple[Tensor, Tensor]:
+    """0 > half > B, and the condition for it."""
+    return _margin(-part.half, part.half - part.B), _margin(part.A, -part.B - part.A)
+
+
+def _outweighs(like: _Part, unlike: _Part) -> tuple[Tensor, Tensor]:
+    """rate to like > B = −B to unlike > −rate to unlike, and the condition for it."""
+    difference = (like.B + unlike.B).abs()
+    # An equality inside a chain: no limit where it holds, a negative margin where it fails.
+    same = torch.where(difference < 1e-12, torch.inf, -difference)
+    return _margin(like.half - like.B, same, unlike.half - unlike.B), _margin(like.A, same, unlike.A)
+
+
+def _claims(number: int, case: Case) -> list[tuple[Tensor, Tensor]]:
+    """For pairs of words, in some states: the margin of a statement and that of its condition."""
+    found = []
+    if number < 54:
+        view = _all_pairs(case)
+        every = torch.arange(len(view.E))
+        of_star = _part(view, every, every)
+        of_other = _Part(*(table.T for table in of_star))
+        part = [of_star, of_other, of_star.plus(of_other)][(number - 48) % 3]
+        found.append((_attracts if number < 51 else _repels)(part))
+        return found
+    for attention, polarity in ((1.0, -1.0), (-1.0, -1.0), (1.0, -2.0)):
+        view = mirrored(case, attention, polarity)
+        plus, minus = torch.arange(PAIRS), torch.arange(PAIRS, 2 * PAIRS)
+        star, like, unlike = (plus, plus, minus) if number == 54 else (minus, minus, plus)
+        towards = [
+            _part(view, star, others).plus(_Part(*(table.T for table in _part(view, others, star))))
+            for others in (like, unlike)
+        ]
+        found.append(_outweighs(*towards))
+    return found
+
+
+def decided(number: int, case: Case) -> tuple[Tensor, Tensor]:
+    """Margins of Eq 48 to 55 for the pairs that meet the condition, and for those that do not.
+
+    A pair within rounding of the border belongs to neither.
+    """
+    margins, conditions = (torch.cat([part.flatten() for part in parts]) for parts in zip(*_claims(number, case)))
+    return margins[conditions > 1e-9], margins[conditions < -1e-9]
+
+
+CONDITIONS = {
+    48: "if and only if ρ(e∗)a₊ > 0 and π(e∗)s₊ > 0",
+    49: "if and only if ρ(e₊)a∗ > 0 and π(e₊)s∗ > 0",
+    50: "if and only if ρ(e∗)a₊ + ρ(e₊)a∗ > 0 and π(e∗)s₊ + π(e₊)s∗ > 0",
+    51: "if and only if 0 < ρ(e∗)a₋ < −π(e∗)s₋, that is |A| < |B|",
+    52: "if and only if 0 < ρ(e₋)a∗ < −π(e₋)s∗, that is |A| < |B|",
+    53: "if and only if 0 < ρ(e∗)a₋ + ρ(e₋)a∗ < −π(e∗)s₋ − π(e₋)s∗",
+    54: "if and only if the A of both kinds of pairs are positive in sum and the B opposite: so if e₊ and e₋ have "
+    "equal a, opposite s and opposite π (the text before it says opposite attention scores)",
+    55: "as Eq 54, with the kinds exchanged",
+}
+
+
+def _inequality(number: int, title: str):
+    """Registers a statement of B.2: where its condition holds; and where it does not, the pair that comes nearest."""
 
     @page(
         number,
         title,
         "conditional",
-        printed=lambda case: statement(mirrored(case, **(outside or {"attention": -1.0}))),
-        correction=CONDITIONS.get(number, CONDITION),
+        printed=lambda case: Inequality(decided(number, case)[1].max(), "greatest margin"),
+        correction=CONDITIONS[number],
     )
     def _(case: Case):
-        return statement(mirrored(case))
+        return Inequality(decided(number, case)[0])
 
 
-CONDITION = "needs a_+, a_-, a_* > 0 and ρ > 0 for these tokens"
-SYMMETRY = "needs equal attention scores, opposite polarity scores, and opposite π, of e_+ and e_-"
-CONDITIONS = {
-    51: f"{CONDITION}; λ so large that |A| < |B|",
-    52: f"{CONDITION}; λ so large that |A| < |B|",
-    53: f"{CONDITION}; λ so large that |A| < |B|",
-    54: f"{CONDITION}; {SYMMETRY} (the text before it says opposite attention scores)",
-    55: f"{CONDITION}; {SYMMETRY} (the text before it says opposite attention scores)",
-}
-
-
-def _equal(one: Tensor, other: Tensor) -> Tensor:
-    """A margin that decides an equality inside a chain: no limit where it holds, negative where it fails."""
-    difference = (one - other).abs()
-    return torch.where(difference < 1e-12, torch.inf, -difference)
-
-
-def _48(view):
-    q = _Pairs(view)
-    return _chain(q.star_plus, q.B_star_plus, _zero(q.star_plus))
-
-
-def _49(view):
-    q = _Pairs(view)
-    return _chain(q.plus_star, q.B_plus_star, _zero(q.plus_star))
-
-
-def _50(view):
-    q = _Pairs(view)
-    return _chain(q.rate_plus, q.B_star_plus + q.B_plus_star, _zero(q.rate_plus))
-
-
-def _51(view):
-    q = _Pairs(view)
-    return _chain(_zero(q.star_minus), q.star_minus, q.B_star_minus)
-
-
-def _52(view):
-    q = _Pairs(view)
-    return _chain(_zero(q.minus_star), q.minus_star, q.B_minus_star)
-
-
-def _53(view):
-    q = _Pairs(view)
-    return _chain(_zero(q.rate_minus), q.rate_minus, q.B_star_minus + q.B_minus_star)
-
-
-def _54(view):
-    q = _Pairs(view)
-    same = q.B_star_plus + q.B_plus_star, -q.B_star_minus - q.B_minus_star
-    return Inequality([q.rate_plus - same[0], _equal(*same), same[1] + q.rate_minus])
-
-
-def _55(view):
-    q = _Pairs(view, star_negative=True)
-    same = q.B_star_minus + q.B_minus_star, -q.B_star_plus - q.B_plus_star
-    return Inequality([q.rate_minus - same[0], _equal(*same), same[1] + q.rate_plus])
-
-
-_inequality(48, "two positive tokens attract: e_*'s part", _48)
-_inequality(49, "two positive tokens attract: e_+'s part", _49)
-_inequality(50, "two positive tokens attract", _50)
-_inequality(51, "a positive and a negative token repel: e_*'s part", _51)
-_inequality(52, "a positive and a negative token repel: e_-'s part", _52)
-_inequality(53, "a positive and a negative token repel", _53)
-_inequality(54, "attraction outweighs repulsion, positive e_*", _54, opposite=True)
-_inequality(55, "attraction outweighs repulsion, negative e_*", _55, opposite=True)
+_inequality(48, "two positive tokens attract: e∗'s part")
+_inequality(49, "two positive tokens attract: e₊'s part")
+_inequality(50, "two positive tokens attract")
+_inequality(51, "a positive and a negative token repel: e∗'s part")
+_inequality(52, "a positive and a negative token repel: e₋'s part")
+_inequality(53, "a positive and a negative token repel")
+_inequality(54, "attraction outweighs repulsion, positive e∗")
+_inequality(55, "attraction outweighs repulsion, negative e∗")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from uaftc_lib.equations.case import Case, View
+from uaftc_lib.equations.main_paper import product_rule
 from uaftc_lib.equations.registry import Equality, Order, equation, relative_error
 from uaftc_lib.streams import generator
 
@@ -186,16 +187,12 @@ def _(case: Case):
 
 @page(69, "additive: product rule for the polarity score", "exact")
 def _(case: Case):
-    view = case.view("AD")
-    return Equality(-view.grad["embedding"] @ view.W - view.E @ view.grad["W"], view.s_rate)
+    return product_rule(case, "polarity", "W", "AD")
 
 
 @page(70, "additive: product rule for the attention score", "exact")
 def _(case: Case):
-    view = case.view("AD")
-    tanh_rate = view.rate(lambda P: torch.tanh(P["embedding"] @ P["M"].T))
-    tanh = torch.tanh(view.E @ view.M.T)
-    return Equality((tanh_rate @ view.V - tanh @ view.grad["V"]) / view.lam, view.a_rate)
+    return product_rule(case, "attention", "V", "AD", lambda model: torch.tanh(model.embedding @ model.M.T))
 
 
 def linearised_71(view: View) -> Tensor:

@@ -19,15 +19,16 @@ def prove(*numbers: int, case: Case | None = None) -> None:
     ValueError
         If there is no such equation.
     """
-    unexpected = []
+    lines, unexpected = [], []
     for number in numbers:
         found = [(check(number, case), True)]
         if lookup(number).printed is not None:
             found.append((check_printed(number, case), False))
         for result, expected in found:
-            print(line(result))
+            lines.append(line(result))
             if result.passed != expected:
                 unexpected.append(str(result))
+    print("\n".join(lines))  # at once: one block on the page
     if unexpected:
         raise AssertionError("; ".join(unexpected))
 

@@ -38,6 +38,7 @@ class Inequality:
     """A margin, one number a case, that should be positive everywhere."""
 
     margin: object
+    measure: str = "smallest margin"
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def measure(number: int, name: str, found) -> CheckResult:
         return CheckResult(number, name, "measured order", order, bound, close)
     if isinstance(found, Inequality):
         margin = float(_flat(found.margin).min())
-        return CheckResult(number, name, "smallest margin", margin, "> 0", margin > 0)
+        return CheckResult(number, name, found.measure, margin, "> 0", margin > 0)
     raise TypeError(f"a check returns Equality, Order or Inequality, got {type(found).__name__}")
 
 

@@ -1,5 +1,5 @@
 "use strict";
-const { classes, rows } = JSON.parse(document.getElementById("numbers").textContent);
+const { classes, rows, several } = JSON.parse(document.getElementById("numbers").textContent);
 const SHOWN = 40;
 const find = (id) => document.getElementById(id);
 const state = { chosen: 0, key: "low", down: true, shown: SHOWN, open: null };
@@ -9,21 +9,26 @@ const make = (name, text, parent) => {
   if (parent) parent.append(element);
   return element;
 };
-const cell = (row, text) => make("td", text, row);
+const cell = (row, text, name = "") => {
+  const made = make("td", text, row);
+  made.className = name;
+  return made;
+};
 const number = (x, digits = 2) =>
   x === null ? "–" : (x < 0 ? "−" : "") + Math.abs(x).toFixed(digits);
 const signed = (x) => (x > 0 ? "+" : "") + number(x);
-const interval = (low, high) => (low === null ? "too few texts" : `${number(low)} to ${number(high)}`);
+const interval = (low, high) => (low === null ? "–" : `${number(low)} to ${number(high)}`);
 const isolated = (text, parent) => make("bdi", text, parent);
 
-// A row: word, texts, attention, then by class influence, low, high, leave-one-out, lift.
+// A row: word, texts, attention, then by class influence, its ends over texts and over runs, leave-one-out, lift.
 const keys = {
   word: (row) => row[0],
   influence: (row, k) => row[3][k],
   low: (row, k) => row[4][k],
-  leave: (row, k) => row[6][k],
+  low_run: (row, k) => row[6][k],
+  leave: (row, k) => row[8][k],
   attention: (row) => row[2],
-  lift: (row, k) => row[7][k],
+  lift: (row, k) => row[9][k],
   texts: (row) => row[1],
 };
 
@@ -40,9 +45,10 @@ function ordered() {
     });
 }
 
-function bar(value, low, high, largest) {
+// The same picture as in the lists of the classes, with zero in the middle.
+function bar(value, intervals, largest) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 200 10");
+  svg.setAttribute("viewBox", "0 0 200 12");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("aria-hidden", "true");
   const place = (x) => 100 + (98 * x) / largest;
@@ -51,10 +57,13 @@ function bar(value, low, high, largest) {
     for (const [key, x] of Object.entries(attributes)) element.setAttribute(key, x);
     svg.append(element);
   };
-  part("line", { class: "axis", x1: 100, x2: 100, y1: 0, y2: 10 });
+  part("line", { class: "axis", x1: 100, x2: 100, y1: 0, y2: 12 });
   const [from, to] = value < 0 ? [place(value), 100] : [100, place(value)];
-  part("rect", { class: value < 0 ? "fill minus" : "fill", x: from, width: to - from, y: 2, height: 6 });
-  if (low !== null) part("line", { class: "range", x1: place(low), x2: place(high), y1: 5, y2: 5 });
+  part("rect", { class: value < 0 ? "fill minus" : "fill", x: from, width: to - from, y: 2, height: 8 });
+  intervals.forEach(([low, high], i) => {
+    const y = several ? 4 + 4 * i : 6;
+    if (low !== null) part("line", { class: "range", x1: place(low), x2: place(high), y1: y, y2: y });
+  });
   return svg;
 }
 
@@ -62,22 +71,25 @@ function detail(row, into) {
   const line = make("tr", undefined, into);
   line.className = "detail";
   const box = cell(line);
-  box.colSpan = 7;
+  box.colSpan = several ? 8 : 7;
   const title = make("p", undefined, box);
   isolated(row[0], title);
-  title.append(`: how much it drives each class (mean contribution and 95 % interval; in ${row[1]} texts)`);
+  title.append(`: how much it drives each class. In ${row[1].toLocaleString("en")} texts, with a mean share of `);
+  title.append(`attention of ${number(row[2])}.`);
   const table = make("table", undefined, box);
-  const largest = Math.max(1e-9, ...row[5].map(Math.abs), ...row[4].map(Math.abs), ...row[3].map(Math.abs));
+  const largest = Math.max(1e-9, ...row.slice(3, 8).flat().map(Math.abs));
   const order = classes.map((_, k) => k).sort((a, b) => row[3][b] - row[3][a]);
   for (const k of order) {
     const one = make("tr", undefined, table);
     isolated(classes[k], cell(one));
-    const graph = cell(one);
-    graph.className = "bar";
-    graph.append(bar(row[3][k], row[4][k], row[5][k], largest));
+    const intervals = [[row[4][k], row[5][k]], [row[6][k], row[7][k]]].slice(0, several ? 2 : 1);
+    const graph = cell(one, undefined, "bar");
+    graph.append(bar(row[3][k], intervals, largest));
+    const told = intervals.map(([low, high], i) => `${["texts", "runs"][i]} ${interval(low, high)}`);
+    const small = make("small", undefined, graph);
+    for (const part of [...told, `probability ${signed(row[8][k])}`, `lift ${number(row[9][k])}`])
+      make("span", part, small);
     cell(one, signed(row[3][k]));
-    const range = cell(one, interval(row[4][k], row[5][k]));
-    range.className = "hide";
   }
 }
 
@@ -99,10 +111,11 @@ function draw() {
     const k = state.chosen;
     cell(line, signed(row[3][k]));
     cell(line, interval(row[4][k], row[5][k]));
-    cell(line, signed(row[6][k]));
-    cell(line, number(row[2]));
-    cell(line, number(row[7][k]));
-    cell(line, row[1].toLocaleString("en"));
+    if (several) cell(line, interval(row[6][k], row[7][k]), "wide");
+    cell(line, signed(row[8][k]), "wide");
+    cell(line, number(row[2]), "wide");
+    cell(line, number(row[9][k]), "wide");
+    cell(line, row[1].toLocaleString("en"), "wide");
     if (state.open === row) detail(row, body);
   }
   find("found").textContent = found.length

@@ -15,16 +15,19 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from uaftc_lib.explain.quality import VERDICTS
+
 SHOWN_NUMBERS = 150_000  # of words in the page; words.csv has all
 SHOWN_WORDS = 5000
-PER_CLASS = ("influence", "influence_low", "influence_high", "leave_one_out", "lift")
+PER_CLASS = ("influence", "influence_low", "influence_high", "influence_seed_low", "influence_seed_high")
+PER_CLASS += ("leave_one_out", "lift")
 
 
 def write(report: dict, words: pd.DataFrame, folder: Path) -> None:
     """words.csv, report.json and report.html, each put in place whole."""
     page = render(report, words)
     folder.mkdir(parents=True, exist_ok=True)
-    put(folder / "words.csv", harmless(words).to_csv(index=False, lineterminator="\n"))
+    put(folder / "words.csv", harmless(words).to_csv(index=False, lineterminator="\n", float_format="%.6g"))
     put(folder / "report.json", json.dumps(finite(report), ensure_ascii=False, indent=1, allow_nan=False))
     put(folder / "report.html", page)
 
@@ -70,15 +73,16 @@ def finite(value):
 def word_rows(words: pd.DataFrame, classes: int) -> list[list]:
     """What the page's table holds: the words that moved most in all, one row each.
 
-    [word, support, attention, influences, lower ends, upper ends, leave-one-out, lifts], the last five by
-    class.
+    [word, support, attention, influences, lower and upper ends over texts, the same over runs, leave-one-out,
+    lifts], from the influences on by class; None where there is no such number.
     """
     wanted = min(SHOWN_WORDS, SHOWN_NUMBERS // (len(PER_CLASS) * classes))
     shape = (-1, classes)
     moved = words["influence"].abs().to_numpy().reshape(shape).max(1)
     moved = moved * words["support"].to_numpy().reshape(shape)[:, 0]
     order = np.argsort(-moved, kind="stable")[:wanted]
-    columns = [words[name].to_numpy().reshape(shape)[order] for name in PER_CLASS]
+    by_class = words.reindex(columns=PER_CLASS)  # one run has no intervals over runs
+    columns = [by_class[name].to_numpy(float).reshape(shape)[order] for name in PER_CLASS]
     first = words.iloc[order * classes]
     return [
         [word, int(support), rounded(attention), *([rounded(x) for x in column[i]] for column in columns)]
@@ -106,7 +110,14 @@ def render(report: dict, words: pd.DataFrame) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"percent": percent, "signed": signed, "level": level, "sure": sure, "count": "{:,}".format}
+    environment.filters |= {
+        "percent": percent,
+        "signed": signed,
+        "plain": plain,
+        "level": level,
+        "sure": sure,
+        "count": "{:,}".format,
+    }
     style, script = own("page.css"), own("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
@@ -120,10 +131,14 @@ def render(report: dict, words: pd.DataFrame) -> str:
         policy=policy,
         style=Markup(style),
         script=Markup(script),
-        data={"classes": names, "rows": shown},
+        data={"classes": names, "rows": shown, "several": report["settings"]["seeds"] > 1},
         shown=len(shown),
         all_words=len(words) // len(names),
-        largest=max([row["influence_high"] for rows in report["top_words"].values() for row in rows], default=1),
+        verdict=[part.format_map(report["quality"]) for part in VERDICTS[report["quality"]["verdict"]]],
+        largest={
+            name: max([row.get(end, 0) for row in rows for end in PER_CLASS[2:5:2]], default=1)
+            for name, rows in report["top_words"].items()
+        },
     )
 
 
@@ -137,7 +152,11 @@ def sure(confidence: float) -> str:
 
 
 def signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    return ("+" if value > 0 else "") + plain(value)
+
+
+def plain(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def level(value: float, largest: float) -> str:

@@ -15,6 +15,27 @@ from statsmodels.stats.proportion import proportion_confint
 from uaftc_lib.corpus import Corpus, Dataset
 
 BINS = 10
+VERDICTS = {  # what may be concluded, and why
+    "useless": (
+        "No conclusion may be drawn.",
+        "On texts it had not seen, the model is not clearly better than one that always names the largest class. "
+        "Whatever words it leans on, they do not tell the classes apart.",
+    ),
+    "worse than linear": (
+        "Conclusions may be drawn about this model, but not about what matters in these texts.",
+        "A linear model that only counts the same words gets more of the unseen texts right: there is more to "
+        "learn from these texts than this model has learnt.",
+    ),
+    "few": (
+        "Conclusions may be drawn about this model; how good it is remains open.",
+        "It beats always naming the largest class, but only {test_instances} unseen texts were there to test it.",
+    ),
+    "sound": (
+        "Conclusions may be drawn about this model, and the model is worth asking.",
+        "On texts it had not seen, it beats always naming the largest class, and a linear model on the same words "
+        "is not clearly better.",
+    ),
+}
 
 
 def word_counts(corpus: Corpus, types: int) -> sparse.csr_matrix:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
-from tqdm.auto import tqdm
 
 import uaftc_lib
 from uaftc_lib.corpus import Corpus, Dataset
@@ -24,6 +23,7 @@ from uaftc_lib.explain.tables import Refused, clean, read_table
 from uaftc_lib.explain.texts import Prepared, prepare, words_of
 from uaftc_lib.explain.words import class_polarity, word_class_influence
 from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.progress import progress_bar
 from uaftc_lib.training import fit
 
 ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
@@ -69,28 +69,30 @@ def explain_file(
     """
     settings = settings or Settings()
     path, out = Path(path), Path(out)
-    if out.exists() and not out.is_dir():
-        raise Refused(f"{out} is a file: --out names a folder")
-    with tqdm(total=settings.seeds + 5, disable=not progress, bar_format="{l_bar}{bar}| {elapsed}") as bar:
+    check_folder(out)
+    with progress_bar(total=6, disable=not progress, bar_format="{desc:17} step {n} of {total} {elapsed}") as bar:
 
-        def step(doing: str) -> None:
-            bar.set_description(doing)
+        def begin(stage: str) -> None:
+            bar.set_description_str(stage)
             bar.update()
 
-        bar.set_description("reading")
+        begin("reading")
         table = clean(read_table(path, text, label, encoding), seed=settings.seed)
-        step("counting words")
+        begin("counting words")
         prepared = prepare(table, path.name, settings.seed, count_with_bar(progress))
         dataset = prepared.dataset
-        step("training")
-        models = train(dataset, settings, lambda: step("training"))
-        bar.set_description("linear baseline")
+        config = settings.training(len(dataset.train), settings.seed)
+        begin("training")
+        total = settings.seeds * config.epochs
+        with progress_bar(total=total, desc="epochs", leave=False, disable=not progress) as epochs:
+            models = train(dataset, settings, epochs.update)
+        begin("linear baseline")
         by_seed = [probability_table(model, dataset.test) for model in models]
         linear = LinearBaseline(dataset).probabilities(dataset.test)
         judged = quality(by_seed, linear, dataset.train.labels, dataset.test.labels.numpy())
-        step("words and classes")
+        begin("words and classes")
         words, over = influence_table(models, prepared, settings)
-        step("writing")
+        begin("writing")
         report = {
             "file": path.name,
             "columns": {"text": text, "label": label},
@@ -98,7 +100,8 @@ def explain_file(
             "notes": table.notes,
             "classes": class_counts(prepared),
             "vocabulary": {"words": dataset.vocabulary.word_count, "rare": prepared.rare_words},
-            "settings": asdict(settings) | training_settings(settings, dataset),
+            "settings": asdict(settings)
+            | {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer},
             "quality": judged,
             "words_over": over,
             "top_words": top_words(words),
@@ -107,23 +110,30 @@ def explain_file(
             "version": uaftc_lib.__version__,
         }
         write(report, words, out)
-        step("done")
     return report
+
+
+def check_folder(out: Path) -> None:
+    """Refuse a place where no report could be written, before the work is done."""
+    nearest = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise Refused(f"{nearest} is a file: --out names a folder")
+    if not os.access(nearest, os.W_OK):
+        raise Refused(f"nothing can be written into {nearest}: choose another folder for --out")
 
 
 def count_with_bar(progress: bool) -> Callable:
     """Wraps the texts in a bar of their own."""
-    return lambda texts: tqdm(texts, "texts", leave=False, disable=not progress)
-
-
-def training_settings(settings: Settings, dataset: Dataset) -> dict:
-    """What the settings leave to the size of the file."""
-    config = settings.training(len(dataset.train), settings.seed)
-    return {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer}
+    return lambda texts: progress_bar(texts, desc="texts", leave=False, disable=not progress)
 
 
 def train(dataset: Dataset, settings: Settings, done: Callable) -> list[AttentionClassifier]:
-    """One model for each seed; ``done()`` after each."""
+    """One model for each seed; ``done()`` after each epoch. Of equally accurate epochs that of least dev loss."""
+
+    def record(epoch: int, model: AttentionClassifier) -> dict:
+        done(epoch > 0)
+        return {}
+
     models = []
     for seed in range(settings.seed, settings.seed + settings.seeds):
         model = AttentionClassifier(
@@ -134,10 +144,8 @@ def train(dataset: Dataset, settings: Settings, done: Callable) -> list[Attentio
             classes=len(dataset.classes),
             seed=seed,
         )
-        config = settings.training(len(dataset.train), seed)
-        fit(model, dataset, config)
+        fit(model, dataset, settings.training(len(dataset.train), seed), record, ties="loss", progress=False)
         models.append(model)
-        done()
     return models
 
 
@@ -172,13 +180,13 @@ def class_counts(prepared: Prepared) -> list[dict]:
 def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
     """For each class the words of largest influence, by the lower end of their intervals.
 
-    So a word must push hard and be seen often enough to be sure of it, and all runs must agree.
+    Both intervals, over texts and (with several runs) over runs, must exclude zero; the lower of the two ends counts.
     """
-    columns = ["word", "influence", "influence_low", "influence_high", "leave_one_out", "attention", "support"]
-    sure = words[(words["influence_low"] > 0) & (words.get("agreement", 1) == 1)].sort_values(
-        "influence_low", ascending=False, kind="stable"
-    )
-    found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in sure.groupby("class")}
+    ends = [f"influence_{kind}" for kind in ("low", "high", "seed_low", "seed_high") if f"influence_{kind}" in words]
+    columns = ["word", "influence", *ends, "leave_one_out", "attention", "support"]
+    sure = words[[end for end in ends if end.endswith("low")]].min(axis=1, skipna=False)
+    listed = words.assign(sure=sure)[sure > 0].sort_values("sure", ascending=False, kind="stable")
+    found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in listed.groupby("class")}
     return {name: found.get(name, []) for name in words["class"].unique()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from uaftc_lib import checks
+from uaftc_lib.models import ENCODERS
 from uaftc_lib.training import TrainingConfig
 
 
@@ -18,7 +19,7 @@ class Settings:
     lam: float = 10.0
     dimension: int = 100
     encoder: str = "none"
-    seeds: int = 3
+    seeds: int = 5
     epochs: int | None = None
     learning_rate: float = 0.01
     dropout: float = 0.5
@@ -26,11 +27,14 @@ class Settings:
     replicates: int = 200
 
     def __post_init__(self):
-        checks.whole("seeds", self.seeds, 1)
+        checks.number("the scaling factor lam", self.lam, positive=True)
+        checks.one_of("encoder", self.encoder, ENCODERS)
         checks.whole("seed", self.seed)
-        checks.whole("replicates", self.replicates, 1)
-        if self.epochs is not None:
-            checks.whole("epochs", self.epochs, 1)
+        checks.number("learning_rate", self.learning_rate, positive=True)
+        checks.share("dropout", self.dropout, whole_allowed=False)
+        for name in ("dimension", "seeds", "replicates", "epochs"):
+            if name != "epochs" or self.epochs is not None:
+                checks.whole(name, getattr(self, name), 1)
 
     def training(self, rows: int, seed: int) -> TrainingConfig:
         """Small files are read more often and in smaller batches, or there would be too few steps."""

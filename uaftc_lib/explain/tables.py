@@ -108,7 +108,8 @@ def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
             near = difflib.get_close_matches(name, found, 1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
             known = ", ".join(map(repr, found[:30])) + (" ..." if len(found) > 30 else "")
-            raise Refused(f"{path.name} has no column {name!r}; its columns are {known}.{meant}")
+            first = " (by its first line)" if path.suffix.lower() in DELIMITERS else ""
+            raise Refused(f"{path.name} has no column {name!r}; its columns are{first} {known}.{meant}")
 
 
 def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:

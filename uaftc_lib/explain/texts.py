@@ -126,7 +126,9 @@ def check_size(table: Table) -> None:
     found = sorted(set(table.labels))
     if len(found) < 2:
         seen = f"only the class {found[0]!r}" if found else "no class"
-        raise Refused(f"there is {seen} {account}; to tell classes apart takes at least two")
+        small = any("class" in reason for reason in table.dropped)
+        hint = "; is the label column the right one?" if small else ""
+        raise Refused(f"there is {seen} {account}; to tell classes apart takes at least two{hint}")
     if len(found) > MOST_CLASSES:
         raise Refused(
             f"the label column has {len(found):,} classes, at most {MOST_CLASSES} can be explained {account}; "

@@ -47,9 +47,9 @@ class Workspace(NamedTuple):
     """Scratch space; between batches the first two arrays hold zeros. A slot is a type, with dropout a position."""
 
     present: np.ndarray  # [types, rounded up to 8], uint8: does the type occur?
-    cursor: np.ndarray  # [types], int32: how often; then its slot, or where its next occurrence goes
+    cursor: np.ndarray  # [types], int32: how often; then where its next occurrence goes
     types: np.ndarray  # [positions], int64: the types of the batch, ascending
-    end: np.ndarray  # [positions], int32: one past the last occurrence of each of these types
+    end: np.ndarray  # [positions], int32: one past the last slot of each of these types, sorted by type
     slot: np.ndarray  # [positions], int32: the slot of each position
     occurrence: np.ndarray  # [positions, 2], int32: position and instance, type by type (dropout)
     words: np.ndarray  # [positions, words], uint64: mask bits, type by type (dropout)
@@ -57,6 +57,7 @@ class Workspace(NamedTuple):
     scores: np.ndarray  # [positions, heads]: a and s of each slot
     sums: np.ndarray  # [positions, heads]: ρ and π of each slot (Eq 16, 20)
     exponential: np.ndarray  # [positions]: exp(a − largest a) of each slot
+    keys: np.ndarray  # [positions + 3, stride]: tanh(M e), type by type (AD)
 
 
 def stride_of(dimension):
@@ -64,8 +65,8 @@ def stride_of(dimension):
     return -(-dimension // LANES) * LANES
 
 
-def workspace(parameters, rule, positions, instances):
-    """Scratch space for batches of at most so many positions and instances."""
+def workspace(parameters, rule, positions, instances, keys=False):
+    """Scratch space for batches of at most so many positions and instances, with keys for AD."""
     types, _, stride = parameters.table.shape
     heads, dtype = len(parameters.U), parameters.table.dtype
     dropout = rule.keep_digits > 0
@@ -85,4 +86,5 @@ def workspace(parameters, rule, positions, instances):
         scores=np.empty((slots, heads), dtype),
         sums=np.empty((slots, heads), dtype),
         exponential=np.empty(slots, dtype),
+        keys=np.empty((slots + 3 if keys else 0, stride), dtype),
     )

@@ -29,8 +29,8 @@ def sort_by_type(batches, first, last, dropout, work):
             for w in range(8 * eight, 8 * eight + 8):
                 if present[w]:
                     types[count] = w
-                    end[count] = begin + cursor[w]
-                    cursor[w] = begin if dropout else count
+                    end[count] = begin + (cursor[w] if dropout else 1)
+                    cursor[w] = begin
                     begin = end[count]
                     count += 1
             by_eight[eight] = 0

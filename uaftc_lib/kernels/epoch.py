@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 
 from uaftc_lib import masks
+from uaftc_lib.kernels.additive import score_additive, update_additive
 from uaftc_lib.kernels.batch import (
     attend,
     draw_pooled,
@@ -33,8 +34,8 @@ def source_checksum():
     return zlib.crc32(b"".join(file.read_bytes() for file in files))
 
 
-def compile_epoch(checksum):
-    """The loop, cached for this checksum: a compiler's cache looks at one file alone, but at enclosed values."""
+def compile_epochs(checksum):
+    """The loops, cached for this checksum: a compiler's cache looks at one file alone, but at enclosed values."""
 
     @njit(cache=True, **OPTIONS)
     def train_epoch(parameters, batches, rule, step, work):
@@ -87,7 +88,40 @@ def compile_epoch(checksum):
             move_rows(parameters.U[1:], U_gradient[1:], T(rule.W_rate / decay), rule.adagrad)
         return loss
 
-    return train_epoch
+    @njit(cache=True, **OPTIONS)
+    def train_additive_epoch(parameters, batches, rule, step, work):
+        """The same for additive attention."""
+        _ = checksum
+        table, M, classes = parameters.table, parameters.M, rule.classes
+        T = table.dtype.type
+        lam, factor = T(rule.lam), T(2.0**rule.keep_digits / rule.keep_numerator)
+        dropout = rule.keep_digits > 0
+        loss = 0.0
+        for b in range(len(batches.bounds) - 1):
+            first, last = batches.bounds[b], batches.bounds[b + 1]
+            share = T(1 / (last - first))
+            decay = 1 + (step + b) * rule.decay
+            rate = T(rule.table_rate / decay)
+            U, values = parameters.U[:, 0].copy(), M[:, 0].copy()
+            U_gradient = np.zeros_like(U)
+            count, slots = sort_by_type(batches, first, last, dropout, work)
+            if dropout:
+                draw_pooled(work.pooled[: last - first], batch_key(rule.seed, POOLED, step + b), rule)
+            key = batch_key(rule.seed, EMBEDDINGS, step + b)
+            score_additive(table, U, values, classes, lam, factor, count, slots, key, rule, work)
+            loss += attend(batches, first, last, slots, classes, work)
+            M_gradient = update_additive(
+                table, U, values, classes, lam, factor, count, slots, rate, share, rule, U_gradient, work
+            )
+            if rule.penalty:
+                add_penalty(U, T(rule.penalty), U_gradient)
+            M_gradient += T(rule.weight_decay) * values
+            move_rows(M, M_gradient, T(rule.M_rate / decay), rule.adagrad)
+            move_rows(parameters.U[:1], U_gradient[:1], T(rule.V_rate / decay), rule.adagrad)
+            move_rows(parameters.U[1:], U_gradient[1:], T(rule.W_rate / decay), rule.adagrad)
+        return loss
+
+    return train_epoch, train_additive_epoch
 
 
-train_epoch = compile_epoch(source_checksum())
+train_epoch, train_additive_epoch = compile_epochs(source_checksum())

@@ -3,8 +3,7 @@
 import numpy as np
 from numba import njit
 
-from uaftc_lib.kernels.lanes import LANES, load, multiply_add, spread, store
-from uaftc_lib.kernels.rows import INNER, dot, is_kept
+from uaftc_lib.kernels.rows import INNER, add_product, dot, is_kept
 
 compiled = njit(**INNER)
 
@@ -47,26 +46,11 @@ def affine_gradients(U, M, head_gradients):
 
 @compiled
 def product(left, right):
-    """left @ right, four rows at a time; right is as wide as a row. Small, and never on more than one thread."""
+    """left @ right"""
     rows, inner = left.shape
     stride = right.shape[1]
-    result = np.empty((-(-rows // 4) * 4, stride), right.dtype)
-    x, y, z = left.reshape(-1), right.reshape(-1), result.reshape(-1)
-    for row in range(0, len(result), 4):
-        first, second = row * inner, min(row + 1, rows - 1) * inner
-        third, fourth = min(row + 2, rows - 1) * inner, min(row + 3, rows - 1) * inner
-        for j in range(0, stride, LANES):
-            a = b = c = d = spread(right.dtype.type(0))
-            for i in range(inner):
-                lanes = load(y, i * stride + j)
-                a = multiply_add(spread(x[first + i]), lanes, a)
-                b = multiply_add(spread(x[second + i]), lanes, b)
-                c = multiply_add(spread(x[third + i]), lanes, c)
-                d = multiply_add(spread(x[fourth + i]), lanes, d)
-            store(z, row * stride + j, a)
-            store(z, (row + 1) * stride + j, b)
-            store(z, (row + 2) * stride + j, c)
-            store(z, (row + 3) * stride + j, d)
+    result = np.zeros((-(-rows // 4) * 4, stride), right.dtype)
+    add_product(left.reshape(-1), inner, 1, rows, inner, right.reshape(-1), result.reshape(-1), stride)
     return result[:rows]
 
 

@@ -5,6 +5,8 @@ operations such a loop costs one instruction an operation where the processor ha
 compiler splits them up. Arrays are flat, and rows in them padded with zeros to a multiple of `LANES`.
 """
 
+import math
+
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
@@ -136,6 +138,45 @@ def total(_, lanes):
         return builder.call(function, [ir.Constant(vector.element, 0.0), arguments[0]], fastmath=("reassoc",))
 
     return lanes.dtype(lanes), generate
+
+
+@intrinsic
+def tanh(_, x):
+    """tanh x, as e / (e + 2) with e = exp(2x) − 1, which keeps its digits where x is small.
+
+    With k the whole number next to 2x / ln 2 and r = 2x − k ln 2 it is e = 2^k (exp(r) − 1) + (2^k − 1).
+    """
+    single = x.dtype == types.float32
+    integer, digits, bias, terms = (ir.IntType(32), 23, 127, 7) if single else (ir.IntType(64), 52, 1023, 13)
+
+    def generate(context, builder, signature, arguments):
+        vector = context.get_value_type(x)
+        whole = ir.VectorType(integer, LANES)
+
+        def same(number):
+            return ir.Constant(vector, [number] * LANES)
+
+        def multiply_and_add(a, b, c):
+            return builder.fadd(builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
+
+        # 2^k must be a number; beyond ±20 tanh is ±1 to the last digit.
+        twice = builder.fadd(arguments[0], arguments[0])
+        for beyond, bound in ((">", 40.0), ("<", -40.0)):
+            twice = builder.select(builder.fcmp_ordered(beyond, twice, same(bound)), same(bound), twice)
+        # The sum with a number this large is rounded to a whole one, and k stands in its last digits.
+        large = same(1.5 * 2.0**digits)
+        rounded = builder.fadd(builder.fmul(twice, same(1 / math.log(2))), large)
+        k = builder.fsub(rounded, large)
+        exponent = builder.add(builder.bitcast(rounded, whole), ir.Constant(whole, [bias] * LANES))
+        power = builder.bitcast(builder.shl(exponent, ir.Constant(whole, [digits] * LANES)), vector)
+        r = multiply_and_add(k, same(-math.log(2)), twice)
+        series = same(1 / math.factorial(terms))
+        for n in range(terms - 1, 0, -1):
+            series = multiply_and_add(series, r, same(1 / math.factorial(n)))
+        e = multiply_and_add(power, builder.fmul(series, r), builder.fsub(power, same(1.0)))
+        return builder.fdiv(e, builder.fadd(e, same(2.0)))
+
+    return x(x), generate
 
 
 @intrinsic

@@ -15,6 +15,8 @@ from importlib import resources
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.lab import svg
@@ -22,7 +24,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.token_types import token_types
 from uaftc_lib.training import TrainingConfig, fit
 
-KINDS = ("neutral", "positive", "negative")
+NEUTRAL = "neutral"
 LAMS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 
 
@@ -30,8 +32,10 @@ LAMS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 class Frame:
     """What one λ gave: accuracies (fractions, nan where there is no such split) and scores by kind of token.
 
-    polarity, attention: kind of token -> scores of some of its types; means: kind -> (mean polarity score,
-    mean attention score, number of types) over all of them.
+    polarity, attention: kind of token, "neutral" first -> scores of some of its types; means: kind -> (mean
+    polarity score, mean attention score, number of types) over all of them. With more than two classes the
+    kinds are the classes, the polarity score of a type is that for its own class, and of a neutral one the
+    mean over classes.
     """
 
     lam: float
@@ -63,29 +67,39 @@ def train_frame(
     Raises
     ------
     ValueError
-        If there are more than two classes, or model, data and configuration do not fit.
+        If model, data and configuration do not fit.
     """
-    if len(dataset.classes) != 2:
-        raise ValueError(
-            f"the λ slider draws one polarity score a token, as two classes have it; {dataset.name} has "
-            f"{len(dataset.classes)} classes"
-        )
     if shown < 1:
         raise ValueError(f"shown is the number of token types drawn of each kind, at least 1, got {shown}")
-    model = AttentionClassifier(len(dataset.vocabulary), lam=lam, **model_options)
+    model = AttentionClassifier(len(dataset.vocabulary), lam=lam, classes=len(dataset.classes), **model_options)
     run = fit(model, dataset, config)
     scores = model.token_scores()
     ids = token_types(dataset.train, dataset.vocabulary)
     polarity, attention, means = {}, {}, {}
-    for kind in KINDS:
+    for kind in (NEUTRAL, *(name for name in ids if name != NEUTRAL)):
         chosen = ids[kind]
         some = chosen[torch.linspace(0, len(chosen) - 1, min(shown, len(chosen))).round().long()]
-        polarity[kind] = [round(value, 4) for value in scores.polarity[some].tolist()]
+        own = own_polarity(scores.polarity, kind, dataset.classes)
+        polarity[kind] = [round(value, 4) for value in own[some].tolist()]
         attention[kind] = [float(f"{value:.4g}") for value in scores.attention[some].tolist()]
         if len(chosen):
-            both = scores.polarity[chosen].mean(), scores.attention[chosen].mean()
+            both = own[chosen].mean(), scores.attention[chosen].mean()
             means[kind] = (*map(float, both), len(chosen))
     return Frame(float(lam), run.dev_accuracy, run.test_accuracy, run.best_epoch, polarity, attention, means)
+
+
+def own_polarity(polarity: Float[Tensor, "types ..."], kind: str, classes: Sequence[str]) -> Float[Tensor, "types"]:
+    """The one polarity score by which types of a kind are drawn; see :class:`Frame`."""
+    if polarity.ndim == 1:
+        return polarity
+    return polarity.mean(1) if kind == NEUTRAL else polarity[:, list(classes).index(kind)]
+
+
+def style_of(frame: Frame) -> dict[str, str]:
+    """Kind of token -> the name of its colour in the style sheet; neutral ones last."""
+    polar = [kind for kind in frame.polarity if kind != NEUTRAL]
+    named = {"positive", "negative"}.issuperset(polar)
+    return {kind: kind if named else f"class{i % 4}" for i, kind in enumerate(polar)} | {NEUTRAL: NEUTRAL}
 
 
 def accuracy_name(frames: Sequence[Frame]) -> str:
@@ -106,8 +120,9 @@ def draw_scores(frame: Frame) -> str:
     ys = [value for values in frame.attention.values() for value in values]
     x, y = svg.plane(svg.padded([*xs, 0]), svg.padded([*ys, 0]))
     parts = [svg.axes(x, y, "polarity score s", "attention score a")]
-    for kind in (kind for kind in KINDS if kind in frame.polarity):
-        parts.append(svg.dots(map(x, frame.polarity[kind]), map(y, frame.attention[kind]), kind))
+    styles = style_of(frame)
+    for kind, values in frame.polarity.items():
+        parts.append(svg.dots(map(x, values), map(y, frame.attention[kind]), styles[kind]))
     return svg.picture("".join(parts), f"Polarity and attention scores of token types at {said(frame.lam)}")
 
 
@@ -135,9 +150,7 @@ def said(lam: float) -> str:
 def caption(frame: Frame) -> str:
     """What the picture shows, in numbers."""
     means = ", ".join(
-        f"{svg.number(frame.means[kind][1])} for {kind}"
-        for kind in ("positive", "negative", "neutral")
-        if kind in frame.means
+        f"{svg.number(frame.means[kind][1])} for {kind}" for kind in style_of(frame) if kind in frame.means
     )
     name = accuracy_name([frame])
     ending = f"; {name.replace('_', ' ')} {100 * getattr(frame, name):.1f} %" if name else ""
@@ -147,8 +160,8 @@ def caption(frame: Frame) -> str:
 def legend(frame: Frame) -> str:
     """Which colour is which kind, and how many types it has."""
     return "".join(
-        f'<span class="key {kind}">{kind} ({frame.means[kind][2]:,})</span>'
-        for kind in ("positive", "negative", "neutral")
+        f'<span class="key {style}">{escape(kind)} ({frame.means[kind][2]:,})</span>'
+        for kind, style in style_of(frame).items()
         if kind in frame.means
     )
 
@@ -184,8 +197,8 @@ class LambdaSlider:
 
     def save(self, path: str | Path) -> None:
         """Keep the frames as JSON, so that a page can be drawn again without training."""
-        text = json.dumps([dataclasses.asdict(frame) for frame in self.frames], indent=1)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        rows = (json.dumps(dataclasses.asdict(frame), ensure_ascii=False) for frame in self.frames)
+        Path(path).write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path, **options) -> LambdaSlider:
@@ -253,7 +266,6 @@ def lambda_slider(
     Parameters
     ----------
     dataset : Dataset
-        Of two classes.
     lams : sequence of float
     config : TrainingConfig, optional
     start : float, optional
@@ -266,7 +278,7 @@ def lambda_slider(
     Raises
     ------
     ValueError
-        If the data set has more than two classes, or a number is impossible.
+        If model, data and configuration do not fit.
     """
 
     def retrain(lam: float) -> Frame:

@@ -10,7 +10,7 @@ from importlib import resources
 ENGINE = ("random", "corpus", "trainer", "workshop")
 INTERFACE = (
     *("draw", "run", "state", "words", "sst", "controls", "pictures"),
-    *("host", "check", "sentence", "base", "compact", "full"),
+    *("host", "check", "sentence", "again", "base", "compact", "full"),
 )
 SOME = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.MULTILINE)
 WHOLE = re.compile(r'^import \* as (\w+) from "\./(\w+)\.js";$', re.MULTILINE)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
+from uaftc_lib.dynamics import admissible_band
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
@@ -24,7 +25,8 @@ PURPOSES = {
     name: i + 1 for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
 }
 KINDS = ("neutral", "positive", "negative")
-TOLD = ("epoch", "loss", "accuracy", "gap", "VW", *(f"{score}_{kind}" for score in "as" for kind in KINDS))
+TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper")
+TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
 NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
 
@@ -223,6 +225,9 @@ def numbers(moment: Epoch) -> dict[str, float]:
         begin += size
     told["gap"] = abs(told["a_positive"] - told["a_negative"])
     told["VW"] = float(moment.model.V.detach() @ moment.model.W.detach())
+    band = admissible_band(moment.model, moment.data.train)
+    for name, ends in (("lower", band.lower), ("upper", band.upper)):
+        told[name] = float(np.nanmedian(ends[NEUTRAL_TYPES:begin].numpy()))
     return told
 
 

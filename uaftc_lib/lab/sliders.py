@@ -1,4 +1,4 @@
-"""ipywidgets sliders for a live kernel: every move trains again, on any data set of two classes."""
+"""ipywidgets sliders for a live kernel: every move trains again, on any data set."""
 
 from __future__ import annotations
 
@@ -121,7 +121,6 @@ def sliders(
     Parameters
     ----------
     dataset : Dataset
-        Of two classes.
     config : TrainingConfig, optional
         Where the sliders begin, and what they leave alone.
     controls : sequence of str

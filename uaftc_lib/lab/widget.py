@@ -14,7 +14,6 @@ from uaftc_lib.lab.svg import number
 
 MODES = ("full", "compact")
 FIGURES = ("scatter", "means", "terms", "vectors", "weights", "accuracy")
-SHARES = ("accuracy", "ratio", "noise")
 DATA = {"synthetic-1": {}, "synthetic-2": {"noise": 0.1}, "sst": {"data": "sst"}}
 TEXT = (
     "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} "
@@ -22,16 +21,23 @@ TEXT = (
 )
 # The theme lays HTML outputs on a light card; the lab brings its own colours.
 CLEAR = "{ background: none !important; padding: 0 !important }"
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
 VIEW_KEY = "application/vnd.jupyter.widget-view+json"
 
 
 def said(name: str, value: float | str | None) -> str:
-    """A number as a sentence says it; js/compact.js says it in the same way."""
-    if value is None:
-        return "as drawn"
-    if isinstance(value, str):
-        return value
-    return f"{100 * value:.1f} %" if name in SHARES else number(value)
+    """A setting or a result as a sentence says it; js/controls.js and js/compact.js say it in the same way."""
+    about = parity.settings()["controls"].get(name, {})
+    match about.get("kind"):
+        case "choice":
+            return about["choices"][str(value)]
+        case "angle":
+            return "as drawn" if value is None else f"{number(value)}°"
+        case "log or none" if value == 0:
+            return "none"
+        case "share":
+            return f"{100 * value:.1f} %".replace(".0", "")
+    return f"{100 * value:.1f} %" if name == "accuracy" else number(value)
 
 
 class Page:
@@ -68,7 +74,16 @@ class Lab:
         if not self.text:
             return "Live figure: drag λ, and the model is trained again in your browser. It needs JavaScript."
         told = self.numbers
-        return re.sub(r"\{(\w+)\}", lambda match: said(match[1], told[match[1]]), self.text)
+        return PLACEHOLDER.sub(lambda match: said(match[1], told[match[1]]), self.text)
+
+    def written(self) -> str:
+        """The caption as HTML, its numbers marked: js/compact.js shows them until it has its own."""
+        if not self.text:
+            return escape(self.caption())
+        told = self.numbers
+        return PLACEHOLDER.sub(
+            lambda match: f'<b data-name="{match[1]}">{said(match[1], told[match[1]])}</b>', escape(self.text)
+        )
 
     def html(self, with_module: bool = True) -> str:
         """The element, its text for readers without JavaScript inside, and if asked the module."""
@@ -83,7 +98,7 @@ class Lab:
         written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
         clear = f"<style>.cell_output .text_html:has(uaftc-lab) {CLEAR}</style>"
         script = f'{clear}<script type="module">\n{module_source()}</script>' if with_module else ""
-        return f"<uaftc-lab{written}><p>{escape(self.caption())}</p></uaftc-lab>{script}"
+        return f"<uaftc-lab{written}><p>{self.written()}</p></uaftc-lab>{script}"
 
     def widget(self):
         """The anywidget of a live kernel; its ``state`` and ``numbers`` follow what the reader does."""
@@ -150,8 +165,8 @@ def lab(
     figure : {"scatter", "means", "terms", "vectors", "weights", "accuracy"}
         The picture of a compact lab.
     text : str, optional
-        The sentence of a compact lab. ``{lam}`` becomes the slider; ``{a_positive}``, ``{s_neutral}``,
-        ``{gap}``, ``{VW}``, ``{accuracy}``, ``{loss}`` and every setting become numbers that follow it.
+        The sentence of a compact lab. A setting, as ``{lam}``, becomes a slider; ``{a_positive}``, ``{s_neutral}``,
+        ``{gap}``, ``{VW}``, ``{lower}``, ``{accuracy}`` and the like become numbers that follow it.
     preset : str, optional
         Start from a preset; ``state`` goes on top.
     name : str
@@ -178,7 +193,7 @@ def lab(
     if mode == "compact":
         text = text or TEXT
         known = {*parity.settings()["controls"], *parity.TOLD}
-        unknown = sorted(set(re.findall(r"\{(\w+)\}", text)) - known)
+        unknown = sorted(set(PLACEHOLDER.findall(text)) - known)
         if unknown:
             raise ValueError(f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}")
     return Lab(wanted | (state or {}), mode, figure, text or "", name, notebook)

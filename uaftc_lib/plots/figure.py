@@ -91,6 +91,7 @@ class Table:
     data: pd.DataFrame
     digits: int = 3
     formats: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Iterable[str]] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         shown = self.data.copy()
@@ -111,18 +112,28 @@ class Table:
                 styles[i] = "white-space:normal;min-width:24em;" + styles[i]
 
         def line(tag: str, cells: Iterable) -> str:
-            texts = (html.escape(str(cell), quote=False) for cell in cells)
-            return "<tr>" + "".join(f'<{tag} style="{s}">{text}</{tag}>' for s, text in zip(styles, texts)) + "</tr>"
+            return "<tr>" + "".join(f'<{tag} style="{s}">{cell}</{tag}>' for s, cell in zip(styles, cells)) + "</tr>"
 
+        shown = shown.map(lambda cell: html.escape(str(cell), quote=False))
+        for i, column in enumerate(self.data):
+            if column in self.links:
+                pairs = zip(shown.iloc[:, i], self.links[column])
+                shown.isetitem(i, [f'<a href="{html.escape(to)}">{text}</a>' if to else text for text, to in pairs])
+        heads = line("th", (html.escape(name, quote=False) for name in shown.columns))
         rows = "".join(line("td", row) for row in shown.itertuples(index=False, name=None))
         return (
             '<div class="uaftc-table" style="overflow-x:auto">'
             '<table style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums">'
-            f"<thead>{line('th', shown.columns)}</thead><tbody>{rows}</tbody></table></div>"
+            f"<thead>{heads}</thead><tbody>{rows}</tbody></table></div>"
         )
 
 
-def table(data: pd.DataFrame, digits: int = 3, formats: Mapping[str, str] | None = None) -> Table:
+def table(
+    data: pd.DataFrame,
+    digits: int = 3,
+    formats: Mapping[str, str] | None = None,
+    links: Mapping[str, Iterable[str]] | None = None,
+) -> Table:
     """A table for a page; what is to be its first column must be a column, not the index.
 
     Parameters
@@ -132,6 +143,8 @@ def table(data: pd.DataFrame, digits: int = 3, formats: Mapping[str, str] | None
         written as short as they are: 10, 0.0001.
     formats : mapping, optional
         Columns that are to be written otherwise, and how: {"weight": ".2f"}.
+    links : mapping, optional
+        Columns whose cells lead somewhere: an address for each row, empty for none.
 
     Raises
     ------
@@ -141,11 +154,11 @@ def table(data: pd.DataFrame, digits: int = 3, formats: Mapping[str, str] | None
     if not len(data):
         raise ValueError("there is nothing to show: the frame is empty")
     formats = dict(formats or {})
-    require(data, *formats)
+    require(data, *formats, *(links or {}))
     words = [column for column in formats if not pd.api.types.is_numeric_dtype(data[column])]
     if words:
         raise ValueError(f"a format is for numbers, but {', '.join(words)} holds {data[words[0]].dtype}")
-    return Table(data, digits, formats)
+    return Table(data, digits, formats, {column: list(to) for column, to in (links or {}).items()})
 
 
 def render(

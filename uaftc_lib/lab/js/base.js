@@ -2,7 +2,7 @@
 import * as host from "./host.js";
 import { Run, numbers } from "./run.js";
 import { NO_SST, loadSST, sstAddress } from "./sst.js";
-import { CONTROLS, difference, readAddress, settle, writeAddress } from "./state.js";
+import { CONTROLS, difference, misfits, readAddress, settle, writeAddress } from "./state.js";
 import { Words } from "./words.js";
 import { h } from "./controls.js";
 
@@ -26,6 +26,8 @@ function watchPage() {
   watch.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => eachLab((lab) => lab.recolour()));
+  addEventListener("beforeprint", () => eachLab((lab) => lab.beforePrint()));
+  addEventListener("afterprint", () => eachLab((lab) => lab.recolour()));
   addEventListener("hashchange", () => {
     shared = readAddress(location.hash);
     eachLab((lab) => lab.readAddress());
@@ -44,10 +46,12 @@ export class BaseLab extends HTMLElement {
     try { given = JSON.parse(this.getAttribute("state") || "{}"); } catch { /* the defaults, then */ }
     this.base = settle(given);
     this.state = settle(shared.get(name) ?? {}, this.base);
+    this.warning = misfits(shared.get(name) ?? {});
     this.job = 0;
     this.run = this.incoming = null;
     this.hovered = null;
     this.words = new Words();
+    this.statusLine = h("p", { class: "status" });
     this.root = this.attachShadow({ mode: "open" });
     this.root.append(h("style", {}, CSS));
     // A page may turn its leaves with the arrow keys; here they move a slider.
@@ -56,6 +60,7 @@ export class BaseLab extends HTMLElement {
     host.register(name, (message) => this.hear(message));
     this.recolour();
     this.place();
+    this.tell();
     new ResizeObserver(() => this.draw()).observe(this);
     const seen = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
@@ -73,6 +78,7 @@ export class BaseLab extends HTMLElement {
   // Some settings change; `dragging`: more moves will follow, so what is being trained may be finished first.
   change(wanted, { dragging = false } = {}) {
     const before = JSON.stringify(this.config), next = settle(wanted, this.state);
+    this.warning = misfits(wanted);
     if (next.data === "sst" && !this.sstPossible) next.data = this.state.data;
     if (next.data !== this.state.data) Object.assign(next, { token: null, sentence: "", epoch: null });
     this.state = next;
@@ -94,25 +100,38 @@ export class BaseLab extends HTMLElement {
     const config = this.config, job = ++this.job;
     let corpus;
     if (config.data === "sst") {
-      if (!this.sstPossible) { this.change({ data: "synthetic" }); return; }
-      this.say("Reading SST…");
-      try {
-        const given = await loadSST(this.askSST);
-        this.sstWords = given.words;
-        corpus = this.sentSST ? undefined : given.corpus;
-        this.sentSST = true;
-      } catch (error) {
-        this.say(error.message);
+      if (!this.sstPossible) {
+        this.change({ data: "synthetic" });
+        this.warn(NO_SST);
         return;
       }
-      if (job !== this.job) return;
+      this.say("Reading SST…");
+      let given;
+      try {
+        given = await loadSST(this.askSST);
+      } catch (error) {
+        if (job === this.job) this.warn(error.message);
+        return;
+      }
+      if (job !== this.job) return;  // the newer wish brings the corpus
+      this.sstWords = given.words;
+      if (!this.sentSST) corpus = given.corpus;
+      this.sentSST = true;
     }
     this.held = dragging && this.run !== null;
     host.train({ lab: this.name, job, config, corpus, at_once: !dragging });
   }
 
-  hear({ job, problem, snapshot, done, lost }) {
-    if (lost) { this.request(); return; }
+  hear({ job, problem, snapshot, done, failed, lost }) {
+    if (lost) {
+      this.sentSST = false;
+      if (this.job) this.request();
+      return;
+    }
+    if (failed) {
+      if (job === this.job) this.warn(`Training stopped: ${failed}`);
+      return;
+    }
     if (problem) {
       this.incoming = new Run(job, this.config);
       this.incoming.problem = problem;
@@ -159,12 +178,47 @@ export class BaseLab extends HTMLElement {
   draw() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      if (this.run && this.run.last >= 0 && this.clientWidth) this.redraw();
+      this.drawNow();
     });
   }
 
-  recolour() {
-    this.dataset.scheme = darkPage() ? "dark" : "light";
+  drawNow() {
+    this.tell();
+    if (this.run && this.run.last >= 0 && this.clientWidth) this.redraw();
+  }
+
+  // What went wrong, in words; empty if nothing did.
+  get trouble() {
+    if (this.warning || !this.run || this.run.diverged === null) return this.warning;
+    const { diverged, config } = this.run;
+    return `At epoch ${diverged} the numbers grew beyond all bounds: lower the learning rate${config.penalty ? " or the penalty" : ""}, or raise λ.`;
+  }
+
+  tell() {
+    const { trouble } = this;
+    this.statusLine.textContent = trouble || this.progress;
+    this.statusLine.classList.toggle("alarm", trouble !== "");
+    this.statusLine.hidden = this.statusLine.textContent === "";
+  }
+
+  warn(text) {
+    this.warning = text;
+    this.say(text);
+    this.draw();
+  }
+
+  // Paper is white and does not wait: a lab that nobody has scrolled to is trained now.
+  beforePrint() {
+    if (this.run?.milliseconds == null && this.state.data === "synthetic") {
+      this.held = false;
+      host.trainNow({ lab: this.name, job: ++this.job, config: this.config });
+    }
+    this.recolour("light");
+    this.drawNow();
+  }
+
+  recolour(scheme = darkPage() ? "dark" : "light") {
+    this.dataset.scheme = scheme;
     const style = getComputedStyle(this);
     this.inks = Object.fromEntries(INKS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
     this.draw();
@@ -173,8 +227,6 @@ export class BaseLab extends HTMLElement {
   get numbers() {
     return this.run && this.run.last >= 0 ? numbers(this.run, this.index) : null;
   }
-
-  say() {}
 
   remember() {
     this.onstate?.(difference(this.state, this.base), this.state);
@@ -191,6 +243,8 @@ export class BaseLab extends HTMLElement {
 
   readAddress() {
     const wanted = shared.get(this.name);
-    if (wanted) this.change(settle(wanted, this.base));
+    if (!wanted) return;
+    this.change(settle(wanted, this.base));
+    this.warn(misfits(wanted));
   }
 }

@@ -1,49 +1,55 @@
 // λ as a control inside a sentence: one slider, one picture, a caption that states what is shown.
-import { BaseLab } from "./base.js";
-import { control, h } from "./controls.js";
+import { buildAgain } from "./again.js";
+import { control, h, told } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
-import { CONTROLS } from "./state.js";
+import { CONTROLS, difference } from "./state.js";
 
-const SHARES = ["accuracy", "ratio", "noise"];
-
-// A number as a sentence says it.
-export function saidAs(name, value) {
-  if (value === undefined) return "…";
-  if (value === null) return name === "angle" ? "as drawn" : "none";
-  return SHARES.includes(name) ? percent(value) : typeof value === "number" ? number(value) : String(value);
+// A setting or a result, as a sentence says it.
+function said(name, value) {
+  if (name in CONTROLS) return told(CONTROLS[name], value);
+  return name === "accuracy" ? percent(value) : number(value);
 }
 
 export function buildCompact(lab) {
-  const text = lab.getAttribute("text") || "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} for neutral tokens.";
   const sentence = h("p", { class: "sentence" });
+  // Until training has come to its end, the numbers that the page was written with, if it is in that state.
+  const written = difference(lab.state, lab.base) ? [] : lab.querySelectorAll("[data-name]");
+  const before = new Map([...written].map((element) => [element.dataset.name, element.textContent]));
   lab.slots = [];
-  lab.controls = [];
-  let first = true;
-  for (const part of text.split(/(\{\w+\})/)) {
+  lab.controls = new Map();
+  for (const part of lab.getAttribute("text").split(/(\{\w+\})/)) {
     const name = /^\{(\w+)\}$/.exec(part)?.[1];
     if (!name) sentence.append(part);
-    else if (name in CONTROLS && CONTROLS[name].kind !== "choice" && !lab.controls.some((one) => one.name === name) && (name === "lam" || first)) {
+    else if (name in CONTROLS && CONTROLS[name].kind !== "choice" && !lab.controls.has(name)) {
       const one = control(name, CONTROLS[name], (value, dragging) => lab.change({ [name]: value }, { dragging }));
       sentence.append(h("span", { class: "inline" }, one.output, one.input));
-      lab.controls.push({ ...one, name });
-      first = false;
+      lab.controls.set(name, one);
     } else {
-      const slot = h("output", { class: "value", "data-name": name });
+      const slot = h("output", { class: "value" }, before.get(name) ?? "…");
       sentence.append(slot);
       lab.slots.push([name, slot]);
     }
   }
   lab.picture = lab.getAttribute("figure") || "scatter";
   lab.canvas = h("canvas", { role: "img" });
-  lab.legend = h("p", { class: "legend" }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
+  const ofKinds = ["scatter", "means", "weights"].includes(lab.picture);
+  const legend = h("p", { class: "legend", hidden: !ofKinds }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
   const reset = h("button", { type: "button", class: "quiet", onclick: () => lab.change(lab.base) }, "reset");
-  lab.root.append(h("section", { class: "lab compact", "aria-label": "live figure" }, sentence, lab.canvas, h("div", { class: "below" }, lab.legend, reset)));
+  lab.root.append(h("section", { class: "lab compact", "aria-label": "live figure" },
+    sentence, lab.statusLine, lab.canvas, h("div", { class: "below" }, legend, reset),
+    h("details", { class: "again" }, h("summary", {}, "Re-run this page"), buildAgain(lab)),
+  ));
+}
+
+export function placeCompact(lab) {
+  for (const [name, one] of lab.controls) one.place(lab.state[name]);
+  lab.placeAgain();
 }
 
 export function drawCompact(lab) {
-  const told = lab.numbers;
-  for (const [name, slot] of lab.slots) slot.textContent = saidAs(name, told[name]);
+  const { numbers } = lab;
+  for (const [name, slot] of lab.slots) slot.textContent = said(name, numbers[name]);
   const chosen = lab.picture === "terms" ? lab.token : lab.state.token;
   (pictures[lab.picture] ?? pictures.scatter)(lab.canvas, { ...lab.view, token: chosen });
   lab.canvas.setAttribute("aria-label", lab.root.querySelector(".sentence").textContent);

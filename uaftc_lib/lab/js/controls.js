@@ -40,7 +40,8 @@ function scaleOf(about) {
   return { min, max, value: (p) => p, place: (value) => value };
 }
 
-export function told(name, about, value) {
+// A setting's value, as a sentence says it; widget.py says it in the same way.
+export function told(about, value) {
   if (about.kind === "angle") return value === null ? "as drawn" : `${number(value)}°`;
   if (about.kind === "log or none") return value === 0 ? "none" : number(value);
   if (about.kind === "share") return percent(value).replace(".0", "");
@@ -58,7 +59,7 @@ export function control(name, about, change) {
   }
   const scale = scaleOf(about), input = h("input", { type: "range", name, "aria-label": about.label, min: String(scale.min), max: String(scale.max), step: "1" });
   const output = h("span", { class: "said" });  // an output would take the label from the slider
-  let moved = null;
+  let moved;  // undefined unless the slider itself has just been moved: null is a value of its own
   input.addEventListener("input", () => { moved = scale.value(input.valueAsNumber); change(moved, true); });
   input.addEventListener("change", () => change(scale.value(input.valueAsNumber), false));
   return {
@@ -66,8 +67,8 @@ export function control(name, about, change) {
     input, output,
     place(value) {
       if (moved !== value) input.value = String(scale.place(value));
-      moved = null;
-      output.textContent = told(name, about, value);
+      moved = undefined;
+      output.textContent = told(about, value);
       input.setAttribute("aria-valuetext", output.textContent);
     },
   };

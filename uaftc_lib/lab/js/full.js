@@ -1,6 +1,7 @@
 // The whole lab: presets, λ and its band, training time, six pictures, a sentence, all settings, a command.
-import { buildCompact, drawCompact } from "./compact.js";
+import { buildAgain } from "./again.js";
 import { BaseLab } from "./base.js";
+import { buildCompact, drawCompact, placeCompact } from "./compact.js";
 import { control, copy, h } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
@@ -105,8 +106,6 @@ function buildFull(lab) {
   parts.epoch = h("input", { type: "range", min: "0", step: "1", name: "epoch", "aria-label": "epoch shown" });
   parts.epoch.addEventListener("input", () => { stop(lab); const k = parts.epoch.valueAsNumber; lab.change({ epoch: k >= lab.state.epochs ? null : k }); });
   parts.epochSays = h("output", { class: "epoch" });
-  parts.status = h("p", { class: "status" });
-  parts.live = h("p", { class: "unseen", "aria-live": "polite" });
 
   const figures = FIGURES.map(([key, title]) => {
     const canvas = (parts.canvases[key] = h("canvas", { role: "img" }));
@@ -117,7 +116,7 @@ function buildFull(lab) {
   parts.token = h("input", { type: "text", class: "token", "aria-label": "token whose terms are shown", spellcheck: "false" });
   parts.token.addEventListener("change", () => {
     const id = lab.words.id(parts.token.value.trim());
-    if (id === null) lab.say(`There is no token “${parts.token.value.trim()}” here.`);
+    if (id === null) lab.warn(`There is no token “${parts.token.value.trim()}” here.`);
     else lab.change({ token: id });
     lab.draw();
   });
@@ -133,9 +132,7 @@ function buildFull(lab) {
   parts.noSST = h("p", { class: "hint" });
   parts.greySST = () => { sst.disabled = !lab.sstPossible; parts.noSST.textContent = lab.whyNoSST; };
 
-  parts.command = h("input", { type: "text", readOnly: true, class: "command", "aria-label": "command that runs this page's notebook again" });
   const link = h("button", { type: "button", onclick: () => { const field = h("input", { class: "unseen" }); lab.root.append(field); field.value = location.href; copy(location.href, field).then(() => field.remove()); lab.say("Link copied."); } }, "Copy link");
-  const copied = h("button", { type: "button", onclick: () => { copy(parts.command.value, parts.command); lab.say("Command copied."); } }, "Copy");
 
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
     h("div", { class: "presets", role: "group", "aria-label": "presets" }, ...parts.presets), parts.says,
@@ -143,11 +140,11 @@ function buildFull(lab) {
     parts.bandSays,
     h("div", { class: "row time" }, parts.play, parts.epoch, parts.epochSays,
       h("button", { type: "button", onclick: () => { stop(lab); lab.change(lab.base); } }, "Reset"), link),
-    parts.status, legend, parts.live,
+    lab.statusLine, legend,
     h("div", { class: "figures" }, ...figures),
     buildSentence(lab),
     h("details", { class: "more" }, h("summary", {}, "All settings"), h("div", { class: "controls" }, ...others), parts.noSST),
-    h("div", { class: "again" }, h("h4", {}, "Re-run this page"), h("div", { class: "row" }, parts.command, copied)),
+    h("div", { class: "again" }, h("h4", {}, "Re-run this page"), buildAgain(lab)),
     buildCheck(lab),
   ));
 }
@@ -177,12 +174,6 @@ function play(lab) {
   requestAnimationFrame(turn);
 }
 
-function command(lab) {
-  const page = /([^/]+?)(\.html?|\.ipynb)?$/.exec(location.pathname)?.[1] ?? "";
-  const notebook = lab.getAttribute("notebook") || (/^\d\d_/.test(page) ? page : "00_intro");
-  return `papermill book/${notebook}.ipynb out.ipynb -p lam ${lab.state.lam} -p seed ${lab.state.seed}`;
-}
-
 function drawFull(lab) {
   const { parts, run, index } = lab, shot = run.snapshots[index], view = lab.view, said = captions(lab);
   // While a slider moves, the lines of the coming run grow over those of the last one.
@@ -201,10 +192,6 @@ function drawFull(lab) {
   parts.epoch.setAttribute("aria-valuetext", `epoch ${shot.epoch} of ${run.config.epochs}`);
   parts.epochSays.textContent = `epoch ${shot.epoch} of ${run.config.epochs}`;
   if (lab.root.activeElement !== parts.token) parts.token.value = lab.words.word(view.token);
-  const { train } = run.problem, size = `${train.labels.length.toLocaleString("en")} sentences, ${run.problem.types.toLocaleString("en")} token types`;
-  const diverged = run.diverged === null ? "" : ` At epoch ${run.diverged} the numbers left what a computer can hold: lower the learning rate or raise λ.`;
-  parts.status.textContent = run.milliseconds === null ? `${size}. Training…` : `${size}. Trained in ${Math.round(run.milliseconds)} ms, here in your browser.${diverged}`;
-  parts.status.classList.toggle("alarm", run.diverged !== null);
   if (run.milliseconds !== null && lab.announced !== run.job) {
     lab.announced = run.job;
     lab.say(said.scatter);
@@ -228,19 +215,20 @@ function placeFull(lab) {
     if (same) shown = SETTINGS.presets[button.dataset.preset].says;
   }
   parts.says.textContent = shown || "A state of your own. The presets lead back.";
-  parts.command.value = command(lab);
+  lab.placeAgain();
   lab.placeSentence?.();
 }
 
 export class UaftcLab extends BaseLab {
   build() {
     this.compact = this.getAttribute("mode") === "compact";
+    this.live = h("p", { class: "unseen", "aria-live": "polite" });
     (this.compact ? buildCompact : buildFull)(this);
+    this.root.querySelector(".lab").append(this.live);
   }
 
   place() {
-    if (this.compact) for (const one of this.controls) one.place(this.state[one.name]);
-    else placeFull(this);
+    (this.compact ? placeCompact : placeFull)(this);
   }
 
   redraw() {
@@ -248,6 +236,14 @@ export class UaftcLab extends BaseLab {
   }
 
   say(text) {
-    if (!this.compact) this.parts.live.textContent = text;
+    this.live.textContent = text;
+  }
+
+  // What the status line says while nothing is wrong.
+  get progress() {
+    if (this.compact || !this.run) return "";
+    const { problem, milliseconds } = this.run, count = (number) => number.toLocaleString("en");
+    const size = `${count(problem.train.labels.length)} sentences, ${count(problem.types)} token types`;
+    return `${size}. ${milliseconds === null ? "Training…" : `Trained in ${Math.round(milliseconds)} ms, here in your browser.`}`;
   }
 }

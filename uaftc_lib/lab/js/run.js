@@ -1,5 +1,6 @@
 // A training run as the pictures see it, and the numbers that captions say of it.
 export const KINDS = ["neutral", "positive", "negative"], ORDER = [1, 2, 0];
+const BEYOND = 1e9;  // no model that learns has vectors or losses of this size
 
 export class Run {
   constructor(job, config) {
@@ -8,7 +9,8 @@ export class Run {
   }
 
   add(snapshot) {
-    if (![snapshot.VV, snapshot.WW, snapshot.loss ?? 0].every(Number.isFinite)) {
+    if (this.diverged !== null) return;
+    if (![snapshot.VV, snapshot.WW, snapshot.loss ?? 0].every((size) => size < BEYOND)) {
       this.diverged = snapshot.epoch;
       return;
     }

@@ -8,7 +8,7 @@ export function sstAddress() {
   return document.querySelector('meta[name="uaftc-sst"]')?.content ?? null;
 }
 
-// {words, splits: {train: [[ids...], ...], labels}, ...} as typed arrays.
+// What sst.py has packed, as typed arrays.
 export function unpack({ words, splits }) {
   const corpora = {};
   for (const [name, { tokens, lengths, labels }] of Object.entries(splits)) {
@@ -28,5 +28,6 @@ export function loadSST(ask) {
     script.onerror = () => reject(new Error("the file with SST's token ids could not be read"));
     document.head.append(script);
   }).then(unpack);
+  loading.catch(() => { loading = null; });  // the next wish may try again
   return loading;
 }

@@ -1,4 +1,6 @@
 // What a lab is told to do, as settings that fit their ranges, and as part of an address.
+import { number } from "./draw.js";
+
 export const CONTROLS = SETTINGS.controls, SYNTHETIC_ONLY = SETTINGS["synthetic only"];
 export const VIEW = { epoch: null, token: null, sentence: "" };
 
@@ -14,6 +16,15 @@ function fitting(name, value) {
   if (about.kind === "log or none" && x === 0) return 0;
   if (!(x >= about.min && x <= about.max)) return undefined;
   return about.kind === "whole" ? Math.round(x) : x;
+}
+
+// In words, what of `wanted` no control can take.
+export function misfits(wanted) {
+  return Object.keys(CONTROLS).filter((name) => name in wanted && fitting(name, wanted[name]) === undefined).map((name) => {
+    const { label, kind, min, max, choices } = CONTROLS[name];
+    const range = kind === "choice" ? `is one of ${Object.keys(choices).join(", ")}` : `lies between ${number(min)} and ${number(max)}`;
+    return `The ${label} ${range}; “${String(wanted[name]).slice(0, 40)}” is left out.`;
+  }).join(" ");
 }
 
 // Everything of `wanted` that makes sense, over `base`.

@@ -44,41 +44,35 @@ function exponentials(list, count, a, into) {
   return true;
 }
 
-// One pass over some instances: π and ρ are added up by type, α by position; the loss is returned.
-function passOver(corpus, order, begin, end, a, s, pi, rho, weights, ready) {
+// One pass over some instances: π and ρ, and if asked α, are added up by type; the loss is returned. `exps` holds
+// e^a of every type, or room for those of one instance.
+function passOver(corpus, order, begin, end, a, s, exps, ready, pi, rho, weight) {
   const { tokens, offsets, labels } = corpus;
   let loss = 0, right = 0;
   for (let k = begin; k < end; k++) {
     const t = order === null ? k : order[k], from = offsets[t], to = offsets[t + 1];
-    let total = 0, polarity = 0;
-    if (ready) {
-      for (let i = from; i < to; i++) {
-        const w = tokens[i], e = ready[w];
-        weights[i] = e;
-        total += e;
-        polarity += e * s[w];
-      }
-    } else {
+    if (!ready) {
       let largest = -Infinity;
       for (let i = from; i < to; i++) if (a[tokens[i]] > largest) largest = a[tokens[i]];
-      for (let i = from; i < to; i++) {
-        const w = tokens[i], e = Math.exp(a[w] - largest);
-        weights[i] = e;
-        total += e;
-        polarity += e * s[w];
-      }
+      for (let i = from; i < to; i++) exps[tokens[i]] = Math.exp(a[tokens[i]] - largest);
+    }
+    let total = 0, polarity = 0;
+    for (let i = from; i < to; i++) {
+      const w = tokens[i], e = exps[w];
+      total += e;
+      polarity += e * s[w];
     }
     polarity /= total;
     const y = labels[t] === 1 ? 1 : -1, margin = y * polarity, small = Math.exp(-Math.abs(margin));
     loss += Math.max(-margin, 0) + Math.log1p(small);
     if (polarity > 0 === y > 0) right++;
-    const beta = (margin > 0 ? small : 1) / (1 + small), scale = 1 / total;
+    const share = (y * (margin > 0 ? small : 1)) / ((1 + small) * total);  // yβ, for each part of e^a
     for (let i = from; i < to; i++) {
-      const w = tokens[i], alpha = weights[i] * scale, share = y * beta * alpha;
-      weights[i] = alpha;
-      pi[w] += share;
-      rho[w] += share * (s[w] - polarity);
+      const w = tokens[i], pull = share * exps[w];
+      pi[w] += pull;
+      rho[w] += pull * (s[w] - polarity);
     }
+    if (weight) for (let i = from; i < to; i++) weight[tokens[i]] += exps[tokens[i]] / total;
   }
   return { loss, right };
 }
@@ -123,9 +117,8 @@ function snapshot(run, epoch, loss) {
   const [a, s, pi, rho, weight, C, F] = Array.from({ length: 7 }, () => new Float64Array(types));
   scoreTypes(E, V, W, stride, all, types, a, s);
   for (let w = 0; w < types; w++) a[w] /= lam;
-  const m = train.labels.length, ready = exponentials(all, types, a, run.ready) && run.ready;
-  const { right } = passOver(train, null, 0, m, a, s, pi, rho, run.weights, ready);
-  for (let i = 0; i < train.tokens.length; i++) weight[train.tokens[i]] += run.weights[i];
+  const m = train.labels.length, ready = exponentials(all, types, a, run.exps);
+  const { right } = passOver(train, null, 0, m, a, s, run.exps, ready, pi, rho, weight);
   for (let w = 0; w < types; w++) weight[w] /= run.counts[w];
   const onV = new Float64Array(stride), onW = new Float64Array(stride);
   gather(E, rho, pi, stride, all, types, onV, onW);
@@ -137,7 +130,7 @@ function snapshot(run, epoch, loss) {
   let devAccuracy = null;
   if (dev) {
     const none = new Float64Array(types);
-    const passed = passOver(dev, null, 0, dev.labels.length, a, s, none, none, run.devWeights, ready);
+    const passed = passOver(dev, null, 0, dev.labels.length, a, s, run.exps, ready, none, none);
     devAccuracy = passed.right / dev.labels.length;
   }
   return {
@@ -179,17 +172,18 @@ export function* train(problem, config) {
   const { tokens, offsets, labels } = problem.train, m = labels.length, size = Math.min(config.batch || m, m);
   const run = { problem, config, types, ...initialValues(types, config) };
   run.all = Int32Array.from({ length: types }, (_, w) => w);
-  run.ready = new Float64Array(types);
-  run.weights = new Float64Array(tokens.length);
+  run.exps = new Float64Array(types);
   run.counts = new Int32Array(types);
-  if (problem.dev) run.devWeights = new Float64Array(problem.dev.tokens.length);
   for (const w of tokens) run.counts[w]++;
   yield snapshot(run, 0, null);
-  const { E, V, W, stride, weights, ready } = run, adagrad = optimizer === "adagrad";
+  const { E, V, W, stride, exps } = run, adagrad = optimizer === "adagrad";
   const squares = adagrad ? new Float64Array(types * stride) : null;
   const squaresV = new Float64Array(stride), squaresW = new Float64Array(stride);
   const [a, s, pi, rho] = Array.from({ length: 4 }, () => new Float64Array(types));
-  const touched = new Int32Array(types), stamp = new Int32Array(types).fill(-1);
+  // A batch of far more tokens than there are types meets nearly every type. The others may then come along: their
+  // π and ρ are zero, and they stay where they are.
+  const meetsAll = (size * tokens.length) / m > 2 * types;
+  const touched = meetsAll ? run.all : new Int32Array(types), stamp = new Int32Array(types).fill(-1);
   const gV = new Float64Array(stride), gW = new Float64Array(stride);
   let step = 0;
   for (let epoch = 1; epoch <= epochs; epoch++) {
@@ -197,8 +191,12 @@ export function* train(problem, config) {
     let loss = 0;
     for (let begin = 0; begin < m; begin += size) {
       const end = Math.min(begin + size, m), rate = config.lr / (1 + step * decay), n = end - begin;
-      let count = 0;
-      for (let k = begin; k < end; k++) {
+      let count = meetsAll ? types : 0;
+      if (meetsAll) {
+        pi.fill(0);
+        rho.fill(0);
+      }
+      for (let k = begin; k < end && !meetsAll; k++) {
         const t = order === null ? k : order[k];
         for (let i = offsets[t]; i < offsets[t + 1]; i++) {
           const w = tokens[i];
@@ -211,8 +209,8 @@ export function* train(problem, config) {
       }
       scoreTypes(E, V, W, stride, touched, count, a, s);
       for (let k = 0; k < count; k++) a[touched[k]] /= lam;
-      const usable = exponentials(touched, count, a, ready) && ready;
-      loss += passOver(problem.train, order, begin, end, a, s, pi, rho, weights, usable).loss;
+      const ready = exponentials(touched, count, a, exps);
+      loss += passOver(problem.train, order, begin, end, a, s, exps, ready, pi, rho).loss;
       if (adagrad) stepAdagrad(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW, squares);
       else stepSGD(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW);
       const sign = penalty ? penalty * Math.sign(dot(V, W)) : 0;

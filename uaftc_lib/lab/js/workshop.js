@@ -12,14 +12,14 @@ function pause() {
   });
 }
 
-// post(message, transfer) gets, for each wish: {problem} where the corpus is another, {snapshot} after every
-// epoch, {done}. A wish is {lab, job, config, at_once}, and the first one about real data brings the corpus; a
+// post(message, transfer) gets, for each wish: {problem}, {snapshot} after every epoch, {done}, or at any time
+// {failed}. A wish is {lab, job, config, at_once}, and the first one about real data brings the corpus; a
 // newer wish of the same lab replaces an older one.
 export function workshop(post) {
   const wishes = new Map(), problems = new Map(), given = new Map();
   let busy = false;
 
-  function problemOf({ config }) {
+  function problemOf(config) {
     const { data, seed, noise, ratio, instances } = config, corpus = given.get(data);
     const key = data === "synthetic" ? JSON.stringify([seed, noise, ratio, instances]) : data;
     if (!problems.has(key)) {
@@ -29,35 +29,62 @@ export function workshop(post) {
     return { key, ...problems.get(key) };
   }
 
+  // All messages that a wish leads to, and null where one may pause.
+  function* answers({ lab, job, config }) {
+    const started = performance.now(), problem = problemOf(config);
+    const { key, types, kinds, train: corpus } = problem;
+    yield { lab, job, problem: { key, types, kinds, train: corpus } };
+    for (const snapshot of train(problem, config)) yield snapshot && { lab, job, snapshot };
+    yield { lab, job, done: performance.now() - started };
+  }
+
+  function send(message) {
+    const arrays = Object.values(message.snapshot ?? {}).filter(ArrayBuffer.isView);
+    post(message, arrays.map((array) => array.buffer));
+  }
+
+  async function fulfil(wish) {
+    const started = performance.now(), { lab, config } = wish;
+    let slice = started, share = 0;
+    for (const message of answers(wish)) {
+      if (message) send(message);
+      share = (message?.snapshot?.epoch ?? 0) / config.epochs || share;
+      if (performance.now() - slice < SLICE) continue;
+      await pause();
+      slice = performance.now();
+      const left = ((slice - started) * (1 - share)) / (share || 0.01);
+      if (wishes.has(lab) && (wishes.get(lab).at_once || left > WORTH_FINISHING)) return;
+    }
+  }
+
   async function work() {
     busy = true;
     for (let wish; (wish = wishes.values().next().value); ) {
-      const { lab, job, config } = wish, started = performance.now();
-      wishes.delete(lab);
-      const problem = problemOf(wish);
-      post({ lab, job, problem: { key: problem.key, types: problem.types, kinds: problem.kinds, train: problem.train } });
-      let slice = started, done = 0, replaced = false;
-      for (const snapshot of train(problem, config)) {
-        if (snapshot) {
-          done = snapshot.epoch / config.epochs;
-          post({ lab, job, snapshot }, Object.values(snapshot).filter(ArrayBuffer.isView).map((array) => array.buffer));
-        }
-        if (performance.now() - slice > SLICE) {
-          await pause();
-          slice = performance.now();
-          const left = ((slice - started) * (1 - done)) / (done || 0.01);
-          if ((replaced = wishes.has(lab) && (wishes.get(lab).at_once || left > WORTH_FINISHING))) break;
-        }
+      wishes.delete(wish.lab);
+      try {
+        await fulfil(wish);
+      } catch (error) {
+        post({ lab: wish.lab, job: wish.job, failed: error.message });
       }
-      if (!replaced) post({ lab, job, done: performance.now() - started });
     }
     busy = false;
   }
 
-  return (wish) => {
-    if (wish.corpus) given.set(wish.config.data, wish.corpus);
-    wishes.delete(wish.lab);
-    wishes.set(wish.lab, wish);
-    if (!busy) work();
+  function keep({ corpus, config }) {
+    if (corpus) given.set(config.data, corpus);
+  }
+
+  return {
+    wish(wish) {
+      keep(wish);
+      wishes.delete(wish.lab);
+      wishes.set(wish.lab, wish);
+      if (!busy) work();
+    },
+    // For a page that is about to be printed and cannot wait.
+    hurry(wish) {
+      keep(wish);
+      for (const message of answers(wish)) if (message) send(message);
+    },
   };
 }

@@ -1,0 +1,87 @@
+"""How long `uaftc explain` takes for a million short reviews, and how much memory: python benchmarks/explain_scale.py
+
+Writes a made-up file, explains it in a process of its own with one seed, and appends a row with the machine and the
+versions to explain_scale.csv in the results folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from measure import load
+
+from uaftc_lib import results_folder
+from uaftc_lib.provenance import provenance
+
+TYPES, TELLING = 60_000, 400  # words in all, and words of which each text holds one
+
+
+def write_reviews(path: Path, rows: int, seed: int = 0) -> None:
+    """Texts of 5 to 25 words, common words commoner as in language, one word in each that tells its class."""
+    draws = np.random.default_rng(seed)
+    words = np.array([f"word{i}" for i in range(TYPES)], dtype=object)
+    heights = np.cumsum(1 / (np.arange(TYPES) + 2.7))
+    lengths = draws.integers(5, 26, rows)
+    ids = np.searchsorted(heights, draws.random(lengths.sum()) * heights[-1])
+    telling, wrong = draws.integers(0, TELLING, rows), draws.random(rows) < 0.1
+    spelt, begin = words[ids], 0
+    with path.open("w", encoding="utf-8") as file:
+        file.write("text,label\n")
+        for length, word, flipped in zip(lengths.tolist(), telling.tolist(), wrong.tolist()):
+            label = "good" if (word % 2 == 1) != flipped else "bad"
+            file.write(f"{' '.join(spelt[begin : begin + length])} telling{word},{label}\n")
+            begin += length
+
+
+def explain(path: Path, out: Path) -> None:
+    """In a process of its own: explain, and say how long it took and the largest memory."""
+    from uaftc_lib.explain.report import explain_file
+    from uaftc_lib.explain.settings import Settings
+
+    begin = time.perf_counter()
+    report = explain_file(path, "text", "label", out, Settings(seeds=1), progress=sys.stderr.isatty())
+    told = {
+        "rows": report["rows"]["read"],
+        "words": report["vocabulary"]["words"],
+        "epochs": report["settings"]["epochs"],
+        "seconds": round(time.perf_counter() - begin, 1),
+        "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "test_accuracy": report["quality"]["attention"]["accuracy"],
+        "linear_accuracy": report["quality"]["linear"]["accuracy"],
+    }
+    print(json.dumps(told))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, help="folder of explain_scale.csv; default: the results folder")
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.file:
+        return explain(given.file, given.file.with_name("report"))
+    folder = given.out or results_folder()
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "reviews.csv"
+        write_reviews(path, given.rows)
+        size = path.stat().st_size
+        done = subprocess.run([sys.executable, __file__, "--file", path], check=True, stdout=subprocess.PIPE, text=True)
+    row = json.loads(done.stdout.splitlines()[-1]) | {"file_size": size, "seeds": 1, "load": load()} | provenance()
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / "explain_scale.csv"
+    earlier = [pd.read_csv(table)] if table.exists() else []
+    pd.concat([*earlier, pd.DataFrame([row])], ignore_index=True).to_csv(table, index=False, lineterminator="\n")
+    print(f"{row['rows']:,} rows: {row['seconds']:.0f} s, {row['peak_memory'] / 1e9:.2f} GB; written to {table}")
+
+
+if __name__ == "__main__":
+    main()
