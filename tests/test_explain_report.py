@@ -335,3 +335,15 @@ def test_the_command_writes_or_refuses(tmp_path):
     assert "150 of 150 rows, 2 classes" in done.stdout
     assert {each.name for each in (tmp_path / "out").iterdir()} == {"report.html", "words.csv", "report.json"}
     assert "may be drawn" in done.stdout, "the verdict in words"
+
+
+def test_the_linear_baseline_learns_from_many_rare_words():
+    """Each word's mean gradient is tiny then, which must not pass for convergence."""
+    types, instances = 2000, 20_000
+    telling = [i % types for i in range(instances)]
+    vocabulary = Vocabulary([f"word{i}" for i in range(types)] + ["the"])
+    texts = [[word, types] for word in telling]
+    corpus = Corpus.from_lists(texts, [word % 2 for word in telling], 2, ("even", "odd"))
+    dataset = Dataset("rare", vocabulary, ("even", "odd"), corpus, corpus, corpus)
+    baseline = quality.LinearBaseline(dataset)
+    assert (baseline.probabilities(corpus).argmax(1) == corpus.labels.numpy()).mean() > 0.99
