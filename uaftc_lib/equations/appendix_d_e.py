@@ -221,6 +221,7 @@ def scaled_view(case: Case, scale: float) -> View:
     correction="the error falls with the square of x; exact terms have D_e = diag(1 − tanh² x_e)",
 )
 def _(case: Case):
-    scales = (0.02, 0.01, 0.005, 0.0025)
+    # The rows of Eq 71 divide by λ, so x shrinks with it.
+    scales = [x / case.lam for x in (0.02, 0.01, 0.005, 0.0025)]
     views = [scaled_view(case, scale) for scale in scales]
     return Order(scales, [relative_error(linearised_71(view), view.a_rate) for view in views], expected=2)
