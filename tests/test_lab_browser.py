@@ -207,6 +207,19 @@ def test_nonsense_in_an_address_is_left_aside(opened):
         assert (told["lam"], told["seed"], told["optimizer"], told["data"]) == (10, 0, "sgd", "synthetic")
 
 
+def test_a_spoilt_name_in_an_address_spoils_nothing_else(opened):
+    with opened(lab(QUICK).html(), address="#lab:%E0%A4?lam=3;lab?lam=30") as page:
+        assert numbers(page)["lam"] == 30
+        assert "“%E0%A4” in the address of this page cannot be read" in alarm(page)
+        page.evaluate("location.hash = '#lab:lab?lam=40'")
+        page.wait_for_function(f"{LAB.format(0)}.state.lam === 40")
+        assert page.locator(".status.alarm").count() == 0
+        page.evaluate("location.hash = '#lab:%E0%A4?lam=3'")
+        page.wait_for_function(f"{LAB.format(0)}.warning !== ''")
+        trained(page)
+        assert "%E0%A4" in alarm(page)
+
+
 def test_two_labs_share_one_address(opened):
     one, two = (lab(QUICK, mode="compact", name=name) for name in ("first", "second"))
     with opened(one.html() + two.html(False)) as page:

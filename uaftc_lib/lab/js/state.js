@@ -53,14 +53,19 @@ export function difference(state, base) {
   return said.toString();
 }
 
+// The wishes of an address, by the lab's name; `spoilt` is what to say of a part that cannot be read.
 export function readAddress(hash) {
-  const all = new Map();
+  const all = Object.assign(new Map(), { spoilt: "" });
   if (!hash.startsWith("#lab:")) return all;
   for (const part of hash.slice(5).split(";")) {
     const [name, query = ""] = part.split("?");
     const wanted = Object.fromEntries(new URLSearchParams(query));
     for (const key of ["epoch", "token"]) if (wanted[key] === "none") wanted[key] = null;
-    all.set(decodeURIComponent(name), wanted);
+    try {
+      all.set(decodeURIComponent(name), wanted);
+    } catch {
+      all.spoilt = `“${name.slice(0, 40)}” in the address of this page cannot be read; that part is left out.`;
+    }
   }
   return all;
 }
