@@ -386,6 +386,16 @@ def test_a_compact_lab_carries_the_command_too(opened):
         trained(page)
 
 
+def test_the_command_follows_the_rule_of_its_chapter(opened):
+    with opened(lab({**QUICK, "lam": 100}, parameter="large_lam", least=20).html()) as page:
+        field, hint = page.locator(".command"), page.locator(".again .hint")
+        assert field.input_value().endswith("-p large_lam 100 -p seed 0") and "large_lam" in hint.inner_text()
+        set_lam(page, 20)
+        assert field.input_value().endswith("-p large_lam 20 -p seed 0")
+        set_lam(page, 19)
+        assert field.input_value().endswith("out.ipynb -p seed 0") and "at least 20" in hint.inner_text()
+
+
 def test_the_angle_returns_to_as_drawn(opened):
     with opened(lab(QUICK).html()) as page:
         page.get_by_text("All settings").click()
