@@ -220,6 +220,39 @@ def test_a_spoilt_name_in_an_address_spoils_nothing_else(opened):
         assert "%E0%A4" in alarm(page)
 
 
+def test_a_typed_number_is_what_it_says(opened):
+    with opened(lab(QUICK).html()) as page:
+        field = page.get_by_label("λ, as a number")
+        for text, lam in (("1,000", 1000), ("0,5", 0.5), ("9,999.5", 9999.5), ("0,001", 0.001), ("1,5", 1.5)):
+            field.fill(text)
+            page.keyboard.press("Enter")
+            assert page.evaluate(f"{LAB.format(0)}.state.lam") == lam, text
+            assert page.locator(".status.alarm").count() == 0
+        for text in ("1,00,0", "1.000,5", "12,345"):
+            field.fill(text)
+            page.keyboard.press("Enter")
+            assert page.evaluate(f"{LAB.format(0)}.state.lam") == 1.5
+            assert "is left out" in alarm(page)
+        field.fill("10")
+        page.keyboard.press("Enter")
+        trained(page)
+
+
+def test_a_check_that_fails_can_be_tried_again(opened):
+    """A worker that answers every wish of the check with a failure."""
+    failing = """const Real = window.Worker; window.Worker = class extends Real {
+        postMessage(wish) {
+            if (!/check/.test(wish.lab)) super.postMessage(wish);
+            else setTimeout(() => this.onmessage({ data: { lab: wish.lab, job: wish.job, failed: "no memory" } }));
+        }
+    };"""
+    with opened(lab(QUICK).html(), before=failing) as page:
+        button = page.get_by_role("button", name="Check now")
+        button.click()
+        page.get_by_text("The check was not finished (no memory)").wait_for()
+        page.wait_for_function(f"!{LAB.format(0)}.root.querySelector('.check button').disabled")
+
+
 def test_two_labs_share_one_address(opened):
     one, two = (lab(QUICK, mode="compact", name=name) for name in ("first", "second"))
     with opened(one.html() + two.html(False)) as page:

@@ -18,6 +18,12 @@ function fitting(name, value) {
   return about.kind === "whole" ? Math.round(x) : x;
 }
 
+// What a reader types, as a number is written: 1,000 is a thousand; 0,5 is a half.
+export function typed(text) {
+  if (/^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(text.trim())) return text.replaceAll(",", "");
+  return /^\d*,\d*$/.test(text.trim()) ? text.replace(",", ".") : text;
+}
+
 // In words, what of `wanted` no control can take.
 export function misfits(wanted) {
   return Object.keys(CONTROLS).filter((name) => name in wanted && fitting(name, wanted[name]) === undefined).map((name) => {
