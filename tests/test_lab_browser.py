@@ -207,6 +207,52 @@ def test_nonsense_in_an_address_is_left_aside(opened):
         assert (told["lam"], told["seed"], told["optimizer"], told["data"]) == (10, 0, "sgd", "synthetic")
 
 
+def test_a_spoilt_name_in_an_address_spoils_nothing_else(opened):
+    with opened(lab(QUICK).html(), address="#lab:%E0%A4?lam=3;lab?lam=30") as page:
+        assert numbers(page)["lam"] == 30
+        assert "“%E0%A4” in the address of this page cannot be read" in alarm(page)
+        page.evaluate("location.hash = '#lab:lab?lam=40'")
+        page.wait_for_function(f"{LAB.format(0)}.state.lam === 40")
+        assert page.locator(".status.alarm").count() == 0
+        page.evaluate("location.hash = '#lab:%E0%A4?lam=3'")
+        page.wait_for_function(f"{LAB.format(0)}.warning !== ''")
+        trained(page)
+        assert "%E0%A4" in alarm(page)
+
+
+def test_a_typed_number_is_what_it_says(opened):
+    with opened(lab(QUICK).html()) as page:
+        field = page.get_by_label("λ, as a number")
+        for text, lam in (("1,000", 1000), ("0,5", 0.5), ("9,999.5", 9999.5), ("0,001", 0.001), ("1,5", 1.5)):
+            field.fill(text)
+            page.keyboard.press("Enter")
+            assert page.evaluate(f"{LAB.format(0)}.state.lam") == lam, text
+            assert page.locator(".status.alarm").count() == 0
+        for text in ("1,00,0", "1.000,5", "12,345"):
+            field.fill(text)
+            page.keyboard.press("Enter")
+            assert page.evaluate(f"{LAB.format(0)}.state.lam") == 1.5
+            assert "is left out" in alarm(page)
+        field.fill("10")
+        page.keyboard.press("Enter")
+        trained(page)
+
+
+def test_a_check_that_fails_can_be_tried_again(opened):
+    """A worker that answers every wish of the check with a failure."""
+    failing = """const Real = window.Worker; window.Worker = class extends Real {
+        postMessage(wish) {
+            if (!/check/.test(wish.lab)) super.postMessage(wish);
+            else setTimeout(() => this.onmessage({ data: { lab: wish.lab, job: wish.job, failed: "no memory" } }));
+        }
+    };"""
+    with opened(lab(QUICK).html(), before=failing) as page:
+        button = page.get_by_role("button", name="Check now")
+        button.click()
+        page.get_by_text("The check was not finished (no memory)").wait_for()
+        page.wait_for_function(f"!{LAB.format(0)}.root.querySelector('.check button').disabled")
+
+
 def test_two_labs_share_one_address(opened):
     one, two = (lab(QUICK, mode="compact", name=name) for name in ("first", "second"))
     with opened(one.html() + two.html(False)) as page:
@@ -371,6 +417,16 @@ def test_a_compact_lab_carries_the_command_too(opened):
         assert field.input_value() == "papermill book/08_synthetic.ipynb out.ipynb -p lam 10.2 -p seed 1"
         page.get_by_role("button", name="Copy").click()
         trained(page)
+
+
+def test_the_command_follows_the_rule_of_its_chapter(opened):
+    with opened(lab({**QUICK, "lam": 100}, parameter="large_lam", least=20).html()) as page:
+        field, hint = page.locator(".command"), page.locator(".again .hint")
+        assert field.input_value().endswith("-p large_lam 100 -p seed 0") and "large_lam" in hint.inner_text()
+        set_lam(page, 20)
+        assert field.input_value().endswith("-p large_lam 20 -p seed 0")
+        set_lam(page, 19)
+        assert field.input_value().endswith("out.ipynb -p seed 0") and "at least 20" in hint.inner_text()
 
 
 def test_the_angle_returns_to_as_drawn(opened):

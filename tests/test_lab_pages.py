@@ -57,6 +57,33 @@ def wrong_captions(text: str) -> list[tuple[str, str]]:
     return [(said, true) for said, true in made if said != true]
 
 
+def parameter_cells(name: str) -> tuple[str, str]:
+    """A chapter's parameters, and the next cell of code: their check."""
+    cells = [cell for cell in nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells if cell.cell_type == "code"]
+    (first,) = (i for i, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", []))
+    return cells[first].source, cells[first + 1].source
+
+
+def opening_parameters(attributes: dict) -> dict:
+    """What the command beside a lab sets before anyone moves λ; js/again.js writes the same."""
+    state = parity.complete(attributes["state"])
+    taken = state["lam"] >= float(attributes.get("least", 0))
+    return ({attributes.get("parameter", "lam"): float(state["lam"])} if taken else {}) | {"seed": state["seed"]}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_opening_command_is_accepted_by_its_chapter(name):
+    given, check = parameter_cells(name)
+    for attributes, _ in embedded(outputs(name)):
+        least = float(attributes.get("least", 1e-3))
+        for lam in (parity.complete(attributes["state"])["lam"], least):
+            wanted = opening_parameters(attributes | {"state": attributes["state"] | {"lam": lam}})
+            namespace = {}
+            exec(given, namespace)
+            assert set(wanted) <= set(namespace["__annotations__"])
+            exec(check, namespace | wanted)
+
+
 def test_the_chapters_that_should_hold_a_lab_do():
     assert set(CHAPTERS) >= EXPECTED
     assert embedded(outputs("00_intro"))[0][0].get("mode") != "compact", "the book opens with the full lab"

@@ -49,9 +49,10 @@ class Page:
 class Lab:
     """A live figure in a state of its own. The last expression of a cell shows it; see :func:`lab`."""
 
-    def __init__(self, state: dict, mode: str, figure: str, text: str, name: str, notebook: str):
+    def __init__(self, state: dict, mode: str, figure: str, text: str, name: str, notebook: str, rule: tuple):
         self.state, self.mode, self.figure = parity.complete(state), mode, figure
         self.text, self.name, self.notebook = text, name, notebook
+        self.parameter, self.least = rule
         # Everything that differs from the defaults: a short attribute, and a stable one.
         self.given = {key: self.state[key] for key in state}
 
@@ -93,6 +94,8 @@ class Lab:
             "figure": self.figure,
             "text": self.text,
             "notebook": self.notebook,
+            "parameter": self.parameter if self.parameter != "lam" else "",
+            "least": f"{self.least:g}" if self.least else "",
             "state": json.dumps(self.given, ensure_ascii=False) if self.given else "",
         }
         written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
@@ -126,6 +129,8 @@ def make_widget(shown: Lab):
         figure = traitlets.Unicode().tag(sync=True)
         text = traitlets.Unicode().tag(sync=True)
         notebook = traitlets.Unicode().tag(sync=True)
+        parameter = traitlets.Unicode().tag(sync=True)
+        least = traitlets.Float().tag(sync=True)
 
         def answer(self, _, content, buffers):
             if content.get("want") == "sst":
@@ -136,7 +141,7 @@ def make_widget(shown: Lab):
 
     made = LabWidget(
         state=shown.state, name=shown.name, mode=shown.mode, figure=shown.figure, text=shown.text,
-        notebook=shown.notebook,
+        notebook=shown.notebook, parameter=shown.parameter, least=shown.least,
     )  # fmt: skip
     made.on_msg(made.answer)
     return made
@@ -151,6 +156,8 @@ def lab(
     preset: str | None = None,
     name: str = "lab",
     notebook: str = "",
+    parameter: str = "lam",
+    least: float = 0,
 ) -> Lab:
     """A live figure that trains in the reader's browser.
 
@@ -173,6 +180,10 @@ def lab(
         How the address of the page calls it: different for each lab of a page.
     notebook : str
         The notebook named by the command that runs a page again; found out from the page if empty.
+    parameter : str
+        The notebook's parameter that this command sets to the reader's λ.
+    least : float
+        The smallest λ that the notebook takes: the command leaves a smaller one out.
 
     Raises
     ------
@@ -196,4 +207,4 @@ def lab(
         unknown = sorted(set(PLACEHOLDER.findall(text)) - known)
         if unknown:
             raise ValueError(f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}")
-    return Lab(wanted | (state or {}), mode, figure, text or "", name, notebook)
+    return Lab(wanted | (state or {}), mode, figure, text or "", name, notebook, (parameter, least))

@@ -8,7 +8,7 @@ import { h } from "./controls.js";
 
 const labs = new Map();
 const INKS = ["ink", "soft", "axis", "grid", "band", "neutral", "positive", "negative", "term0", "term1", "term2"];
-let shared = new Map(readAddress(location.hash)), writing = null;
+let shared = readAddress(location.hash), writing = null;
 
 function darkPage() {
   const theme = document.documentElement.dataset.theme, jupyter = document.body?.dataset.jpThemeLight;
@@ -46,7 +46,7 @@ export class BaseLab extends HTMLElement {
     try { given = JSON.parse(this.getAttribute("state") || "{}"); } catch { /* the defaults, then */ }
     this.base = settle(given);
     this.state = settle(shared.get(name) ?? {}, this.base);
-    this.warning = misfits(shared.get(name) ?? {});
+    this.warning = misfits(shared.get(name) ?? {}) || (shared.spoilt ?? "");
     this.job = 0;
     this.run = this.incoming = null;
     this.hovered = null;
@@ -242,9 +242,8 @@ export class BaseLab extends HTMLElement {
   }
 
   readAddress() {
-    const wanted = shared.get(this.name);
-    if (!wanted) return;
-    this.change(settle(wanted, this.base));
-    this.warn(misfits(wanted));
+    const wanted = shared.get(this.name), { spoilt } = shared;
+    if (wanted) this.change(settle(wanted, this.base));
+    if (wanted || spoilt) this.warn(misfits(wanted ?? {}) || spoilt);
   }
 }

@@ -23,12 +23,13 @@ export function distance(run, reference) {
 
 export function buildCheck(lab) {
   const says = h("p", { class: "caption" }), button = h("button", { type: "button" }, "Check now");
-  const found = new Map();
+  const found = new Map(), waiting = new Set();
+  let trouble = "";
   const tell = () => {
     const parts = [...found].map(([lam, value]) => `${number(value)} at λ = ${number(lam)}`);
-    says.textContent = parts.length
+    says.textContent = trouble || (parts.length
       ? `Largest difference between your browser and PyTorch in float64, over the losses and mean scores of all ${REFERENCE[0].loss.length - 1} epochs: ${parts.join(", ")}.`
-      : "PyTorch in float64 has trained the same model from the same start on the same batches.";
+      : "PyTorch in float64 has trained the same model from the same start on the same batches.");
   };
   tell();
   // Where the state is one that PyTorch has trained, the run at hand is the check.
@@ -42,17 +43,21 @@ export function buildCheck(lab) {
   };
   button.addEventListener("click", () => {
     button.disabled = true;
-    let left = REFERENCE.length;
+    trouble = "";
     REFERENCE.forEach((reference) => {
       const config = configOf(reference.state), name = `${lab.name} check ${config.lam}`;
       let run = null;
-      host.register(name, ({ problem, snapshot, done }) => {
+      waiting.add(name);
+      host.register(name, ({ problem, snapshot, done, failed, lost }) => {
+        if (!waiting.has(name)) return;
+        if (failed || lost) trouble = `The check was not finished${failed ? ` (${failed})` : ""}: try it again.`;
         if (problem) { run = new Run(0, config); run.problem = problem; }
         if (snapshot) run.add(snapshot);
-        if (done === undefined) return;
-        found.set(config.lam, distance(run, reference));
+        if (done !== undefined) found.set(config.lam, distance(run, reference));
+        else if (!failed && !lost) return;
+        waiting.delete(name);
+        button.disabled = waiting.size > 0;
         tell();
-        if (--left === 0) button.disabled = false;
       });
       host.train({ lab: name, job: 0, config, at_once: false });
     });

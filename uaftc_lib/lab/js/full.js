@@ -6,7 +6,7 @@ import { control, copy, h } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { buildSentence, drawSentence } from "./sentence.js";
-import { CONTROLS, SYNTHETIC_ONLY, settle } from "./state.js";
+import { CONTROLS, SYNTHETIC_ONLY, settle, typed } from "./state.js";
 import { KINDS } from "./run.js";
 import { buildCheck } from "./check.js";
 
@@ -98,7 +98,7 @@ function buildFull(lab) {
 
   const lam = control("lam", CONTROLS.lam, changed("lam"));
   parts.typed = h("input", { type: "text", inputmode: "decimal", class: "typed", "aria-label": "λ, as a number" });
-  parts.typed.addEventListener("change", () => { lab.change({ lam: parts.typed.value.replace(",", ".") }); lab.place(); });
+  parts.typed.addEventListener("change", () => { lab.change({ lam: typed(parts.typed.value) }); lab.place(); });
   parts.band = h("canvas", { role: "img" });
   parts.bandSays = h("p", { class: "caption" });
 

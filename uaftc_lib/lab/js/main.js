@@ -8,7 +8,7 @@ if (!customElements.get("uaftc-lab")) {
 
 function render({ model, el }) {
   const lab = document.createElement("uaftc-lab");
-  for (const name of ["name", "mode", "figure", "text", "notebook"]) {
+  for (const name of ["name", "mode", "figure", "text", "notebook", "parameter", "least"]) {
     if (model.get(name)) lab.setAttribute(name, model.get(name));
   }
   lab.setAttribute("state", JSON.stringify(model.get("state")));

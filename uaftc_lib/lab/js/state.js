@@ -18,6 +18,12 @@ function fitting(name, value) {
   return about.kind === "whole" ? Math.round(x) : x;
 }
 
+// What a reader types, as a number is written: 1,000 is a thousand; 0,5 is a half.
+export function typed(text) {
+  if (/^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(text.trim())) return text.replaceAll(",", "");
+  return /^\d*,\d*$/.test(text.trim()) ? text.replace(",", ".") : text;
+}
+
 // In words, what of `wanted` no control can take.
 export function misfits(wanted) {
   return Object.keys(CONTROLS).filter((name) => name in wanted && fitting(name, wanted[name]) === undefined).map((name) => {
@@ -53,14 +59,19 @@ export function difference(state, base) {
   return said.toString();
 }
 
+// The wishes of an address, by the lab's name; `spoilt` is what to say of a part that cannot be read.
 export function readAddress(hash) {
-  const all = new Map();
+  const all = Object.assign(new Map(), { spoilt: "" });
   if (!hash.startsWith("#lab:")) return all;
   for (const part of hash.slice(5).split(";")) {
     const [name, query = ""] = part.split("?");
     const wanted = Object.fromEntries(new URLSearchParams(query));
     for (const key of ["epoch", "token"]) if (wanted[key] === "none") wanted[key] = null;
-    all.set(decodeURIComponent(name), wanted);
+    try {
+      all.set(decodeURIComponent(name), wanted);
+    } catch {
+      all.spoilt = `“${name.slice(0, 40)}” in the address of this page cannot be read; that part is left out.`;
+    }
   }
   return all;
 }
