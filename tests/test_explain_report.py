@@ -290,6 +290,21 @@ def test_one_run_has_one_interval(browser, tmp_path):
     tab.close()
 
 
+def test_a_recurrent_encoder_and_long_texts_are_spoken_of_truly(tmp_path):
+    rows = reviews(120)
+    rows["review"] = [text + f" the film {i}" * (60 * (i % 2)) for i, text in enumerate(rows["review"])]
+    told = {}
+    for encoder in ("none", "lstm"):
+        settings = Settings(seeds=1, epochs=1, dimension=4, replicates=5, encoder=encoder)
+        path = written(tmp_path, "a.csv", rows)
+        report = explain_file(path, "review", "stars", tmp_path / encoder, settings, progress=False)
+        told[encoder] = (tmp_path / encoder / "report.html").read_text(encoding="utf-8")
+        assert f"{report['too_long_to_show']['texts']} of the" in told[encoder] and "too long to show" in told[encoder]
+        assert all(len(e["words"]) <= 150 for examples in report["examples"].values() for e in examples)
+    assert "held fixed" in told["lstm"] and "exact for the model" not in told["lstm"]
+    assert "held fixed" not in told["none"] and "exact for the model" in told["none"]
+
+
 def test_random_labels_are_called_useless(tmp_path):
     rows = reviews(400)
     rows["stars"] = np.random.default_rng(0).permutation(rows["stars"]).tolist()

@@ -107,6 +107,10 @@ def explain_file(
             "top_words": top_words(words),
             "attended_without_effect": attended_without_effect(words),
             "examples": examples(models[0], prepared),
+            "too_long_to_show": {
+                "words": LONGEST_EXAMPLE,
+                "texts": int((dataset.test.lengths > LONGEST_EXAMPLE).sum()),
+            },
             "version": uaftc_lib.__version__,
         }
         write(report, words, out)
