@@ -261,13 +261,13 @@ def test_listed_words_need_both_intervals():
 
 
 def test_listed_words_need_some_size():
-    """At least a tenth of the logit, and of the leading word."""
+    """At least a tenth of the leading word, and above zero."""
     words = pd.DataFrame(
         {
             "word": list("abcde"),
             "class": ["x", "x", "x", "y", "y"],
             "influence": 1.0,
-            "influence_low": [3.0, 0.31, 0.29, 0.11, 0.09],
+            "influence_low": [3.0, 0.31, 0.29, 0.02, -0.09],
             "influence_high": 4.0,
             "leave_one_out": 0.0,
             "attention": 0.5,

@@ -185,13 +185,13 @@ def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
     """For each class the words of largest influence, by the lower end of their intervals.
 
     The lower of the lower ends of both intervals, over texts and (with several runs) over runs, counts. It must be
-    at least LEAST, and at least LEAST of that of the leading word: of many words some exclude zero by chance.
+    above zero, and at least LEAST of that of the leading word: of many words some exclude zero by chance.
     """
     ends = [f"influence_{kind}" for kind in ("low", "high", "seed_low", "seed_high") if f"influence_{kind}" in words]
     columns = ["word", "influence", *ends, "leave_one_out", "attention", "support"]
     sure = words[[end for end in ends if end.endswith("low")]].min(axis=1, skipna=False)
     leading = sure.groupby(words["class"]).transform("max")
-    enough = sure >= LEAST * leading.clip(lower=1)
+    enough = (sure > 0) & (sure >= LEAST * leading)
     listed = words.assign(sure=sure)[enough].sort_values("sure", ascending=False, kind="stable")
     found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in listed.groupby("class")}
     return {name: found.get(name, []) for name in words["class"].unique()}
