@@ -1,6 +1,8 @@
 """A file of the reader's own: formats, refusals, what is dropped, and what the words of any script are."""
 
 import json
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -37,6 +39,7 @@ def written(tmp_path, name, rows=None, encoding="utf-8", **options):
         ("c.csv", {"encoding": "utf-8-sig"}),
         ("d.tsv", {"sep": "\t"}),
         ("e.jsonl", {}),
+        ("g.jsonl", {"encoding": "utf-8-sig"}),
         ("F.CSV", {"lineterminator": "\r\n"}),
     ],
 )
@@ -49,6 +52,22 @@ def test_parquet_reads_the_same(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: Parquet is not tested")
     table = read_table(written(tmp_path, "a.parquet"), "review", "stars")
     assert (table.texts, table.labels) == (TEXTS, LABELS)
+
+
+def test_decimals_and_dates_are_labels(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: Parquet is not tested")
+    for labels in ([Decimal("1.5"), Decimal("2.0")], [date(2020, 1, 1), date(2020, 1, 2)]):
+        table = read_table(written(tmp_path, "a.parquet", {"review": ["x", "y"], "stars": labels}), "review", "stars")
+        assert table.labels == [str(label) for label in labels] and not table.dropped
+
+
+def test_a_stray_quote_is_a_character_in_tsv(tmp_path):
+    path = file_of(tmp_path, "a.tsv", b'review\tstars\n"Great" film\t1\n"open\t2\n')
+    table = read_table(path, "review", "stars")
+    assert (table.texts, table.labels) == (['"Great" film', '"open'], ["1", "2"]) and table.notes
+    path = file_of(tmp_path, "a.csv", b'review,stars\n"Great" film,1\n')
+    with pytest.raises(Refused, match="line 2 is malformed"):
+        read_table(path, "review", "stars")
 
 
 def test_other_encodings_are_refused_until_named(tmp_path):
@@ -80,6 +99,8 @@ def file_of(tmp_path, name, content):
         ("a.csv", b'review,stars\n"x,1\n', "line 2 is malformed: unexpected end"),
         ("a.csv", b"r\0eview,stars\n", "zero bytes"),
         ("a.jsonl", b'{"review": "x", "stars": 1}\n{"review"\n', "line 2 is no JSON"),
+        ("a.jsonl", b"[" * 200_000, "line 1 is nested too deeply"),
+        ("a.jsonl", b'{"review": "x", "stars": ' + b"9" * 5000 + b"}", "line 1 cannot be read"),
         ("a.jsonl", b"[1, 2]\n", "line 1 is no JSON object but list"),
         ("a.jsonl", b'{"review": "x"}\n', "no column 'stars'"),
         ("a.jsonl", b"\n", "holds no rows"),

@@ -198,12 +198,12 @@ def test_a_small_separable_file_is_learnt_to_the_end(tmp_path):
         assert all(row["influence"] < 0.1 * rows[0]["influence"] for row in rows[1:]), "the others only by chance"
 
 
-def test_ties_are_broken_by_loss_only_when_asked(tmp_path):
+def test_the_epoch_is_chosen_by_loss_only_when_asked():
     """By default nothing changes: the first of equally accurate epochs."""
     table = Table(*reviews(200).values(), 200)
     dataset = prepare(table, "small").dataset
     runs, losses = {}, []
-    for ties in ("first", "loss"):
+    for best in ("accuracy", "loss"):
         model = AttentionClassifier(len(dataset.vocabulary), 8, seed=0)
 
         def record(epoch, model):
@@ -211,17 +211,33 @@ def test_ties_are_broken_by_loss_only_when_asked(tmp_path):
                 return {"dev_loss": float(model.loss(dataset.dev))}
 
         config = TrainingConfig(epochs=8, learning_rate=0.1)
-        runs[ties] = fit(model, dataset, config, record, ties=ties)
+        runs[best] = fit(model, dataset, config, record, best=best)
         with torch.no_grad():
             losses.append(float(model.loss(dataset.dev)))
-    history = runs["first"].history.set_index("epoch")
-    best = history[history["dev_accuracy"] == history["dev_accuracy"].max()]
-    assert len(best) > 1, "several epochs must tie, or this shows nothing"
-    assert runs["first"].best_epoch == best.index[0]
-    assert runs["loss"].best_epoch == best["dev_loss"].idxmin() != best.index[0]
-    assert losses == [pytest.approx(best["dev_loss"].iloc[0]), pytest.approx(best["dev_loss"].min())]
-    with pytest.raises(ValueError, match="ties must be one of first, loss"):
-        fit(model, dataset, ties="last")
+    history = runs["accuracy"].history.set_index("epoch").loc[1:]
+    first = history["dev_accuracy"].idxmax()
+    assert runs["accuracy"].best_epoch == first
+    assert runs["loss"].best_epoch == history["dev_loss"].idxmin() != first
+    assert losses == [pytest.approx(history["dev_loss"][first]), pytest.approx(history["dev_loss"].min())]
+    with pytest.raises(ValueError, match="best must be one of accuracy, loss"):
+        fit(model, dataset, best="last")
+
+
+def test_telling_words_are_listed_and_few_others(tmp_path):
+    """Not every text holds a telling word, so the accuracy of single epochs says little about when to stop."""
+    telling = {name: [f"{name}{i}" for i in range(7)] for name in ("red", "green", "blue")}
+    draws, rows = np.random.default_rng(1), {"review": [], "stars": []}
+    for number in range(1500):
+        name = list(telling)[number % 3]
+        text = [f"often{i}" for i in draws.integers(0, 45, 12)] + [f"seldom{i}" for i in draws.integers(0, 400, 3)]
+        text += draws.choice(telling[name], draws.integers(0, 3)).tolist()
+        rows["review"].append(" ".join(draws.permutation(text)))
+        rows["stars"].append(name)
+    path = written(tmp_path, "a.csv", rows)
+    report = explain_file(path, "review", "stars", tmp_path / "out", Settings(), progress=False)
+    for name, words in telling.items():
+        listed = [row["word"] for row in report["top_words"][name]]
+        assert len(set(words) & set(listed)) >= 6 and len(set(listed) - set(words)) <= 2, (name, listed)
 
 
 def test_listed_words_need_both_intervals():
@@ -244,6 +260,24 @@ def test_listed_words_need_both_intervals():
     assert [row["word"] for row in top_words(one_run)["a"]] == ["texts", "least", "both"]
 
 
+def test_listed_words_need_some_size():
+    """At least a tenth of the leading word, and above zero."""
+    words = pd.DataFrame(
+        {
+            "word": list("abcde"),
+            "class": ["x", "x", "x", "y", "y"],
+            "influence": 1.0,
+            "influence_low": [3.0, 0.31, 0.29, 0.02, -0.09],
+            "influence_high": 4.0,
+            "leave_one_out": 0.0,
+            "attention": 0.5,
+            "support": 9,
+        }
+    )
+    found = {name: [row["word"] for row in rows] for name, rows in top_words(words).items()}
+    assert found == {"x": ["a", "b"], "y": ["d"]}
+
+
 def test_one_run_has_one_interval(browser, tmp_path):
     """The page of a single run works, and says what it cannot tell."""
     path = written(tmp_path, "a.csv", reviews(300))
@@ -254,6 +288,21 @@ def test_one_run_has_one_interval(browser, tmp_path):
     tab.click("#words button")
     assert "runs" not in tab.inner_text("tr.detail") and "texts" in tab.inner_text("tr.detail")
     tab.close()
+
+
+def test_a_recurrent_encoder_and_long_texts_are_spoken_of_truly(tmp_path):
+    rows = reviews(120)
+    rows["review"] = [text + f" the film {i}" * (60 * (i % 2)) for i, text in enumerate(rows["review"])]
+    told = {}
+    for encoder in ("none", "lstm"):
+        settings = Settings(seeds=1, epochs=1, dimension=4, replicates=5, encoder=encoder)
+        path = written(tmp_path, "a.csv", rows)
+        report = explain_file(path, "review", "stars", tmp_path / encoder, settings, progress=False)
+        told[encoder] = (tmp_path / encoder / "report.html").read_text(encoding="utf-8")
+        assert f"{report['too_long_to_show']['texts']} of the" in told[encoder] and "too long to show" in told[encoder]
+        assert all(len(e["words"]) <= 150 for examples in report["examples"].values() for e in examples)
+    assert "held fixed" in told["lstm"] and "exact for the model" not in told["lstm"]
+    assert "held fixed" not in told["none"] and "exact for the model" in told["none"]
 
 
 def test_random_labels_are_called_useless(tmp_path):

@@ -16,6 +16,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from uaftc_lib.explain.quality import VERDICTS
+from uaftc_lib.explain.settings import LEAST
 
 SHOWN_NUMBERS = 150_000  # of words in the page; words.csv has all
 SHOWN_WORDS = 5000
@@ -133,6 +134,7 @@ def render(report: dict, words: pd.DataFrame) -> str:
         script=Markup(script),
         data={"classes": names, "rows": shown, "several": report["settings"]["seeds"] > 1},
         shown=len(shown),
+        least=LEAST,
         all_words=len(words) // len(names),
         verdict=[part.format_map(report["quality"]) for part in VERDICTS[report["quality"]["verdict"]]],
         largest={

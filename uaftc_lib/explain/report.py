@@ -18,7 +18,7 @@ from uaftc_lib.explain.contributions import contributions, probabilities
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.page import write
 from uaftc_lib.explain.quality import LinearBaseline, quality
-from uaftc_lib.explain.settings import Settings
+from uaftc_lib.explain.settings import LEAST, Settings
 from uaftc_lib.explain.tables import Refused, clean, read_table
 from uaftc_lib.explain.texts import Prepared, prepare, words_of
 from uaftc_lib.explain.words import class_polarity, word_class_influence
@@ -107,6 +107,10 @@ def explain_file(
             "top_words": top_words(words),
             "attended_without_effect": attended_without_effect(words),
             "examples": examples(models[0], prepared),
+            "too_long_to_show": {
+                "words": LONGEST_EXAMPLE,
+                "texts": int((dataset.test.lengths > LONGEST_EXAMPLE).sum()),
+            },
             "version": uaftc_lib.__version__,
         }
         write(report, words, out)
@@ -128,7 +132,7 @@ def count_with_bar(progress: bool) -> Callable:
 
 
 def train(dataset: Dataset, settings: Settings, done: Callable) -> list[AttentionClassifier]:
-    """One model for each seed; ``done()`` after each epoch. Of equally accurate epochs that of least dev loss."""
+    """One model for each seed, at its epoch of least dev loss; ``done()`` after each epoch."""
 
     def record(epoch: int, model: AttentionClassifier) -> dict:
         done(epoch > 0)
@@ -144,7 +148,7 @@ def train(dataset: Dataset, settings: Settings, done: Callable) -> list[Attentio
             classes=len(dataset.classes),
             seed=seed,
         )
-        fit(model, dataset, settings.training(len(dataset.train), seed), record, ties="loss", progress=False)
+        fit(model, dataset, settings.training(len(dataset.train), seed), record, best="loss", progress=False)
         models.append(model)
     return models
 
@@ -180,12 +184,15 @@ def class_counts(prepared: Prepared) -> list[dict]:
 def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
     """For each class the words of largest influence, by the lower end of their intervals.
 
-    Both intervals, over texts and (with several runs) over runs, must exclude zero; the lower of the two ends counts.
+    The lower of the lower ends of both intervals, over texts and (with several runs) over runs, counts. It must be
+    above zero, and at least LEAST of that of the leading word: of many words some exclude zero by chance.
     """
     ends = [f"influence_{kind}" for kind in ("low", "high", "seed_low", "seed_high") if f"influence_{kind}" in words]
     columns = ["word", "influence", *ends, "leave_one_out", "attention", "support"]
     sure = words[[end for end in ends if end.endswith("low")]].min(axis=1, skipna=False)
-    listed = words.assign(sure=sure)[sure > 0].sort_values("sure", ascending=False, kind="stable")
+    leading = sure.groupby(words["class"]).transform("max")
+    enough = (sure > 0) & (sure >= LEAST * leading)
+    listed = words.assign(sure=sure)[enough].sort_values("sure", ascending=False, kind="stable")
     found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in listed.groupby("class")}
     return {name: found.get(name, []) for name in words["class"].unique()}
 

@@ -8,6 +8,8 @@ from uaftc_lib import checks
 from uaftc_lib.models import ENCODERS
 from uaftc_lib.training import TrainingConfig
 
+LEAST = 0.1  # sure influence of a listed word, as a share of the leading word's
+
 
 @dataclass(frozen=True)
 class Settings:

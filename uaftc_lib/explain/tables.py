@@ -8,6 +8,8 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -61,8 +63,10 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8") -> Ta
     reader = readers.get(path.suffix.lower(), read_delimited)
     if reader is read_delimited and path.suffix.lower() not in DELIMITERS:
         raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {FORMATS}")
+    # "utf-8-sig" is utf-8 that may begin with a byte order mark, as spreadsheets write it.
+    with_mark = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     try:
-        table = reader(path, text, label, encoding)
+        table = reader(path, text, label, with_mark)
     except UnicodeDecodeError as error:
         raise Refused(wrong_encoding(path, encoding, error)) from None
     except LookupError:
@@ -71,6 +75,7 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8") -> Ta
         raise Refused(f"{path.name} cannot be read: {error.strerror or error}") from None
     if not table.rows_read:
         raise Refused(f"{path.name} holds no rows")
+    table.labels = [str(cell) if isinstance(cell, (Decimal, date, time)) else cell for cell in table.labels]
     for name in ("texts", "labels"):
         cells = getattr(table, name)
         if numbers := sum(isinstance(cell, (int, float)) and not missing(cell) for cell in cells):
@@ -114,8 +119,6 @@ def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
 
 def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:
     """CSV and TSV with a header; commas, semicolons, tabs and bars are recognised by the header."""
-    # "utf-8-sig" is utf-8 that may begin with a byte order mark, as spreadsheets write it.
-    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     with path.open(encoding=encoding, newline="") as file:
         first = file.readline()
         if not first:
@@ -129,21 +132,15 @@ def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:
     header = headers[delimiter]
     check_columns(path, (text, label), header)
     places = [header.index(text), header.index(label)]
-    cells, wrong = [], []
-    limit = csv.field_size_limit(2**31 - 1)
     try:
-        with path.open(encoding=encoding, newline="") as file:
-            rows = csv.reader(file, delimiter=delimiter, strict=True)
-            next(rows)
-            for row in rows:
-                if len(row) == len(header):
-                    cells.append([row[place] for place in places])
-                elif row:
-                    wrong.append((rows.line_num, len(row)))
-    except csv.Error as error:
-        raise Refused(f"{path.name}, line {rows.line_num} is malformed: {error} (a stray quote?)") from None
-    finally:
-        csv.field_size_limit(limit)
+        cells, wrong = read_rows(path, encoding, places, len(header), delimiter=delimiter, strict=True)
+        unquoted = False
+    except Refused:
+        # Many programs write TSV without quoting, where a quotation mark is a character like others.
+        if path.suffix.lower() not in (".tsv", ".tab"):
+            raise
+        cells, wrong = read_rows(path, encoding, places, len(header), delimiter=delimiter, quoting=csv.QUOTE_NONE)
+        unquoted = True
     if len(wrong) > TORN_ROWS * (len(cells) + len(wrong)):
         line, fields = wrong[0]
         raise Refused(
@@ -151,9 +148,33 @@ def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:
             f"{len(wrong):,} rows: a stray quote or delimiter?"
         )
     table = Table([text for text, _ in cells], [label for _, label in cells], len(cells) + len(wrong))
+    if unquoted:
+        table.notes.append("Quotation marks were read as characters, because they do not enclose whole cells")
     if wrong:
         table.dropped[f"not as many fields as the header (first in line {wrong[0][0]})"] = len(wrong)
     return table
+
+
+def read_rows(
+    path: Path, encoding: str, places: list[int], width: int, **dialect
+) -> tuple[list[list[str]], list[tuple[int, int]]]:
+    """The wanted cells of each row after the header, and line and number of fields of rows of another width."""
+    cells, wrong = [], []
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        with path.open(encoding=encoding, newline="") as file:
+            rows = csv.reader(file, **dialect)
+            next(rows)
+            for row in rows:
+                if len(row) == width:
+                    cells.append([row[place] for place in places])
+                elif row:
+                    wrong.append((rows.line_num, len(row)))
+    except csv.Error as error:
+        raise Refused(f"{path.name}, line {rows.line_num} is malformed: {error} (a stray quote?)") from None
+    finally:
+        csv.field_size_limit(limit)
+    return cells, wrong
 
 
 def read_json_lines(path: Path, text: str, label: str, encoding: str) -> Table:
@@ -167,6 +188,10 @@ def read_json_lines(path: Path, text: str, label: str, encoding: str) -> Table:
                 row = json.loads(line)
             except json.JSONDecodeError as error:
                 raise Refused(f"{path.name}, line {number} is no JSON: {error.msg}") from None
+            except RecursionError:
+                raise Refused(f"{path.name}, line {number} is nested too deeply to be read") from None
+            except ValueError as error:
+                raise Refused(f"{path.name}, line {number} cannot be read: {error}") from None
             if not isinstance(row, dict):
                 raise Refused(f"{path.name}, line {number} is no JSON object but {type(row).__name__}")
             known |= dict.fromkeys(row)
