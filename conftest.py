@@ -46,6 +46,8 @@ settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
 
 
 def missing(kind: str, reason: str) -> None:
@@ -104,6 +106,18 @@ def chromium() -> str:
     if not found:
         missing("browser", f"no browser is installed (looked for {', '.join(BROWSERS)})")
     return found[0]
+
+
+# Not for the whole session: while it runs, nothing else may run an event loop in this process.
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """A running browser, driven from Python."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield running
+        running.close()
 
 
 @functools.cache

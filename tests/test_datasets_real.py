@@ -13,9 +13,7 @@ from uaftc_lib import load_dataset, published, token_types
 from uaftc_lib.datasets import LOADERS, cache, imdb, register
 from uaftc_lib.datasets.cache import from_texts, prepared
 from uaftc_lib.datasets.download import unpack
-from uaftc_lib.locations import data_home
-
-PAPER_NAMES = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
+from uaftc_lib.locations import PAPER_NAMES, data_home
 
 
 @pytest.mark.parametrize("name", PAPER_NAMES)

@@ -17,8 +17,6 @@ from uaftc_lib.explain.report import Settings, explain_file, top_words
 from uaftc_lib.explain.tables import Table
 from uaftc_lib.explain.texts import prepare
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-FLAGS += ["--disable-background-networking", "--disable-component-update"]
 HOSTILE = ('<script>alert("class")</script>', '"><img src=x onerror=alert(1)>', "=HYPERLINK(1)", "]]></style>{{7*7}}")
 
 
@@ -66,15 +64,6 @@ def test_a_spreadsheet_sees_no_formula(made):
     assert "'=HYPERLINK(1)" in names and "=HYPERLINK(1)" not in names
     numbers = pd.DataFrame({"word": ["a", "b"], "class": ["-1", "+1.5"]})
     assert page.harmless(numbers)["class"].tolist() == ["-1", "+1.5"], "numbers stay"
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["desktop light", "phone dark"])

@@ -15,20 +15,8 @@ from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.svg import number
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-FLAGS += ["--disable-background-networking", "--disable-component-update"]
 AXE = "4.14.1"
 QUICK = {"instances": 1200, "batch": 100, "lr": 1.0, "epochs": 5}
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture

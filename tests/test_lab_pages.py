@@ -14,8 +14,6 @@ from uaftc_lib.publish import CHECKOUT
 BOOK = CHECKOUT / "book"
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 ELEMENT = re.compile(r"<uaftc-lab([^>]*)><p>(.*?)</p></uaftc-lab>", re.DOTALL)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-FLAGS += ["--disable-background-networking", "--disable-component-update"]
 EXPECTED = {"00_intro", "01_model", "03_polarity_dynamics", "04_attention_dynamics", "08_synthetic", "12_lambda"}
 
 
@@ -109,16 +107,6 @@ def test_a_caption_with_another_number_is_seen():
 def test_labs_of_a_chapter_differ_in_name(name):
     names = [attributes["name"] for attributes, _ in embedded(outputs(name))]
     assert len(set(names)) == len(names)
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield running
-        running.close()
 
 
 TRAINED = """(i) => { const lab = document.querySelectorAll('uaftc-lab')[i];

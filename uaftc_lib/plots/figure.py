@@ -18,7 +18,8 @@ from matplotlib.figure import Figure as Canvas
 
 from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME
 
-SETTINGS = ("lam", "penalty", "learning_rate", "weight_range", "noise", "λ")  # set by hand, not measured
+# Set by hand, not measured.
+SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
 HEADERS = {"lam": "λ"}
 REMARK = 60  # characters; longer texts wrap
 

@@ -26,7 +26,7 @@ from filelock import Timeout
 from uaftc_lib import checks
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.locations import published
+from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
@@ -192,9 +192,8 @@ def cluster(dask: str | None, workers: int) -> Iterator[dict]:
 
 def training_tokens(dataset: str) -> float:
     """About how many tokens a data set trains on (Table 1), without loading it."""
-    names = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
     table = published("table1")
-    rows = table[(table["dataset"] == names.get(dataset)) & (table["split"] == "train")]
+    rows = table[(table["dataset"] == PAPER_NAMES.get(dataset)) & (table["split"] == "train")]
     return float((rows["average_length"] * rows["count"]).sum()) or 144_000.0  # synthetic data
 
 
