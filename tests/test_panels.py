@@ -27,9 +27,9 @@ def test_printed_means_stand_in_the_listed_order(panel):
     if panel["values"] == "scatters":
         words = published("scatters").query("figure == @panel['figure']")["panel"].iloc[0]
         assert (f"λ{panel['lam']:g}" in words and panel["model"] in words) or "…" in words
-        assert panels.in_order(panel["order"], known.set_index("type")["mean"])
+        assert panels.in_order(panel["order"], known.set_index("type")["mean"].to_dict())
     elif panel["values"] == "boxes":
-        assert panels.in_order(panel["order"], known.set_index("type")["median"])
+        assert panels.in_order(panel["order"], known.set_index("type")["median"].to_dict())
     else:
         assert (known["min"] < known["max"]).all()
 
