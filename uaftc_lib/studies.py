@@ -33,6 +33,7 @@ from uaftc_lib.measures import (
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
+from uaftc_lib.term_studies import TERM_STUDIES
 from uaftc_lib.training import Run, TrainingConfig, fit
 
 RATIOS = {  # positive:negative -> numbers of negative and of positive instances
@@ -190,6 +191,7 @@ STUDIES = {
     ),
     "sst_weights": (sst_weights, [{"lam": 10.0, "seed": s} for s in SEEDS]),
     **EXACT_STUDIES,
+    **TERM_STUDIES,
 }
 
 
