@@ -31,6 +31,7 @@ from uaftc_lib.measures import (
     weight_frame,
 )
 from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.panels import panels, score_rows, tilt
 from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
 from uaftc_lib.term_studies import TERM_STUDIES
@@ -159,6 +160,31 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
     ]
 
 
+def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
+    """The paper's panels of scores and weights: distributions by token type, a row for each of both.
+
+    IMDB is trained for 12 epochs.
+    """
+    data = load_dataset(dataset)
+    settings = {"model": model, "lam": lam, "seed": seed} | ({"epochs": 12} if dataset == "imdb" else {})
+    cell = table2_cell(dataset, **settings)
+    classifier, run = train_real(data, **settings)
+    of_run = {
+        **{name: getattr(cell, name) for name in ("epochs", "learning_rate", "weight_decay")},
+        "V·W": tilt(classifier),
+        "early loss": run.history["loss"].iloc[:5].mean(),
+        **{name: getattr(run, name) for name in ("dev_accuracy", "test_accuracy", "best_epoch")},
+    }
+    return [row | of_run for row in score_rows(classifier, data, examined_types(data))]
+
+
+def figure_jobs() -> list[dict]:
+    """Ten starts of each panel's model, five where training is long."""
+    runs = panels()[["dataset", "model", "lam"]].drop_duplicates().astype({"lam": float}).to_dict("records")
+    long = [run["dataset"] == "imdb" or run["model"] == "DP-L" for run in runs]
+    return [run | {"seed": s} for s in SEEDS for run, is_long in zip(runs, long) if s < (5 if is_long else 10)]
+
+
 def score_row(model: AttentionClassifier, run: Run, scores: pd.DataFrame, types: dict) -> dict[str, float]:
     """Type means, V·W, separation of types, mean training loss of the first five epochs and accuracies."""
     pairs = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
@@ -190,6 +216,7 @@ STUDIES = {
         [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)],
     ),
     "sst_weights": (sst_weights, [{"lam": 10.0, "seed": s} for s in SEEDS]),
+    "figure_scores": (figure_scores, figure_jobs()),
     **EXACT_STUDIES,
     **TERM_STUDIES,
 }
