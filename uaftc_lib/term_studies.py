@@ -1,4 +1,4 @@
-"""Many-seed studies of the terms of Eq 19 and 27, and of three classes: what the paper says of signs and sizes.
+"""Studies of the terms of Eq 19 and 27, of three classes, of counts: what the paper says of signs and sizes.
 
 Jobs and rows are as in :mod:`uaftc_lib.studies`, which keeps the tables. A run takes a second or two.
 """
@@ -12,6 +12,7 @@ import torch
 
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.exact_studies import (
     booked,
@@ -24,6 +25,7 @@ from uaftc_lib.exact_studies import (
     train_variant,
 )
 from uaftc_lib.ledger import fit_with_ledger
+from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.measures import Types, dot_product, examined_types
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import fit
@@ -34,7 +36,10 @@ SMALL_NEUTRAL, PAPER_NEUTRAL = 100, 1000
 def velocities(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
     """π, ρ, B, C, C's part from neutral words, E and F of each kind, now: means over its words."""
     sums = dynamics.token_sums(model, dataset.train)
-    polarity, attention = dynamics.polarity_update(model, dataset.train), dynamics.attention_update(model, dataset.train)
+    polarity, attention = (
+        dynamics.polarity_update(model, dataset.train),
+        dynamics.attention_update(model, dataset.train),
+    )
     E, ids = model.embedding.detach(), types["neutral"]
     values = {"π": sums.pi, "ρ": sums.rho, "B": polarity.B, "C": polarity.C, "E": attention.E, "F": attention.F}
     values["C from neutral"] = E @ (E[ids].T @ sums.pi[ids]) / len(dataset.train)
@@ -90,6 +95,7 @@ def class_terms(seed: int) -> list[dict]:
     """Three classes of words (Appendix F): scores by kind, and inner products within and across classes."""
     dataset, types = three_classes(seed)
     model = start_model(dataset, classes=3, seed=seed)
+    start = model.token_scores().attention.detach().double()
     fit(model, dataset, small_config(seed=seed))
     a, s = (values.double() for values in model.token_scores())
     attention = {f"attention {k}": float(a[ids].mean()) for k, ids in types.items()}
@@ -114,8 +120,35 @@ def affine_terms(seed: int) -> list[dict]:
     vectors = {"e": e, "h": e @ model.M.detach().double().T}
     types = examined_types(dataset)
     return [
-        {f"{which} {name}": value for which, v in vectors.items() for name, value in grouped(pair_means(v, types)).items()}
+        {
+            f"{which} {name}": value
+            for which, v in vectors.items()
+            for name, value in grouped(pair_means(v, types)).items()
+        }
     ]
+
+
+def data_counts(dataset: str) -> list[dict]:
+    """Tables 1 and S1: what is counted in a data set, beside what is printed."""
+    data = load_dataset(dataset)
+    printed, listed = (
+        table[table.dataset == PAPER_NAMES[dataset]] for table in map(published, ("table1", "token_types"))
+    )
+    counts = {
+        ("1", f"{split}, {name}"): int((corpus.labels == k).sum())
+        for split, corpus in data.splits.items()
+        for k, name in enumerate(data.classes)
+    }
+    tokens, texts = sum(len(c.tokens) for c in data.splits.values()), sum(map(len, data.splits.values()))
+    counts |= {("1", "average length"): round(tokens / texts), ("1", "vocabulary"): len(data.vocabulary)}
+    counts |= {("S1", name): len(ids) for name, ids in examined_types(data).items()}
+    said = {("1", f"{row['split']}, {row['class']}"): row["count"] for _, row in printed.iterrows()}
+    said |= {
+        ("1", "average length"): printed["average_length"].iloc[0],
+        ("1", "vocabulary"): printed["vocabulary"].iloc[0],
+    }
+    said |= {("S1", row["token_type"]): row["count"] for _, row in listed.iterrows()}
+    return [{"table": t, "what": what, "ours": ours, "published": said[t, what]} for (t, what), ours in counts.items()]
 
 
 SEEDS = range(10)
@@ -129,11 +162,13 @@ TERM_STUDIES = {
                     *((0.0, SMALL_NEUTRAL, v) for v in (1.0, 10.0, 100.0, 10000.0)),
                     (0.0, PAPER_NEUTRAL, 10.0),
                     (0.1, SMALL_NEUTRAL, 10.0),
+                    (0.1, PAPER_NEUTRAL, 10.0),
                 ),
                 SEEDS,
             )
         ],
     ),
     "affine_terms": (affine_terms, [{"seed": s} for s in SEEDS]),
+    "data_counts": (data_counts, [{"dataset": name} for name in PAPER_NAMES]),
     "class_terms": (class_terms, [{"seed": s} for s in SEEDS]),
 }

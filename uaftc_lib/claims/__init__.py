@@ -1,14 +1,13 @@
 """The paper's claims, graded.
 
-    rules                              when a difference counts: fixed before the results they judge
-    judge                              from measured values to a verdict on a sentence; the register of claims
-    columns                            the comparisons behind the claims on Table 2
-    analysis · experiments · supplement   the claims, by section of the paper: each a function of stored tables
-    figures                            the reproduction map: every figure and table of the paper
+rules                              when a difference counts: fixed before the results they judge
+judge                              from measured values to a verdict on a sentence; the register of claims
+columns                            the comparisons behind the claims on Table 2
+analysis · experiments · supplement   the claims, by section of the paper: each a function of stored tables
+figures                            the reproduction map: every figure and table of the paper
 """
 
 from uaftc_lib.claims import analysis, experiments, supplement  # noqa: F401  (they register their claims)
-from uaftc_lib.claims.judge import CLAIMS, WORDS, Judged, Part, Tables, counted, judge, judge_all, scorecard, surprises
 from uaftc_lib.claims.rules import (
     CONFIDENCE,
     EQUIVALENCE_MARGIN,
@@ -27,6 +26,19 @@ from uaftc_lib.claims.rules import (
     misses_published,
     paired_p,
 )
+from uaftc_lib.claims.verdicts import (
+    CLAIMS,
+    SMALL,
+    WORDS,
+    Judged,
+    Part,
+    Tables,
+    counted,
+    judge,
+    judge_all,
+    scorecard,
+    surprises,
+)
 
 __all__ = [
     "CLAIMS",
@@ -36,6 +48,7 @@ __all__ = [
     "PUBLISHED_MARGIN",
     "PUBLISHED_MARGIN_SMALL_LAM",
     "SIGNIFICANCE",
+    "SMALL",
     "SMALL_LAM",
     "VERDICTS",
     "WORDS",

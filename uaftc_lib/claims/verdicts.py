@@ -123,26 +123,43 @@ class Claim:
     page: str
     measured: str
     parts: Callable[[Tables], Iterable[Part]]
-    figures: tuple[str, ...]
 
 
 CLAIMS: dict[str, Claim] = {}
 
 
-def claim(section: str, said: str, page: str, measured: str, figures: str = "") -> Callable:
-    """Decorator: registers a function from tables to parts.
+def claim(section: str, said: str, page: str, measured: str, name: str = "") -> Callable:
+    """Decorator: registers a function from tables to parts, under its own name if none is given.
 
-    ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``figures``: which figures show it.
+    ``page``: chapter#heading. ``measured``: what X − Y is, in words.
     """
 
     def register(function):
-        name = function.__name__
-        if name in CLAIMS:
-            raise ValueError(f"the claim {name} is registered twice")
-        CLAIMS[name] = Claim(name, section, said, page, measured, function, tuple(figures.split()))
+        own = name or function.__name__
+        if own in CLAIMS:
+            raise ValueError(f"the claim {own} is registered twice")
+        CLAIMS[own] = Claim(own, section, said, page, measured, function)
         return function
 
     return register
+
+
+Cases = Callable[[Tables], Iterable[tuple[str, pd.DataFrame]]]
+
+
+def asked_of(
+    cases: Cases,
+    name: str,
+    section: str,
+    said: str,
+    page: str,
+    measured: str,
+    value: Callable[[pd.DataFrame], pd.Series],
+) -> None:
+    """Registers a claim that asks the same of every case: ``value`` is X − Y by seed, from the rows of a case."""
+    claim(section, said, page, measured, name)(
+        lambda tables: [exceeds(case, value(rows)) for case, rows in cases(tables)]
+    )
 
 
 @dataclass(frozen=True)
