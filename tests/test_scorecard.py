@@ -64,14 +64,11 @@ def mixed(so, not_so, rng, by_start):
     for name, frame in so.items():
         other, cells = not_so[name], cells_of(frame)
         seeds = frame["seed"].to_numpy() % 10 if "seed" in frame else np.zeros(len(frame), int)
-        both[name] = pd.DataFrame({
-            column: values if values.dtype == object else np.where(
-                starts[seeds] if by_start else (rng.random(cells.max() + 1) < 0.5 if columnwise or i == 0 else chosen)[cells],
-                values, other[column])
-            for chosen in [rng.random(cells.max() + 1) < 0.5]
-            for i, (column, values) in enumerate(frame.items())
-        })  # fmt: skip
-    return both
+        chosen = rng.random((cells.max() + 1, len(frame.columns) if columnwise else 1)) < 0.5
+        for i, column in enumerate(frame):
+            so_here = starts[seeds] if by_start else chosen[cells, i if columnwise else 0]
+            both.setdefault(name, {})[column] = np.where(so_here, frame[column], other[column])
+    return {name: pd.DataFrame(made) for name, made in both.items()}
 
 
 def test_what_the_paper_says_holds_where_it_is_so(so):
@@ -124,7 +121,7 @@ BY_LAM = {  # accuracies by λ, and what they make of: small λ hurts, the best 
     "λ does nothing": (lambda d, m, lam: 0.9, (FAILS, FAILS, HOLDS)),
     "small λ helps": (lambda d, m, lam: 0.95 if lam < 10 else 0.9, (FAILS, FAILS, HOLDS)),
     "on one data set": (lambda d, m, lam: 0.6 if lam < 10 and d == "sst" else 0.9, (CONDITION, FAILS, HOLDS)),
-    "half a point": (lambda d, m, lam: 0.885 if lam < 10 else 0.87 if lam == 20 else 0.9, (UNDECIDED, UNDECIDED, UNDECIDED)),
+    "half a point": (lambda d, m, lam: 0.885 if lam < 10 else 0.87 if lam == 20 else 0.9, (UNDECIDED,) * 3),
     "stands out on one": (
         lambda d, m, lam: 0.6 if lam < 10 else 0.8 if d == "sst" and lam != 20 else 0.9, (HOLDS, CONDITION, CONDITION)),
 }  # fmt: skip
@@ -254,7 +251,7 @@ def test_cards_tell_verdict_numbers_and_link(judged):
 
 def test_surprises_are_the_clearest_failures():
     made = [claims.Judged(claims.CLAIMS[name], (Part("x", word, "f", 10, strength),)) for name, word, strength in
-            zip(claims.CLAIMS, ("contradicted", "supported", "contradicted", "contradicted"), (-2.0, 9.0, -5.0, -1.0))]  # fmt: skip
+            zip(claims.CLAIMS, ["contradicted", "supported", *["contradicted"] * 2], (-2.0, 9.0, -5.0, -1.0))]  # fmt: skip
     assert [one.strength for one in claims.surprises(made, 2)] == [-5.0, -2.0]
 
 

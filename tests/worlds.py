@@ -38,12 +38,14 @@ def terms(true, lam, seed, **_):
     small = 0.01 if true else 1.0
     A = (0.5 if lam == 1 else 0.01) if true else (0.1 if lam == 1 else 1.0)
     return {
-        "V·W": 1.0, "like": 1.0 * s, "unlike": -0.5 * s, "with neutral": 0.05 if true else 1.0, "farthest weight": small,
+        "V·W": 1.0, "like": s, "unlike": -0.5 * s, "with neutral": 0.05 if true else 1.0, "farthest weight": small,
         **kinds("π", s, -s, small), **kinds("ρ", s, s, -small), **kinds("A", A, A, small), **kinds("B", s, -s, small),
-        **kinds("C", s, -s, small), **kinds("D", 0.3, -0.3, small), **kinds("E", s, s, -small), **kinds("F", s, s, -small),
+        **kinds("C", s, -s, small), **kinds("D", 0.3, -0.3, small), **kinds("E", s, s, -small),
+        **kinds("F", s, s, -small),
         **kinds("first F", small, small, small), **kinds("largest F", 1, 1, 1), **kinds("first E", 1, 1, small),
         **kinds("largest C", 1, 1, small), **kinds("largest C from neutral", small, small, small),
-        **kinds("attention", s, s, 0.0), **kinds("polarity", 10 * s * (1 + grown), -10 * s * (1 + grown), 0.1 if true else 30.0),
+        **kinds("attention", s, s, 0.0),
+        **kinds("polarity", 10 * s * (1 + grown), -10 * s * (1 + grown), 0.1 if true else 30.0),
     }  # fmt: skip
 
 
@@ -167,7 +169,7 @@ def data_counts(true):
 
 
 def table2(accuracy, models=("DP",), datasets=("sst", "20news-1"), instances=300):
-    """Runs of Table 2 from a function (dataset, model, λ) -> accuracy; the errors of a better run lie within a worse one's."""
+    """Runs of Table 2, given (dataset, model, λ) -> accuracy; the errors of a better run lie within a worse one's."""
     rows = []
     for dataset, model, lam, seed in product(datasets, models, ALL_LAMS, SEEDS):
         right = accuracy(dataset, model, lam)
@@ -184,7 +186,8 @@ def printed(dataset, model, lam):
 
 def world(true):
     """All tables but Table 2, of which several claims speak that cannot all be so."""
-    jobs = {name: STUDIES[name][1] for name in ("terms", "exact_gap", "sst_scores", "exact_cures", "exact_optimizers", "variants",
+    jobs = {name: STUDIES[name][1] for name in ("terms", "exact_gap", "sst_scores", "exact_cures", "exact_optimizers",
+                                                "variants",
                                                 "class_terms", "affine_terms", "synthetic_ratio")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {f.__name__: f(true) for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, data_counts)}

@@ -24,7 +24,7 @@ from uaftc_lib.claims.analysis import (
     several,
     size,
 )
-from uaftc_lib.claims.experiments import wide
+from uaftc_lib.claims.experiments import as_printed, wide
 from uaftc_lib.claims.verdicts import SMALL, Part, Tables, alike, asked_of, claim, exceeds
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.panels import panels
@@ -102,8 +102,9 @@ asked_of(cells(), "like_outweighs", "B.2",
          "Like products outweigh unlike ones: a polar word's products with both kinds sum to more than zero.",
          f"{GEOMETRY}#are-the-conditions-met", "like plus unlike",
          lambda rows: column(rows, "like") + column(rows, "unlike"))
-asked_of(BOTH_GAPS, "F_is_positive", "B.2", "F becomes significantly positive for positive and for negative words.", 
-         COUNTED, "the smaller of F of positive and of negative words, summed over the run", lambda rows: both(rows, "F"))
+asked_of(BOTH_GAPS, "F_is_positive", "B.2", "F becomes significantly positive for positive and for negative words.",
+         COUNTED, "the smaller of F of positive and of negative words, summed over the run",
+         lambda rows: both(rows, "F"))
 # fmt: on
 
 
@@ -182,7 +183,8 @@ asked_of(THREE, "own_class", "F", "A word's polarity score for its own class bec
          "s of the word's class minus the mean of the others",
          lambda rows: least(*(column(rows, f"own polarity {k}") for k in "012")))
 asked_of(THREE, "classes_attract", "F",
-         "Products of words of a class are larger than those of words of two classes (Fig S11).", CLASSES, "the smallest within a class minus the largest across",
+         "Products of words of a class are larger than those of words of two classes (Fig S11).",
+         CLASSES, "the smallest within a class minus the largest across",
          lambda rows: column(rows, "within") - column(rows, "across"))
 asked_of(THREE, "class_attention_grows", "F", "The attention of the words of every class grows (Fig S12).", CLASSES,
          "attention at the end minus at the start, of the class that grows least",
@@ -194,6 +196,15 @@ asked_of(lambda tables: [("SST", wide(tables, "sst", "DP-L", scores="local atten
          "With an LSTM polarity tokens have larger local attention scores than neutral ones (Fig S13).", SCORES,
          "mean local score of the weaker polar kind minus neutral words", lambda rows: lead(rows, "local attention"))
 # fmt: on
+
+
+claim(
+    "G",
+    "The examined tokens are as many as in Table S1.",
+    "09_datasets#counting-words",
+    "counts that differ",
+    "table_S1",
+)(as_printed("S1"))
 
 
 @claim("D", "Behind the affine layer representations have the properties of embeddings (Fig S8).", AFFINE,
