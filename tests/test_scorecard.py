@@ -250,8 +250,11 @@ def test_cards_tell_verdict_numbers_and_link(judged):
 
 
 def test_surprises_are_the_clearest_failures():
-    made = [claims.Judged(claims.CLAIMS[name], (Part("x", word, "f", 10, strength),)) for name, word, strength in
-            zip(claims.CLAIMS, ["contradicted", "supported", *["contradicted"] * 2], (-2.0, 9.0, -5.0, -1.0))]  # fmt: skip
+    words = ["contradicted", "supported", "contradicted", "contradicted"]
+    made = [
+        claims.Judged(claim, (Part("x", word, "f", 10, strength),))
+        for claim, word, strength in zip(claims.CLAIMS.values(), words, (-2.0, 9.0, -5.0, -1.0))
+    ]
     assert [one.strength for one in claims.surprises(made, 2)] == [-5.0, -2.0]
 
 

@@ -104,8 +104,9 @@ def same(case: str, differences: Iterable[float]) -> Part:
 def exact(case: str, errors: Iterable[float], tolerance: float = 1e-12) -> Part:
     """An identity, from its relative error in each of several random models."""
     worst, n = max(errors), len(list(errors))
-    verdict = "supported" if worst < tolerance else "contradicted"
-    return Part(case, verdict, f"largest relative error {worst:.0e}, {n} models", n, 1.0 if worst < tolerance else -1.0)
+    if worst < tolerance:
+        return Part(case, "supported", f"relative error below {tolerance:.0e} in {n} of {n}", n, 1.0)
+    return Part(case, "contradicted", f"relative error up to {worst:.0e}, {n} tried", n, -1.0)
 
 
 def alike(values: pd.Series) -> pd.Series:
@@ -201,7 +202,7 @@ def judge(claim: Claim, tables: Tables) -> Judged:
 def judge_all(tables: Tables | None = None) -> list[Judged]:
     """All claims, in the order of the paper; without tables: on the stored results."""
     tables = tables or Tables()
-    return [judge(claim, tables) for claim in CLAIMS.values()]
+    return [judge(claim, tables) for claim in sorted(CLAIMS.values(), key=lambda claim: claim.section)]
 
 
 def counted(judged: Iterable[Judged]) -> dict[str, int]:
