@@ -72,7 +72,8 @@ def scores_of(model: AttentionClassifier, dataset: Dataset, types: Types) -> Ite
     """Name and frame (type, value) of all scores of the examined tokens.
 
     "attention", "polarity" (K classes: "polarity CLASS"); with a recurrent encoder also their local means
-    over the training occurrences; without one the mean "weight" on the test set.
+    over the training occurrences; of DP the mean "weight" on the test set, and "times equal share", the same
+    over the mean of 1/length.
     """
 
     def frame(values: torch.Tensor) -> pd.DataFrame:
@@ -88,8 +89,10 @@ def scores_of(model: AttentionClassifier, dataset: Dataset, types: Types) -> Ite
         else:
             for k, name in enumerate(dataset.classes):
                 yield f"{prefix}polarity {name}", frame(scores.polarity[:, k])
-    if not recurrent:
-        yield "weight", weight_frame(model, dataset, types).rename(columns={"weight": "value"})
+    if not recurrent and model.M is None:
+        weights = weight_frame(model, dataset, types)
+        yield "weight", weights.assign(value=weights["weight"])
+        yield "times equal share", weights.assign(value=weights["weight"] / weights["expected"])
 
 
 def score_rows(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[dict]:
@@ -114,7 +117,7 @@ def score_rows(model: AttentionClassifier, dataset: Dataset, types: Types) -> li
 
 def starts_of(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
     """The rows of ``figure_scores`` that belong to a panel; "type" is what the panel tells apart."""
-    same = (stored[["dataset", "model", "lam"]] == pd.Series(panel)[["dataset", "model", "lam"]]).all(axis=1)
+    same = (stored[["dataset", "model", "lam"]] == [panel[key] for key in ("dataset", "model", "lam")]).all(axis=1)
     if not panel["type"]:
         return stored[same & (stored["scores"] == panel["scores"])]
     rows = stored[same & (stored["type"] == panel["type"]) & stored["scores"].str.startswith(panel["scores"] + " ")]
@@ -124,8 +127,8 @@ def starts_of(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
 def compare(stored: pd.DataFrame) -> pd.DataFrame:
     """A row a panel: starts, in how many the means stand as printed, and a verdict.
 
-    "off": the largest distance of a printed median from the mean of ours, in printed middle halves (p75 − p25).
-    Verdict: "reproduced" where the printed order of the means holds in at least :data:`MOST` of the starts,
+    "mirrored": in how many starts the order holds with positive and negative exchanged. "off": the largest
+    distance of a printed median from the mean of ours, in printed middle halves (p75 − p25). Verdict: "reproduced" where the printed order of the means holds in at least :data:`MOST` of the starts,
     "in some starts" where it holds less often, "differs" where never, "not made" without starts.
     """
     rows = []
@@ -133,13 +136,14 @@ def compare(stored: pd.DataFrame) -> pd.DataFrame:
         ours, known = starts_of(panel, stored), in_print(panel["figure"])
         means = ours.pivot(index="seed", columns="type", values="mean")
         hold = [in_order(panel["order"], row) for _, row in means.iterrows()]
+        exchanged = means.rename(columns={"positive": "negative", "negative": "positive"})
+        mirrored = [in_order(panel["order"], row) for _, row in exchanged.iterrows()]
         off = float("nan")
         if len(ours) and known is not None and "median" in known:
-            known = known.set_index("type")
-            middle = ours.groupby("type")["median"].mean()
+            known, middle = known.set_index("type"), ours.groupby("type")["median"].mean()
             off = ((middle - known["median"]).abs() / (known["p75"] - known["p25"])).max()
         share = sum(hold) / len(hold) if hold else float("nan")
         verdict = "reproduced" if share >= MOST else "in some starts" if share else "differs"
-        rows.append(panel | {"starts": len(hold), "as printed": sum(hold), "off": off,
-                             "verdict": verdict if hold else "not made"})  # fmt: skip
+        rows.append(panel | {"starts": len(hold), "as printed": sum(hold), "mirrored": sum(mirrored),
+                             "off": off, "verdict": verdict if hold else "not made"})  # fmt: skip
     return pd.DataFrame(rows)
