@@ -16,7 +16,7 @@ from uaftc_lib.term_studies import SMALL_NEUTRAL
 REAL, SEEDS, SCORES, WEIGHTS = (
     "12_lambda#which-differences-are-real",
     "10_scores#one-start-is-no-evidence",
-    "10_scores",
+    "10_scores#every-panel-of-the-paper",
     "11_weights",
 )
 LAMS, HUGE = 7, 10000.0

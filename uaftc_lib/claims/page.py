@@ -74,6 +74,6 @@ def surprise(one: Judged) -> str:
     """A claim that fails, in a sentence."""
     worst = min((part for part in one.parts if part.verdict == "contradicted"), key=lambda part: part.strength)
     return (
-        f"*{one.claim.said}* Not so ([here it is shown]({address(one.claim.page)})). The sentence asks for more than zero "
-        f"in this: {one.claim.measured}. It is {worst.found} ({worst.case})."
+        f"*{one.claim.said}* Not so ([here it is shown]({address(one.claim.page)})). The sentence asks for more than "
+        f"zero in this: {one.claim.measured}. It is {worst.found} ({worst.case})."
     )

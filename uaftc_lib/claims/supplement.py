@@ -29,7 +29,12 @@ from uaftc_lib.claims.verdicts import SMALL, Part, Tables, alike, asked_of, clai
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.panels import panels
 
-GEOMETRY, SYNTHETIC, VARIANTS, SCORES = "05_embedding_geometry", "08_synthetic", "07_variants", "10_scores"
+GEOMETRY, SYNTHETIC, VARIANTS, SCORES = (
+    "05_embedding_geometry",
+    "08_synthetic",
+    "07_variants",
+    "10_scores#every-panel-of-the-paper",
+)
 ENDS, STARTED = f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6", f"{GEOMETRY}#small-and-large-starts-fig-s1"
 GAP, AFFINE, ADDITIVE = (
     f"{SYNTHETIC}#where-the-gap-comes-from",
