@@ -25,7 +25,7 @@ def test_version():
     assert (result.exit_code, result.stdout) == (0, f"uaftc {__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["data", "train", "run"])
+@pytest.mark.parametrize("command", ["data", "train", "run", "scorecard"])
 def test_help(command):
     assert command in uaftc("--help").stdout
     assert uaftc(command, "--help").exit_code == 0
