@@ -18,12 +18,26 @@ LARGE = 10.0  # "λ ≥ 10": neither small nor degenerate
 class Column:
     """The λ that is best on dev, and a row a pair of λ: lam < against, points, p-values, counts, equivalent.
 
-    ``seeds``: those that all λ share; only they are compared.
+    ``seeds``: those that all λ share; only they are compared. ``instances``: of the test set. "p, share" belongs to
+    no rule: McNemar's test asks whether most of the seeds have an instance right, this paired t-test over instances
+    how large a share of them.
     """
 
     best: float
     pairs: pd.DataFrame
     seeds: int
+    instances: int
+
+    @property
+    def least_points(self) -> float:
+        """The smallest difference that can count: all instances that changed have changed to the same side.
+
+        Of the corrected p-values the smallest is multiplied by the number of pairs (Holm).
+        """
+        changed = 1
+        while 2 * 0.5**changed * len(self.pairs) >= rules.SIGNIFICANCE:
+            changed += 1
+        return 100 * changed / self.instances
 
     @property
     def optimum(self) -> str:
@@ -45,11 +59,13 @@ def compare(runs: pd.DataFrame) -> Column:
     runs = runs[runs.seed.isin(shared)].sort_values("seed")
     by_lam = dict(list(runs.groupby("lam")))
     accuracy = {value: group.test_accuracy.to_numpy() for value, group in by_lam.items()}
-    bits = 6 * len(runs.test_errors.iloc[0])  # those after the last instance are right in every run, and do not count
-    right = {v: np.array([~decode_errors(text, bits) for text in group.test_errors]) for v, group in by_lam.items()}
+    errors = np.array([decode_errors(text, 8 * len(text)) for text in runs.test_errors])
+    instances = round(errors.sum() / (1 - runs.test_accuracy).sum())
+    right = {value: ~errors[(runs.lam == value).to_numpy(), :instances] for value in by_lam}
     pairs = list(combinations(sorted(accuracy), 2))
     over_seeds = rules.holm([rules.paired_p(accuracy[one], accuracy[other]) for one, other in pairs])
     over_instances = rules.holm([rules.mcnemar_p(right[one], right[other]) for one, other in pairs])
+    over_shares = rules.holm([rules.paired_p(right[one].mean(0), right[other].mean(0)) for one, other in pairs])
     best = max((value for value in accuracy if value >= LARGE), key=lambda value: by_lam[value].dev_accuracy.mean())
     table = pd.DataFrame(
         {
@@ -58,8 +74,9 @@ def compare(runs: pd.DataFrame) -> Column:
             "points": [100 * (accuracy[other] - accuracy[one]).mean() for one, other in pairs],
             "p, seeds": over_seeds,
             "p, sentences": over_instances,
+            "p, share": over_shares,
             "counts": (over_seeds < rules.SIGNIFICANCE) & (over_instances < rules.SIGNIFICANCE),
             "equivalent": [rules.equivalent(accuracy[one], accuracy[other]) for one, other in pairs],
         }
     )
-    return Column(best, table, len(shared))
+    return Column(best, table, len(shared), instances)
