@@ -249,4 +249,4 @@ def _(case: Case):
         errors.append([relative_error(exact, term) for term, exact in pairs])
     # Where every text repeats a single word ρ is zero, and only the second term is there.
     there = slice(None) if view.rho.abs().max() > 1e-12 else slice(1, 2)
-    return Order(scales, torch.tensor(errors)[:, there], expected=2)
+    return Order(scales, torch.tensor(errors, dtype=torch.float64)[:, there], expected=2)
