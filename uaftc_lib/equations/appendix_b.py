@@ -254,7 +254,7 @@ CONDITIONS = {
     53: "if and only if 0 < ρ(e∗)a₋ + ρ(e₋)a∗ < −π(e∗)s₋ − π(e₋)s∗",
     54: "if and only if the A of both kinds of pairs are positive in sum and the B opposite: so if e₊ and e₋ have "
     "equal a, opposite s and opposite π (the text before it says opposite attention scores)",
-    55: "as Eq 54, with the kinds exchanged",
+    55: "if and only if the A of both kinds of pairs are positive in sum and the B opposite, now for a bad e∗",
 }
 
 
