@@ -18,10 +18,10 @@ def cells_tagged(notebook, tag):
 
 
 def verdicts(source: str) -> tuple[str, str]:
-    """The checks that the last line of a solution takes and refuses: ``assert check(right) and not check(wrong)``."""
-    last = ast.parse(source).body[-1]
-    assert isinstance(last, ast.Assert) and isinstance(last.test, ast.BoolOp) and isinstance(last.test.op, ast.And)
-    taken, refused = last.test.values
+    """The checks that a solution takes and refuses: its one ``assert check(right) and not check(wrong)``."""
+    asserted = [statement.test for statement in ast.parse(source).body if isinstance(statement, ast.Assert)]
+    assert len(asserted) == 1 and isinstance(asserted[0], ast.BoolOp) and isinstance(asserted[0].op, ast.And)
+    taken, refused = asserted[0].values
     assert isinstance(refused, ast.UnaryOp) and isinstance(refused.op, ast.Not)
     assert ast.dump(taken) != ast.dump(refused.operand)
     return taken.func.id, refused.operand.func.id
