@@ -15,7 +15,7 @@ CORNERS = {
     "04_attention_dynamics": [{"lam": 1.0, "seed": 1}, {"lam": 20.0, "large_lam": 200.0, "seed": 2}, *TRAINED],
     "05_embedding_geometry": [*EDGES, *TRAINED],
     "06_exact_dynamics": [*EDGES, *TRAINED],
-    "07_variants": [*EDGES, {"lam": 1.0, "seed": 3}, *TRAINED[:2], {"epochs": 100, "seed": 4}],
+    "07_variants": [*EDGES, {"lam": 1.0, "seed": 3}, *TRAINED[:2], {"class_size": 300}, {"epochs": 100, "seed": 4}],
     "18_errata": RANDOM,
 }
 CASES = [
