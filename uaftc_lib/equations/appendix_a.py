@@ -15,7 +15,7 @@ page = partial(equation, page="02_gradients")
 layout = partial(
     page,
     status="conditional",
-    correction="in denominator layout: ∂h/∂x stands for the transpose of the Jacobian matrix",
+    correction="if and only if ∂h/∂x stands for the transpose of the Jacobian matrix (denominator layout)",
 )
 
 

@@ -169,9 +169,15 @@ def _part(view: View, i: Tensor, k: Tensor) -> _Part:
     return _Part(*(table[i][:, k] for table in (_first_half(view), A, B)))
 
 
+def _three(view: View, i: Tensor, k: Tensor) -> list[_Part]:
+    """What the movement of e_i adds to Ω_ik, what that of e_k adds, and both together."""
+    one, other = _part(view, i, k), _Part(*(table.T for table in _part(view, k, i)))
+    return [one, other, one.plus(other)]
+
+
 def _margin(*margins: Tensor) -> Tensor:
     """The smallest of several margins: all of them have to be positive."""
-    return torch.stack(margins).amin(0)
+    return torch.stack(torch.broadcast_tensors(*margins)).amin(0)
 
 
 def _attracts(part: _Part) -> tuple[Tensor, Tensor]:
@@ -198,20 +204,35 @@ def _claims(number: int, case: Case) -> list[tuple[Tensor, Tensor]]:
     if number < 54:
         view = _all_pairs(case)
         every = torch.arange(len(view.E))
-        of_star = _part(view, every, every)
-        of_other = _Part(*(table.T for table in of_star))
-        part = [of_star, of_other, of_star.plus(of_other)][(number - 48) % 3]
-        found.append((_attracts if number < 51 else _repels)(part))
+        found.append((_attracts if number < 51 else _repels)(_three(view, every, every)[(number - 48) % 3]))
         return found
     for attention, polarity in ((1.0, -1.0), (-1.0, -1.0), (1.0, -2.0)):
         view = mirrored(case, attention, polarity)
         plus, minus = torch.arange(PAIRS), torch.arange(PAIRS, 2 * PAIRS)
         star, like, unlike = (plus, plus, minus) if number == 54 else (minus, minus, plus)
-        towards = [
-            _part(view, star, others).plus(_Part(*(table.T for table in _part(view, others, star))))
-            for others in (like, unlike)
-        ]
-        found.append(_outweighs(*towards))
+        found.append(_outweighs(*(_three(view, star, others)[2] for others in (like, unlike))))
+    return found
+
+
+def census(view: View, good: Tensor, bad: Tensor) -> dict[int, tuple[Tensor, Tensor, Tensor]]:
+    """Eq 48 to 55 for all different good words e∗, e₊ and bad words e₋ of a model; in Eq 55 e∗ is bad.
+
+    Three margins of each pair (54, 55: of each e∗, e₊, e₋): of the condition; of the statement; and of its
+    conclusion, that words attract (48 to 50), that they repel (51 to 53), that attraction outweighs repulsion.
+    """
+    found = {}
+    for first, others in ((48, good), (51, bad)):
+        different = good[:, None] != others
+        for number, part in enumerate(_three(view, good, others), first):
+            statement, condition = (_attracts if first == 48 else _repels)(part)
+            conclusion = part.half if first == 48 else -part.half
+            found[number] = condition[different], statement[different], conclusion[different]
+    for number, star, other in ((54, good, bad), (55, bad, good)):
+        i, k = (star[:, None] != star).nonzero().T
+        like, unlike = (_three(view, star, each)[2] for each in (star, other))
+        like, unlike = _Part(*(table[i, k, None] for table in like)), _Part(*(table[i] for table in unlike))
+        statement, condition = _outweighs(like, unlike)
+        found[number] = condition, statement, like.half + unlike.half
     return found
 
 
@@ -233,7 +254,7 @@ CONDITIONS = {
     53: "if and only if 0 < ρ(e∗)a₋ + ρ(e₋)a∗ < −π(e∗)s₋ − π(e₋)s∗",
     54: "if and only if the A of both kinds of pairs are positive in sum and the B opposite: so if e₊ and e₋ have "
     "equal a, opposite s and opposite π (the text before it says opposite attention scores)",
-    55: "as Eq 54, with the kinds exchanged",
+    55: "if and only if the A of both kinds of pairs are positive in sum and the B opposite, now for a bad e∗",
 }
 
 
