@@ -205,9 +205,12 @@ def read_lines(
                 row = next(rows)
                 used = rows.line_num
             except csv.Error:
-                row = next(csv.reader(lines[at : at + 1], delimiter=delimiter, quoting=csv.QUOTE_NONE))
-                if len(row) != width:  # a quoted delimiter, then
-                    row = next(csv.reader(lines[at : at + 1], delimiter=delimiter))
+                # The second reading is for a delimiter within quotation marks.
+                readings = [
+                    next(csv.reader([lines[at]], delimiter=delimiter, quoting=quoting))
+                    for quoting in (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
+                ]
+                row = next((row for row in readings if len(row) == width), readings[0])
                 used = 1
                 stray.append(at + 1)
             at += used
