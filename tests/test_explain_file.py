@@ -188,6 +188,14 @@ def test_a_torn_row_is_counted_and_many_are_refused(tmp_path):
     assert len(table.texts) == 200 and table.rows_read == 201
 
 
+def test_spellings_of_classes_and_markup_are_told(tmp_path):
+    path = file_of(tmp_path, "a.csv", b"review,stars\na <br/> b,Good\nc < d > e,good\nx,bad\n")
+    table = read_table(path, "review", "stars")
+    assert table.labels == ["Good", "good", "bad"] and len(table.notes) == 2
+    assert "'Good' and 'good' are two classes" in table.notes[0] and table.notes[1].startswith("1 texts hold markup")
+    assert read_table(file_of(tmp_path, "b.csv", b"review,stars\na,good\nb,bad\n"), "review", "stars").notes == []
+
+
 def test_words_that_look_like_missing_values_are_words(tmp_path):
     path = file_of(tmp_path, "a.csv", b"review,stars\nNA,null\nnone,nan\n,1\nx,\n  ,2\n")
     table = read_table(path, "review", "stars")

@@ -6,6 +6,7 @@ import csv
 import difflib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
 FORMATS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl, .ndjson) and Parquet (.parquet)"
 MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
+TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
@@ -90,7 +92,22 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8", progr
     table.texts = [printed(cell) for cell in table.texts]
     table.labels = [printed(cell).strip() for cell in table.labels]
     table.drop("no label", [bool(cell) for cell in table.labels])
+    table.notes += remarks(table)
     return table
+
+
+def remarks(table: Table) -> list[str]:
+    """What is read as it stands, and may not be meant so."""
+    found = []
+    spellings: dict[str, list[str]] = {}
+    for label in sorted(set(table.labels)):
+        spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
+    if alike := next((several for several in spellings.values() if len(several) > 1), None):
+        named = " and ".join(map(repr, alike[:2]))
+        found.append(f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same")
+    if marked := sum(bool(TAG.search(text)) for text in table.texts):
+        found.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
+    return found
 
 
 def missing(cell: object) -> bool:
