@@ -6,6 +6,7 @@ import functools
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import jaxtyping
@@ -48,6 +49,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
+AXE = "4.14.1"
 
 
 def missing(kind: str, reason: str) -> None:
@@ -118,6 +120,24 @@ def browser(chromium):
         running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield running
         running.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The text of axe-core, fetched by npm into a folder that git ignores."""
+    folder = CHECKOUT / ".axe"
+    path = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if not path.exists():
+        if not shutil.which("npm"):
+            pytest.skip("axe-core is not at hand, and there is no npm to fetch it")
+        folder.mkdir(exist_ok=True)
+        (folder / "package.json").write_text('{"private": true}\n')
+        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"axe-core@{AXE}"]
+        try:
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=90)
+        except (subprocess.SubprocessError, OSError) as error:
+            pytest.skip(f"axe-core is not at hand, and npm could not fetch it: {error}")
+    return path.read_text(encoding="utf-8")
 
 
 @functools.cache

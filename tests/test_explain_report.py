@@ -10,9 +10,9 @@ import torch
 from test_explain_file import SETTINGS, reviews, written
 from typer.testing import CliRunner
 
-from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, explain, fit
 from uaftc_lib.cli import app
-from uaftc_lib.explain import page, quality
+from uaftc_lib.explain import page, quality, report
 from uaftc_lib.explain.report import Settings, explain_file, top_words
 from uaftc_lib.explain.tables import Table
 from uaftc_lib.explain.texts import prepare
@@ -117,6 +117,32 @@ def test_the_page_works(opened, made):
     assert rows_of(opened) == [] and "words.csv" in opened.inner_text("#found")
 
 
+def test_axe_finds_nothing_serious(opened, axe):
+    opened.click("#words button")
+    for more in opened.query_selector_all("#examples details summary"):
+        more.click()
+    opened.evaluate(axe)
+    found = opened.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert len(found["passes"]) > 10
+    serious = [
+        (one["id"], [node["html"][:120] for node in one["nodes"]][:3])
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+def test_the_numbers_of_a_heat_map_are_within_reach_of_keys(opened, made):
+    example = next(each for kind in ("right", "wrong", "uncertain") for each in made[1]["examples"][kind])
+    opened.focus("#examples details summary")
+    opened.keyboard.press("Enter")
+    rows = [row.inner_text().split("\t") for row in opened.query_selector_all("#examples details[open] tbody tr")]
+    assert [row[0].strip() for row in rows] == example["words"]
+    pushes = [float(row[1].replace("−", "-")) for row in rows]
+    assert pushes == pytest.approx(example["contributions"], abs=0.0051)
+    assert [float(row[2]) for row in rows] == pytest.approx(example["weights"], abs=0.0051)
+
+
 def test_the_policy_lets_nothing_in(browser, made):
     """The policy itself refuses inline code and requests, should anything ever get past the escaping."""
     tab = browser.new_page()
@@ -150,6 +176,14 @@ def test_the_files_agree(made):
         assert row["influence_low"] <= best["influence"] <= row["influence_high"]
         assert row["influence_seed_low"] <= best["influence"] <= row["influence_seed_high"]
     assert "<unk>" not in set(words["word"])
+    assert list(stored["words"]) == list(words.columns), "every number of words.csv is in report.json too"
+    for name, column in stored["words"].items():
+        if name == "class":
+            assert column == words["class"].str.removeprefix("'").tolist()
+        elif name != "word":
+            np.testing.assert_allclose(np.array(column, float), words[name].astype(float), rtol=1e-5, atol=1e-12)
+        else:
+            assert column == words["word"].tolist()
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert f"{100 * stored['quality']['attention']['accuracy']:.1f}\u00a0%" in text
 
@@ -166,6 +200,36 @@ def test_examples_add_up(made):
             assert sum(example["weights"]) == pytest.approx(1, abs=1e-5)
             assert sum(example["contributions"]) > 0, "the words push towards the answer in all"
             assert set(example["turned_by"] or []) <= set(example["words"])
+
+
+def test_pushes_mean_the_same_in_examples_and_in_the_table(tmp_path):
+    """With several classes the pushes of a word add up to nothing, in both."""
+    table = Table(*reviews(300, classes=("a", "b", "c")).values(), 300)
+    prepared = prepare(table, "three")
+    settings = Settings(seeds=1, epochs=2, dimension=8, replicates=20)
+    (model,) = report.train(prepared.dataset, settings, lambda _: None)
+    words, _ = report.influence_table([model], prepared, settings)
+    sums = words.groupby("word")["influence"].sum()
+    assert abs(sums).max() < 1e-5 < abs(words["influence"]).max()
+    pushes = explain.contributions(model, prepared.dataset.test[0])
+    shown = report.example(model, prepared, 0, 0.5, "b")
+    assert shown["contributions"] == pushes[:, 1].tolist()
+
+
+def test_every_listed_word_is_in_the_table_of_the_page():
+    """Fifty classes: the table holds few words, and some of the listed ones move little in all."""
+    classes, count = 50, 1500
+    names = [f"word{i}" for i in range(count)]
+    words = pd.DataFrame({"word": np.repeat(names, classes), "class": list(range(classes)) * count})
+    words = words.assign(influence=np.repeat(np.arange(count)[::-1] / count, classes), support=1, attention=0.5)
+    usual = [row[0] for row in page.word_rows(words, classes, set())]
+    assert usual == names[: len(usual)] and len(usual) < 500
+    few = {"word7", "word1490"}
+    rows = [row[0] for row in page.word_rows(words, classes, few)]
+    assert set(rows[:2]) == few and len(rows) == len(usual)
+    assert [name for name in rows if name not in few] == [name for name in names if name not in few][: len(usual) - 2]
+    many = set(names[500:])
+    assert {row[0] for row in page.word_rows(words, classes, many)} == many
 
 
 def test_same_seed_same_bytes(tmp_path):

@@ -23,6 +23,24 @@ def test_rank_agreement_is_spearmans_with_an_interval():
     assert width == pytest.approx(2 * 1.96 / np.sqrt(299), rel=0.25)
 
 
+def test_quantities_are_compared_in_pairs():
+    """Two that share most of their noise: their intervals overlap, their difference is sure."""
+    random = np.random.default_rng(1)
+    truth, noise = random.normal(size=(2, 400))
+    data = pd.DataFrame({"near": truth + noise, "further": truth + 1.3 * noise, "truth": truth})
+    data["as near"] = truth + random.permutation(noise)
+    table = rank_agreement(data, ["further", "near", "as near"], "truth").set_index("quantity")
+    best = table.index[0]
+    assert best in ("near", "as near") and (table.loc[best, ["behind", "behind_low", "behind_high"]] == 0).all()
+    assert table.loc["further", "high"] > table.loc["near", "low"], "they overlap"
+    pair = rank_agreement(data, ["further", "near"], "truth").set_index("quantity")
+    assert 0 < pair.loc["further", "behind_low"] < pair.loc["further", "behind"] < pair.loc["further", "behind_high"]
+    expected = pair.loc["near", "correlation"] - pair.loc["further", "correlation"]
+    assert pair.loc["further", "behind"] == pytest.approx(expected)
+    equal = rank_agreement(data, ["as near", "near"], "truth").iloc[-1]
+    assert equal["behind_low"] < 0 < equal["behind_high"]
+
+
 def test_too_few_rows_are_refused():
     with pytest.raises(ValueError, match="three complete rows, got 2"):
         rank_agreement(pd.DataFrame({"a": [1, 2, np.nan], "b": [1, 2, 3]}), ["a"], "b")

@@ -3,8 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,6 @@ from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.svg import number
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-AXE = "4.14.1"
 QUICK = {"instances": 1200, "batch": 100, "lr": 1.0, "epochs": 5}
 
 
@@ -482,24 +479,6 @@ def test_fits_the_window_in_colours_of_its_own(opened, scheme, width):
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
         ground = page.locator(".lab").evaluate("el => getComputedStyle(el).backgroundColor")
         assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 27)"}[scheme]
-
-
-@pytest.fixture(scope="session")
-def axe():
-    """The text of axe-core, fetched by npm into a folder that git ignores."""
-    folder = CHECKOUT / ".axe"
-    path = folder / "node_modules" / "axe-core" / "axe.min.js"
-    if not path.exists():
-        if not shutil.which("npm"):
-            pytest.skip("axe-core is not at hand, and there is no npm to fetch it")
-        folder.mkdir(exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}\n')
-        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"axe-core@{AXE}"]
-        try:
-            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=90)
-        except (subprocess.SubprocessError, OSError) as error:
-            pytest.skip(f"axe-core is not at hand, and npm could not fetch it: {error}")
-    return path.read_text(encoding="utf-8")
 
 
 FRAMES = [

@@ -273,6 +273,8 @@ def explain(
     rows, quality = report["rows"], report["quality"]
     for reason, dropped in rows["dropped"].items():
         typer.echo(f"{'dropped':14}{dropped:,}: {reason}")
+    for note in report["notes"]:
+        typer.echo(f"{'note':14}{note}")
     typer.echo(f"{'used':14}{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes")
     for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
         typer.echo(f"{name:14}{percent(quality[key]['accuracy'])} right of unseen texts")

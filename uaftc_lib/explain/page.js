@@ -33,7 +33,7 @@ const keys = {
 };
 
 function ordered() {
-  const wanted = find("search").value.trim().toLowerCase();
+  const wanted = find("search").value.trim().toLowerCase().replaceAll("’", "'");
   const key = (row) => keys[state.key](row, state.chosen);
   const sign = state.down ? -1 : 1;
   return rows

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from markupsafe import Markup
 
 from uaftc_lib.explain.quality import VERDICTS
 from uaftc_lib.explain.settings import LEAST
+from uaftc_lib.explain.words import FEWEST
 
 SHOWN_NUMBERS = 150_000  # of words in the page; words.csv has all
 SHOWN_WORDS = 5000
@@ -29,8 +31,19 @@ def write(report: dict, words: pd.DataFrame, folder: Path) -> None:
     page = render(report, words)
     folder.mkdir(parents=True, exist_ok=True)
     put(folder / "words.csv", harmless(words).to_csv(index=False, lineterminator="\n", float_format="%.6g"))
-    put(folder / "report.json", json.dumps(finite(report), ensure_ascii=False, indent=1, allow_nan=False))
+    put(folder / "report.json", as_json(report))
     put(folder / "report.html", page)
+
+
+def as_json(report: dict) -> str:
+    """The report, its table of words a line for each column."""
+    plain = finite(report)
+    columns = [f"{dumped(name)}: {dumped(column)}" for name, column in plain.pop("words").items()]
+    head = dumped(plain, indent=1).removesuffix("\n}")
+    return head + ',\n "words": {\n  ' + ",\n  ".join(columns) + "\n }\n}\n"
+
+
+dumped = partial(json.dumps, ensure_ascii=False, allow_nan=False)
 
 
 def put(path: Path, text: str) -> None:
@@ -71,8 +84,8 @@ def finite(value):
     return int(value) if isinstance(value, np.integer) else value
 
 
-def word_rows(words: pd.DataFrame, classes: int) -> list[list]:
-    """What the page's table holds: the words that moved most in all, one row each.
+def word_rows(words: pd.DataFrame, classes: int, listed: set[str]) -> list[list]:
+    """What the page's table holds: the words that it lists, and then those that moved most in all, one row each.
 
     [word, support, attention, influences, lower and upper ends over texts, the same over runs, leave-one-out,
     lifts], from the influences on by class; None where there is no such number.
@@ -81,7 +94,8 @@ def word_rows(words: pd.DataFrame, classes: int) -> list[list]:
     shape = (-1, classes)
     moved = words["influence"].abs().to_numpy().reshape(shape).max(1)
     moved = moved * words["support"].to_numpy().reshape(shape)[:, 0]
-    order = np.argsort(-moved, kind="stable")[:wanted]
+    named = words["word"].iloc[::classes].isin(listed).to_numpy()
+    order = np.lexsort([-moved, ~named])[: max(wanted, named.sum())]
     by_class = words.reindex(columns=PER_CLASS)  # one run has no intervals over runs
     columns = [by_class[name].to_numpy(float).reshape(shape)[order] for name in PER_CLASS]
     first = words.iloc[order * classes]
@@ -125,7 +139,9 @@ def render(report: dict, words: pd.DataFrame) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     names = [each["name"] for each in report["classes"]]
-    shown = word_rows(words, len(names))
+    listed = {row["word"] for rows in report["top_words"].values() for row in rows}
+    listed |= {row["word"] for row in report["attended_without_effect"]}
+    shown = word_rows(words, len(names), listed)
     return environment.get_template("page.html").render(
         report=report,
         names=names,
@@ -135,6 +151,7 @@ def render(report: dict, words: pd.DataFrame) -> str:
         data={"classes": names, "rows": shown, "several": report["settings"]["seeds"] > 1},
         shown=len(shown),
         least=LEAST,
+        fewest=FEWEST,
         all_words=len(words) // len(names),
         verdict=[part.format_map(report["quality"]) for part in VERDICTS[report["quality"]["verdict"]]],
         largest={

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import torch
@@ -49,12 +51,17 @@ def word_counts(corpus: Corpus, types: int) -> sparse.csr_matrix:
 class LinearBaseline:
     """tf-idf and logistic regression, its regularisation chosen on the dev split; no attention, no order."""
 
-    def __init__(self, dataset: Dataset, strengths: tuple[float, ...] = (1.0, 10.0)):
+    def __init__(
+        self,
+        dataset: Dataset,
+        strengths: tuple[float, ...] = (1.0, 10.0),
+        progress: Callable = iter,
+    ):
         self.types = len(dataset.vocabulary)
         self.tfidf = TfidfTransformer(sublinear_tf=True).fit(word_counts(dataset.train, self.types))
         train, labels = self.features(dataset.train), dataset.train.labels.cpu().numpy()
         # The tolerance is one of the mean gradient: of many words that are rare each, it is small from the start.
-        fitted = [LogisticRegression(C=C, max_iter=1000, tol=1e-6).fit(train, labels) for C in strengths]
+        fitted = [LogisticRegression(C=C, max_iter=1000, tol=1e-6).fit(train, labels) for C in progress(strengths)]
         if dataset.dev is not None:
             dev, truth = self.features(dataset.dev), dataset.dev.labels.cpu().numpy()
             fitted.sort(key=lambda model: model.score(dev, truth), reverse=True)

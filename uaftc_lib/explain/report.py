@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.page import write
 from uaftc_lib.explain.quality import LinearBaseline, quality
 from uaftc_lib.explain.settings import LEAST, Settings
-from uaftc_lib.explain.tables import Refused, clean, read_table
+from uaftc_lib.explain.tables import Refused, read_table, sample
 from uaftc_lib.explain.texts import Prepared, prepare, words_of
 from uaftc_lib.explain.words import class_polarity, word_class_influence
 from uaftc_lib.models import AttentionClassifier
@@ -76,22 +77,25 @@ def explain_file(
             bar.set_description_str(stage)
             bar.update()
 
+        def bar_of(things: str) -> Callable:
+            return partial(progress_bar, desc=things, leave=False, disable=not progress)
+
         begin("reading")
-        table = clean(read_table(path, text, label, encoding), seed=settings.seed)
+        table = sample(read_table(path, text, label, encoding, bar_of("lines")), seed=settings.seed)
         begin("counting words")
-        prepared = prepare(table, path.name, settings.seed, count_with_bar(progress))
+        prepared = prepare(table, path.name, settings.seed, bar_of("texts"))
         dataset = prepared.dataset
         config = settings.training(len(dataset.train), settings.seed)
         begin("training")
         total = settings.seeds * config.epochs
-        with progress_bar(total=total, desc="epochs", leave=False, disable=not progress) as epochs:
+        with bar_of("epochs")(total=total) as epochs:
             models = train(dataset, settings, epochs.update)
         begin("linear baseline")
         by_seed = [probability_table(model, dataset.test) for model in models]
-        linear = LinearBaseline(dataset).probabilities(dataset.test)
+        linear = LinearBaseline(dataset, progress=bar_of("strengths")).probabilities(dataset.test)
         judged = quality(by_seed, linear, dataset.train.labels, dataset.test.labels.numpy())
         begin("words and classes")
-        words, over = influence_table(models, prepared, settings)
+        words, over = influence_table(models, prepared, settings, bar_of("parts"))
         begin("writing")
         report = {
             "file": path.name,
@@ -112,6 +116,7 @@ def explain_file(
                 "texts": int((dataset.test.lengths > LONGEST_EXAMPLE).sum()),
             },
             "version": uaftc_lib.__version__,
+            "words": words.to_dict("list"),
         }
         write(report, words, out)
     return report
@@ -126,13 +131,12 @@ def check_folder(out: Path) -> None:
         raise Refused(f"nothing can be written into {nearest}: choose another folder for --out")
 
 
-def count_with_bar(progress: bool) -> Callable:
-    """Wraps the texts in a bar of their own."""
-    return lambda texts: progress_bar(texts, desc="texts", leave=False, disable=not progress)
-
-
 def train(dataset: Dataset, settings: Settings, done: Callable) -> list[AttentionClassifier]:
-    """One model for each seed, at its epoch of least dev loss; ``done()`` after each epoch."""
+    """One model for each seed, at its epoch of least dev loss; ``done()`` after each epoch.
+
+    With more than two classes what all logits have in common is taken out of them (W less its mean over the classes):
+    no probability changes, because only differences of logits matter, and pushes can be compared between classes.
+    """
 
     def record(epoch: int, model: AttentionClassifier) -> dict:
         done(epoch > 0)
@@ -149,6 +153,9 @@ def train(dataset: Dataset, settings: Settings, done: Callable) -> list[Attentio
             seed=seed,
         )
         fit(model, dataset, settings.training(len(dataset.train), seed), record, best="loss", progress=False)
+        if not model.binary:
+            with torch.no_grad():
+                model.W -= model.W.mean(1, keepdim=True)
         models.append(model)
     return models
 
@@ -160,14 +167,14 @@ def probability_table(model: AttentionClassifier, corpus: Corpus) -> Float[np.nd
 
 
 def influence_table(
-    models: list[AttentionClassifier], prepared: Prepared, settings: Settings
+    models: list[AttentionClassifier], prepared: Prepared, settings: Settings, progress: Callable = iter
 ) -> tuple[pd.DataFrame, str]:
     """:func:`word_class_influence` over the test split, or over all texts where that is small."""
     dataset, over = prepared.dataset, "test"
     if len(dataset.test) < ENOUGH_TEST:
         dataset, over = Dataset(dataset.name, dataset.vocabulary, dataset.classes, prepared.whole), "all"
     split = "test" if over == "test" else "train"
-    table = word_class_influence(models, dataset, split, settings.replicates, settings.seed)
+    table = word_class_influence(models, dataset, split, settings.replicates, settings.seed, progress=progress)
     unknown = dataset.vocabulary.word(dataset.vocabulary.unk)
     return table[table["word"] != unknown].reset_index(drop=True), over
 
@@ -245,15 +252,10 @@ def spread(confidence: torch.Tensor, predicted: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def example(model: AttentionClassifier, prepared: Prepared, instance: int, confidence: float, predicted: str) -> dict:
-    """One text: its words with weight and contribution to the predicted class, and what would turn it.
-
-    With more than two classes the contribution is that to the logit of the predicted class less the mean of
-    all, because only differences of logits matter.
-    """
+    """One text: its words with weight and contribution to the predicted class, and what would turn it."""
     dataset = prepared.dataset
     corpus = dataset.test[instance]
-    votes = class_polarity(contributions(model, corpus))
-    votes = (votes - votes.mean(1, keepdim=True))[:, dataset.classes.index(predicted)]
+    votes = class_polarity(contributions(model, corpus))[:, dataset.classes.index(predicted)]
     spelt = words_of(prepared.texts["test"][instance])
     flip = minimal_flip_sets(model, corpus)[0]
     return {

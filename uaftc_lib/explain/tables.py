@@ -6,18 +6,23 @@ import csv
 import difflib
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
 FORMATS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl, .ndjson) and Parquet (.parquet)"
 MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
+TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
 class Refused(ValueError):
@@ -43,8 +48,8 @@ class Table:
             self.texts, self.labels = [text for text, _ in kept], [label for _, label in kept]
 
 
-def read_table(path: Path, text: str, label: str, encoding: str = "utf-8") -> Table:
-    """The two columns of a file, every cell a string.
+def read_table(path: Path, text: str, label: str, encoding: str = "utf-8", progress: Callable = iter) -> Table:
+    """The two columns of a file, every cell a string. ``progress`` wraps the lines of a file of text.
 
     Rows without text or label, and cells that are neither text nor number, are dropped and counted.
 
@@ -66,7 +71,7 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8") -> Ta
     # "utf-8-sig" is utf-8 that may begin with a byte order mark, as spreadsheets write it.
     with_mark = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     try:
-        table = reader(path, text, label, with_mark)
+        table = reader(path, text, label, with_mark, progress)
     except UnicodeDecodeError as error:
         raise Refused(wrong_encoding(path, encoding, error)) from None
     except LookupError:
@@ -87,7 +92,22 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8") -> Ta
     table.texts = [printed(cell) for cell in table.texts]
     table.labels = [printed(cell).strip() for cell in table.labels]
     table.drop("no label", [bool(cell) for cell in table.labels])
+    table.notes += remarks(table)
     return table
+
+
+def remarks(table: Table) -> list[str]:
+    """What is read as it stands, and may not be meant so."""
+    found = []
+    spellings: dict[str, list[str]] = {}
+    for label in sorted(set(table.labels)):
+        spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
+    if alike := next((several for several in spellings.values() if len(several) > 1), None):
+        named = " and ".join(map(repr, alike[:2]))
+        found.append(f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same")
+    if marked := sum(bool(TAG.search(text)) for text in table.texts):
+        found.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
+    return found
 
 
 def missing(cell: object) -> bool:
@@ -117,7 +137,7 @@ def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
             raise Refused(f"{path.name} has no column {name!r}; its columns are{first} {known}.{meant}")
 
 
-def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:
+def read_delimited(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
     """CSV and TSV with a header; commas, semicolons, tabs and bars are recognised by the header."""
     with path.open(encoding=encoding, newline="") as file:
         first = file.readline()
@@ -132,56 +152,107 @@ def read_delimited(path: Path, text: str, label: str, encoding: str) -> Table:
     header = headers[delimiter]
     check_columns(path, (text, label), header)
     places = [header.index(text), header.index(label)]
+    notes = []
     try:
-        cells, wrong = read_rows(path, encoding, places, len(header), delimiter=delimiter, strict=True)
-        unquoted = False
-    except Refused:
-        # Many programs write TSV without quoting, where a quotation mark is a character like others.
-        if path.suffix.lower() not in (".tsv", ".tab"):
-            raise
-        cells, wrong = read_rows(path, encoding, places, len(header), delimiter=delimiter, quoting=csv.QUOTE_NONE)
-        unquoted = True
+        cells, wrong, lines = read_rows(path, encoding, places, len(header), delimiter, progress)
+        if spread := lines - len(cells) - len(wrong):
+            notes.append(f"Quoted cells were read over line breaks: {spread:,} lines continue the row before them")
+    except csv.Error:
+        cells, wrong, stray = read_lines(path, encoding, places, len(header), delimiter, progress)
+        notes.append(
+            f"A quotation mark that encloses no whole cell was read as a character in {len(stray):,} rows (first in "
+            f"line {stray[0]})"
+        )
     if len(wrong) > TORN_ROWS * (len(cells) + len(wrong)):
         line, fields = wrong[0]
         raise Refused(
             f"{path.name}, line {line} has {fields} fields, the header {len(header)}, and so it is in "
             f"{len(wrong):,} rows: a stray quote or delimiter?"
         )
-    table = Table([text for text, _ in cells], [label for _, label in cells], len(cells) + len(wrong))
-    if unquoted:
-        table.notes.append("Quotation marks were read as characters, because they do not enclose whole cells")
+    table = Table([text for text, _ in cells], [label for _, label in cells], len(cells) + len(wrong), notes=notes)
     if wrong:
         table.dropped[f"not as many fields as the header (first in line {wrong[0][0]})"] = len(wrong)
     return table
 
 
+Rows = tuple[list[list[str]], list[tuple[int, int]]]  # the wanted cells; line and number of fields of torn rows
+
+
 def read_rows(
-    path: Path, encoding: str, places: list[int], width: int, **dialect
-) -> tuple[list[list[str]], list[tuple[int, int]]]:
-    """The wanted cells of each row after the header, and line and number of fields of rows of another width."""
-    cells, wrong = [], []
+    path: Path, encoding: str, places: list[int], width: int, delimiter: str, progress: Callable
+) -> tuple[*Rows, int]:
+    """The wanted cells of each row after the header, torn rows, and the number of lines that are not blank.
+
+    Raises
+    ------
+    csv.Error
+        If a quoted cell is followed by anything but a delimiter, or is never closed.
+    """
+    cells, wrong, blank = [], [], 0
+    with unlimited_cells(), path.open(encoding=encoding, newline="") as file:
+        rows = csv.reader(progress(file), delimiter=delimiter, strict=True)
+        next(rows)
+        for row in rows:
+            if len(row) == width:
+                cells.append([row[place] for place in places])
+            elif row:
+                wrong.append((rows.line_num, len(row)))
+            else:
+                blank += 1
+    return cells, wrong, rows.line_num - 1 - blank
+
+
+def read_lines(
+    path: Path, encoding: str, places: list[int], width: int, delimiter: str, progress: Callable
+) -> tuple[*Rows, list[int]]:
+    """The same where quotation marks are stray, and the lines in which they are.
+
+    A row that cannot be read with quoting ends with its line, and its quotation marks are characters. Programs that
+    write tabs mostly do not quote at all, so there no row goes on over the end of its line.
+    """
+    cells, wrong, stray = [], [], []
+    with path.open(encoding=encoding, newline="") as file:
+        lines = list(progress(file))
+    most = 1 if delimiter == "\t" else MOST_LINES
+    at = 1
+    with unlimited_cells():
+        while at < len(lines):
+            rows = csv.reader(lines[at : at + most], delimiter=delimiter, strict=True)
+            try:
+                row = next(rows)
+                used = rows.line_num
+            except csv.Error:
+                # The second reading is for a delimiter within quotation marks.
+                readings = [
+                    next(csv.reader([lines[at]], delimiter=delimiter, quoting=quoting))
+                    for quoting in (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
+                ]
+                row = next((row for row in readings if len(row) == width), readings[0])
+                used = 1
+                stray.append(at + 1)
+            at += used
+            if len(row) == width:
+                cells.append([row[place] for place in places])
+            elif row:
+                wrong.append((at, len(row)))
+    return cells, wrong, stray
+
+
+@contextmanager
+def unlimited_cells():
+    """Cells of any length are read; the limit is the module's own."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
-        with path.open(encoding=encoding, newline="") as file:
-            rows = csv.reader(file, **dialect)
-            next(rows)
-            for row in rows:
-                if len(row) == width:
-                    cells.append([row[place] for place in places])
-                elif row:
-                    wrong.append((rows.line_num, len(row)))
-    except csv.Error as error:
-        raise Refused(f"{path.name}, line {rows.line_num} is malformed: {error} (a stray quote?)") from None
+        yield
     finally:
         csv.field_size_limit(limit)
-    return cells, wrong
 
 
-def read_json_lines(path: Path, text: str, label: str, encoding: str) -> Table:
+def read_json_lines(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
     """One JSON object a line; blank lines are skipped. A column that one line lacks is a missing cell there."""
     texts, labels, known = [], [], {}
     with path.open(encoding=encoding) as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(progress(file), 1):
             if not line.strip():
                 continue
             try:
@@ -202,7 +273,7 @@ def read_json_lines(path: Path, text: str, label: str, encoding: str) -> Table:
     return Table(texts, labels, len(texts))
 
 
-def read_parquet(path: Path, text: str, label: str, encoding: str) -> Table:
+def read_parquet(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
     """Two columns of a Parquet file; nothing else of it is read."""
     try:
         from pyarrow import ArrowException, parquet  # optional, large
@@ -227,18 +298,10 @@ def wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> str:
     )
 
 
-def clean(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:
-    """Drop what would mislead: repeated texts and contradictory labels; a sample of very large files.
-
-    A text that occurs again with the same label is kept once, or the test would hold what was learnt by
-    heart; a text that occurs with different labels is dropped altogether.
-    """
-    frame = pd.DataFrame({"text": table.texts, "label": table.labels})
-    several = frame.groupby("text", sort=False)["label"].transform("nunique") > 1
-    table.drop("the same text under different labels", (~several).tolist())
-    repeated = frame[~several].duplicated("text")
-    table.drop("the same text and label again", (~repeated).tolist())
+def sample(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:
+    """A random sample of very large tables."""
     if len(table.texts) > most:
-        chosen = set(pd.Series(range(len(table.texts))).sample(most, random_state=seed))
-        table.drop(f"beyond {most:,} rows (chosen at random)", [i in chosen for i in range(len(table.texts))])
+        chosen = np.zeros(len(table.texts), bool)
+        chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)] = True
+        table.drop(f"beyond {most:,} rows (chosen at random)", chosen)
     return table

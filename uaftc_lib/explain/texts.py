@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.explain.tables import Refused, Table
@@ -33,12 +33,12 @@ def word_pattern() -> re.Pattern:
     marks = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c)[0] == "M")
     base = rf"[^\W_{UNSPACED}]"
     run = rf"{base}(?:{base}|[{marks}])*"
-    return re.compile(rf"{run}(?:['’]{run})*|[{UNSPACED}{PICTOGRAPHS}]")
+    return re.compile(rf"{run}(?:'{run})*|[{UNSPACED}{PICTOGRAPHS}]")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case."""
-    text = text.lower()
+    """The words of a text in lower case; a typographic apostrophe is an apostrophe."""
+    text = text.lower().replace("’", "'")
     return word_pattern().findall(text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
@@ -52,7 +52,7 @@ class Prepared:
     rare_words: int
 
 
-def prepare(table: Table, name: str, seed: int = 0, progress: Callable = lambda texts: texts) -> Prepared:
+def prepare(table: Table, name: str, seed: int = 0, progress: Callable = iter) -> Prepared:
     """Words, vocabulary and splits of a cleaned table; rows that cannot serve are dropped and counted in it.
 
     The vocabulary holds the words that occur at least twice in the training part; all others are ``<unk>``.
@@ -64,13 +64,8 @@ def prepare(table: Table, name: str, seed: int = 0, progress: Callable = lambda 
         If what is left has fewer than 2 or more than 50 classes, or fewer than 100 rows.
     """
     spellings, tokens, lengths = count_words(progress(table.texts))
-    labels = pd.Series(table.labels, dtype=object)
-    worded = lengths > 0
-    large = labels.groupby(labels[worded]).transform("size").ge(FEWEST_OF_CLASS).to_numpy()
-    table.drop("no word in the text", worded)
-    table.drop(f"class of fewer than {FEWEST_OF_CLASS} rows", large[worded])
+    kept = keep_rows(table, tokens, lengths)
     check_size(table)
-    kept = worded & large
     tokens, lengths = tokens[np.repeat(kept, lengths)], lengths[kept]
 
     classes = tuple(sorted(set(table.labels)))
@@ -93,6 +88,32 @@ def prepare(table: Table, name: str, seed: int = 0, progress: Callable = lambda 
     splits = {split: whole[torch.from_numpy(chosen)] for split, chosen in rows.items()}
     texts = {split: [table.texts[i] for i in chosen] for split, chosen in rows.items()}
     return Prepared(Dataset(name, vocabulary, classes, **splits), whole, texts, len(spellings) - len(frequent))
+
+
+def keep_rows(
+    table: Table, tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"]
+) -> Bool[np.ndarray, "texts"]:
+    """Drop, count and mark what cannot serve or would mislead.
+
+    Texts are the same if their words are. A text that occurs again with the same label is kept once, or the test
+    would hold what was learnt by heart; one that occurs with different labels is dropped altogether.
+    """
+    ends = lengths.cumsum().tolist()
+    same = [tokens[end - length : end].tobytes() for end, length in zip(ends, lengths.tolist())]
+    rows = pd.DataFrame({"words": pd.factorize(np.array(same, dtype=object))[0], "label": table.labels})
+    kept = np.ones(len(rows), bool)
+
+    def drop(reason: str, keep: pd.Series) -> None:
+        table.drop(reason, keep)
+        kept[keep.index[~keep]] = False
+
+    drop("no word in the text", pd.Series(lengths > 0))
+    several = rows[kept].groupby("words", sort=False)["label"].transform("nunique") > 1
+    drop("the same words under different labels", ~several)
+    drop("the same words and label again", ~rows[kept].duplicated("words"))
+    sizes = rows[kept].groupby("label")["words"].transform("size")
+    drop(f"class of fewer than {FEWEST_OF_CLASS} rows", sizes >= FEWEST_OF_CLASS)
+    return kept
 
 
 def count_words(texts: Iterable[str]) -> tuple[list[str], Int[np.ndarray, "positions"], Int[np.ndarray, "texts"]]:

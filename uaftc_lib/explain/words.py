@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numba
@@ -19,7 +19,7 @@ from uaftc_lib.explain.contributions import beside, by_hop, leave_group_out, pro
 from uaftc_lib.models import AttentionClassifier, Output, TokenScores, sum_by_instance
 
 INTERVALS = ("lift", "influence", "leave_one_out")
-FEWEST = 5  # instances that a word needs for an interval
+FEWEST = 10  # instances that a word needs for an interval
 BLOCK = 10_000_000  # numbers held at once by the bootstrap
 
 
@@ -72,6 +72,7 @@ def word_class_influence(
     replicates: int = 0,
     seed: int = 0,
     level: float = 0.95,
+    progress: Callable = iter,
 ) -> pd.DataFrame:
     """How each word of a split goes with each class, and what it does to it.
 
@@ -87,6 +88,8 @@ def word_class_influence(
         Of the bootstrap.
     level : float
         Of the intervals.
+    progress : callable, optional
+        Wraps the models, and the parts of the bootstrap, in a bar.
 
     Returns
     -------
@@ -128,7 +131,7 @@ def word_class_influence(
     pairs = Pairs(word.cpu().numpy(), instance.cpu().numpy(), len(found), len(corpus))
 
     values, summaries = 0.0, []
-    for each in models:
+    for each in progress(models):
         of_model = pair_values(each(corpus), corpus, pair_of, instance)
         values = values + of_model / len(models)
         scores = each.token_scores()
@@ -144,7 +147,7 @@ def word_class_influence(
     columns = {name: np.mean([each[name] for each in summaries], 0) for name in summaries[0]}
     columns |= summarise(pairs.sums(values), classes)
     if replicates:
-        columns |= bootstrap(pairs, values, classes, replicates, seed, level)
+        columns |= bootstrap(pairs, values, columns, replicates, seed, level, progress)
     if len(models) > 1:
         for name in INTERVALS:
             over_seeds = np.stack([each[name] for each in summaries])
@@ -229,15 +232,20 @@ def _resampled_sums(word, instance, values, times, words):
 def bootstrap(
     pairs: Pairs,
     values: Float[np.ndarray, "pairs columns"],
-    classes: int,
+    estimates: dict[str, Float[np.ndarray, "words classes"]],
     replicates: int,
     seed: int,
     level: float,
+    progress: Callable = iter,
 ) -> dict[str, Float[np.ndarray, "words classes"]]:
-    """Percentile intervals of the Poisson bootstrap: every instance counts Poisson(1) times, independently.
+    """Intervals of the Poisson bootstrap: every instance counts Poisson(1) times, independently.
 
-    A word that fewer than FEWEST instances hold gets no interval (nan): too few to speak of others.
+    An interval reaches as far to both sides of the estimate as the percentile interval does to the farther one,
+    times t(n−1) / z · √(n / (n−1)) for the n instances that hold the word: percentiles alone are too narrow for few
+    and for skewed numbers (Student's t; Hesterberg 2015, The American Statistician 69). A word that fewer than
+    FEWEST instances hold gets none (nan).
     """
+    classes = estimates["lift"].shape[1]
     times = np.random.default_rng(seed).poisson(1, (replicates, pairs.instances)).astype(np.uint8)
     one_word = np.zeros_like(pairs.word)
     total = _resampled_sums(one_word, pairs.instance, values[:, 2 : 2 + classes], times, 1)
@@ -249,14 +257,20 @@ def bootstrap(
     # In blocks of words, so that memory stays bounded; the same samples serve all of them.
     block = max(1, BLOCK // (replicates * values.shape[1]))
     often = np.nonzero(support >= FEWEST)[0]
-    for words in np.split(often, range(block, len(often), block)):
+    for words in progress(np.split(often, range(block, len(often), block))):
         chosen = np.concatenate([by_word[ends[w] - support[w] : ends[w]] for w in words] or [by_word[:0]])
-        local = np.repeat(np.arange(len(words)), support[words])
+        n = support[words]
+        local = np.repeat(np.arange(len(words)), n)
         sums = _resampled_sums(local, pairs.instance[chosen], values[chosen], times, len(words))
         resampled = summarise(sums, classes, total)
+        p = (1 + level) / 2
+        wider = (stats.t.ppf(p, n - 1) / stats.norm.ppf(p) * np.sqrt(n / (n - 1)))[:, None]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # at tiny λ a word may hold no attention: no lift
             for name in INTERVALS:
-                low, high = np.nanquantile(resampled[name], [(1 - level) / 2, (1 + level) / 2], axis=0)
-                bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = low, high
+                low, high = np.nanquantile(resampled[name], [1 - p, p], axis=0)
+                found = estimates[name][words]
+                reach = wider * np.maximum(found - low, high - found)
+                bounds[f"{name}_low"][words], bounds[f"{name}_high"][words] = found - reach, found + reach
+    bounds["lift_low"] = bounds["lift_low"].clip(min=0)
     return bounds

@@ -19,12 +19,14 @@ def rank_agreement(
 ) -> pd.DataFrame:
     """Spearman's correlation of each quantity with the yardstick over the rows, with bootstrap intervals.
 
-    The same samples of rows serve all quantities. Rows that lack a number are left out.
+    The same samples of rows serve all quantities, so that they can be compared in pairs: quantities measured on the
+    same rows may differ for sure though their own intervals overlap. Rows that lack a number are left out.
 
     Returns
     -------
     DataFrame
-        quantity, correlation, low, high, rows; the best first.
+        quantity, correlation, low, high; behind, behind_low, behind_high: how far it is behind the best; rows. The
+        best first.
 
     Raises
     ------
@@ -37,8 +39,15 @@ def rank_agreement(
     random = np.random.default_rng(seed)
     samples = [random.integers(0, len(numbers), len(numbers)) for _ in range(replicates)]
     resampled = np.array([spearman(numbers.iloc[sample].to_numpy()) for sample in samples])
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    found = {"quantity": list(quantities), "correlation": spearman(numbers.to_numpy()), "low": low, "high": high}
+    correlation = spearman(numbers.to_numpy())
+    best = correlation.argmax()
+    found = {"quantity": list(quantities)}
+    for name, value, sampled in (
+        ("", correlation, resampled),
+        ("behind", correlation[best] - correlation, resampled[:, [best]] - resampled),
+    ):
+        low, high = np.quantile(sampled, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        found |= {name or "correlation": value, f"{name}_low".strip("_"): low, f"{name}_high".strip("_"): high}
     table = pd.DataFrame(found).assign(rows=len(numbers))
     return table.sort_values("correlation", ascending=False, ignore_index=True)
 
