@@ -138,9 +138,9 @@ def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type
     ----------
     per : {"type", "occurrence"}
         Δ = |s_e − s^(t)| of each occurrence ("positions"), or Δ = |ρ(e)/π(e)| of a token type ("types"; nan where
-        the type does not occur). The latter is a mean of s_e − s^(t) over its occurrences, weighted by βα, only where all of
-        them stand in instances of one class. Otherwise signs cancel in π and ρ: it is no mean then, and as large as
-        can be where π(e) is near zero. |A| = |B| and |D| = |E| hold for the type at the two ends all the same.
+        the type does not occur). The latter is a mean of s_e − s^(t) over occurrences, weighted by βα, only if all
+        of them stand in instances of one class. Otherwise signs cancel in π and ρ: it is no mean then, and as large
+        as can be where π(e) is near zero. |A| = |B| and |D| = |E| hold for the type at the two ends all the same.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
     scatter · boxes · sentence                   tokens: by type, as distributions, one instance as a heat map
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
+    phase                                        outcomes over a predicted band
     architecture · word_map                      drawings of the model
     row                                          several figures as panels of one
     table                                        a frame without its row numbers, each column in its own format
@@ -31,6 +32,7 @@ in print.
 
 from uaftc_lib.plots.drawings import architecture, word_map
 from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
+from uaftc_lib.plots.phase import phase
 from uaftc_lib.plots.points import boxes, scatter, sentence
 from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
 from uaftc_lib.plots.summaries import summarise
@@ -47,6 +49,7 @@ __all__ = [
     "bars",
     "boxes",
     "curves",
+    "phase",
     "row",
     "scatter",
     "sentence",
