@@ -17,7 +17,8 @@ DATA = small_data(class_sizes=(100, 100))
 def booked(variant, penalty, rate=None, epochs=20):
     """A float64 model, the trainer that trained it, and how its attention scores moved."""
     model = variant_model(DATA, variant, dimension=12, seed=3).double()
-    config = small_config(learning_rate=rate or RATES[variant], penalty=penalty, epochs=epochs, seed=1)
+    rate = rate or RATES[variant]
+    config = small_config(learning_rate=rate, penalty=penalty, epochs=epochs, seed=1, method="autograd")
     trainers, before = [], model.token_scores().attention
     reference = copy.deepcopy(model)
     fit(model, DATA, config, trainer=lambda *arguments: trainers.append(TermTrainer(*arguments)) or trainers[0])
