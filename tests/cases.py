@@ -10,6 +10,7 @@ quick = settings(max_examples=20, deadline=None)
 few = settings(max_examples=6, deadline=None)
 
 KINDS = [*MODELS, "separate"]
+RECURRENT = ["lstm", "gru"]
 
 
 def cases(least_lam: float = 1.0, largest_lam: float = 100.0):
@@ -27,8 +28,10 @@ def cases(least_lam: float = 1.0, largest_lam: float = 100.0):
 
 
 def model_and_corpus(case: Case, kind: str, several: bool):
-    """A float64 model of one of KINDS and its corpus, binary or with several classes."""
+    """A float64 model of one of KINDS or RECURRENT and its corpus, binary or with several classes."""
     classes = case.classes if several else 2
+    if kind in RECURRENT:
+        return case.model("DP", classes, encoder=kind, hidden=4), case.corpus(classes)
     if kind != "separate":
         return case.model(kind, classes), case.corpus(classes)
     one = case.model("DP", classes)

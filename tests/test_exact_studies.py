@@ -16,12 +16,12 @@ from uaftc_lib.exact_studies import (
     small_config,
     small_data,
     start_model,
-    three_classes,
     train_with_cure,
 )
 from uaftc_lib.measures import dot_product, examined_types
-from uaftc_lib.studies import results
+from uaftc_lib.studies import STUDIES, results, same_as_stored
 from uaftc_lib.training import fit
+from uaftc_lib.variant_studies import VARIANT_STUDIES, three_classes
 
 
 def test_set_cosine_turns_w_and_keeps_its_length():
@@ -73,15 +73,33 @@ def test_cures_start_as_they_should():
     assert abs(dot_product(held)) < 0.5
 
 
-@pytest.mark.parametrize("name", EXACT_STUDIES)
+@pytest.mark.parametrize("name", [*EXACT_STUDIES, *VARIANT_STUDIES])
 def test_stored_tables_are_complete(name):
-    table, (_, jobs) = results(name), EXACT_STUDIES[name]
+    table, (_, jobs) = results(name), STUDIES[name]
     found = set(map(tuple, table[list(jobs[0])].itertuples(index=False)))
     assert found == {tuple(job.values()) for job in jobs}
 
 
 def test_all_cures_were_tried_equally_often():
     assert results("exact_cures").groupby("cure").seed.nunique().to_dict() == dict.fromkeys(CURES, 30)
+
+
+def test_all_cures_were_tried_on_real_sentences():
+    starts = results("sst_cures").groupby("cure").seed.nunique()
+    assert set(starts.index) == set(CURES) and starts.min() >= 8
+
+
+def test_a_row_of_the_cures_on_real_sentences_comes_out_again(dataset):
+    dataset("sst")
+    assert same_as_stored("sst_cures", cure="penalty", seed=1)
+
+
+def test_a_changed_row_is_noticed(monkeypatch):
+    job = {"optimizer": "adam", "lam": 100.0, "seed": 0}
+    assert same_as_stored("exact_optimizers", **job)
+    wrong = results("exact_optimizers").assign(gap=lambda table: table["gap"] * 1.05)
+    monkeypatch.setattr("uaftc_lib.studies.results", lambda name: wrong)
+    assert not same_as_stored("exact_optimizers", **job)
 
 
 def test_prove_says_what_holds_and_raises_when_the_registry_is_wrong(capsys, monkeypatch):

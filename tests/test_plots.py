@@ -214,3 +214,21 @@ def test_numbers_are_in_the_page_or_missed_aloud():
 def test_mistakes_are_named(mistake, message):
     with pytest.raises(ValueError, match=message):
         mistake()
+
+
+def phase_runs():
+    """Two starts on a grid of two settings, and the bands that were foretold for them."""
+    places = [(x, y) for x in (1, 10) for y in (-0.5, 0.0, 0.5)]
+    rows = [(x, y, seed, "in" if x * abs(y) < 1 else "out") for x, y in places for seed in (0, 1)]
+    runs = pd.DataFrame(rows, columns=["x", "y", "seed", "outcome"])
+    ends = [(y, 0.1, 2.0, seed) for y in (-0.5, 0.5) for seed in (0, 1)]
+    return runs, pd.DataFrame(ends, columns=["y", "low", "high", "seed"])
+
+
+def test_phase_diagram_counts_outcomes_and_needs_both_ends():
+    runs, band = phase_runs()
+    figure = plots.phase(runs, "x", "y", "outcome", band, "c", outcomes=["in", "out"])
+    assert "in: 8 runs; out: 4 runs" in figure.panels[0].alt
+    assert len(figure.data) == len(runs)
+    with pytest.raises(ValueError, match="no column high"):
+        plots.phase(runs, "x", "y", "outcome", band.drop(columns="high"), "c")

@@ -8,45 +8,24 @@ from __future__ import annotations
 import math
 from itertools import product
 
-import numpy as np
 import torch
 
 from uaftc_lib import flow
-from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.datasets.synthetic import distinct_integers, synthetic
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.ledger import Ledger, fit_with_ledger
 from uaftc_lib.measures import Types, dot_product, examined_types, start_perpendicular, type_means
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.separate_tables import SeparateTables
-from uaftc_lib.streams import stream_seed
 from uaftc_lib.training import Run, TrainingConfig, fit
 
 CURES = ("none", "penalty", "perpendicular start", "separate tables")
-VARIANTS = {"DP": {}, "DP-A": {"encoder": "affine"}, "AD": {"attention": "additive"}}
 OPTIMIZERS = {"sgd": 1.0, "adagrad": 0.05, "adam": 0.005}  # and their learning rates
-RATES = {"DP": 2.0, "DP-A": 2.0, "AD": 1.0}
 
 
 def small_data(seed: int = 0, noise: float = 0.0, class_sizes: tuple[int, int] = (600, 600)) -> Dataset:
     """Data I (``noise``: Data II) with fewer instances and 100 neutral words, so that a run takes a second."""
     return synthetic("synthetic-1", seed=seed, noise=noise, class_sizes=class_sizes, neutral_types=100)
-
-
-def three_classes(seed: int = 0, instances: int = 400, polarity_types: int = 30) -> tuple[Dataset, Types]:
-    """Data I with three classes (Appendix F): 2 words of the class and 10 neutral ones in each instance.
-
-    The classes have ``instances`` instances each; types are called "0", "1", "2" and "3" (neutral), as in
-    Figs S11 and S12.
-    """
-    rng = np.random.default_rng(stream_seed(seed, "data"))
-    labels = np.repeat(np.arange(3), instances)
-    own = distinct_integers(rng, len(labels), 2, polarity_types) + polarity_types * labels[:, None]
-    neutral = distinct_integers(rng, len(labels), 10, 100) + 3 * polarity_types
-    corpus = Corpus.from_lists(np.hstack([own, neutral]).tolist(), labels.tolist(), class_count=3)
-    bounds = [0, *(polarity_types * k for k in (1, 2, 3)), 3 * polarity_types + 100]
-    types = {str(k): torch.arange(bounds[k], bounds[k + 1]) for k in range(4)}
-    vocabulary = Vocabulary([f"{k}-{i}" for k, ids in types.items() for i in range(len(ids))])
-    return Dataset(name="synthetic-3", vocabulary=vocabulary, classes=corpus.classes, train=corpus), types
 
 
 def set_cosine(model: AttentionClassifier, cosine: float) -> AttentionClassifier:
@@ -155,12 +134,13 @@ def exact_cures(cure: str, seed: int) -> list[dict]:
     return [ends(model, examined_types(dataset)) | {"accuracy": accuracy(model, fresh)}]
 
 
-def exact_optimizers(optimizer: str, seed: int) -> list[dict]:
-    """The type means after training by another optimizer."""
+def exact_optimizers(optimizer: str, lam: float, seed: int) -> list[dict]:
+    """The type means after training by another optimizer, and V·W at the start."""
     dataset = small_data()
-    model = start_model(dataset, seed=seed)
+    model = start_model(dataset, lam, seed=seed)
+    start = {"start": dot_product(model)}
     run = fit(model, dataset, small_config(optimizer, seed=seed))
-    return [ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}]
+    return [start | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}]
 
 
 def pair_means(vectors: torch.Tensor, types: Types) -> dict[str, float]:
@@ -200,37 +180,15 @@ def embedding_start(embedding_range: float, weight_range: float, seed: int) -> l
     return run.history.drop(columns="dev_accuracy").iloc[::5].to_dict("records")
 
 
-def train_variant(
-    dataset: Dataset,
-    variant: str,
-    lam: float = 10.0,
-    dimension: int = 50,
-    penalty: float = 0.0,
-    epochs: int = 75,
-    seed: int = 0,
-    record=None,
-) -> tuple[AttentionClassifier, Run]:
-    """DP, DP-A or AD on small data by SGD, all with W from ±0.1."""
-    model = start_model(dataset, lam, dimension, weight_range=0.1, seed=seed, **VARIANTS[variant])
-    config = small_config(learning_rate=RATES[variant], penalty=penalty, epochs=epochs, seed=seed)
-    return model, fit(model, dataset, config, record=record)
-
-
-def variants(variant: str, penalty: float, seed: int) -> list[dict]:
-    """The type means of the three models."""
-    dataset = small_data()
-    model, run = train_variant(dataset, variant, penalty=penalty, seed=seed)
-    return [ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}]
-
-
 SEEDS = range(10)
 EXACT_STUDIES = {
     "exact_gap": (exact_gap, [{"lam": v, "seed": s} for v, s in product((10.0, 100.0), range(60))]),
     "exact_phase": (
         exact_phase,
         [
-            {"lam": v, "cosine": c, "seed": 0}
-            for v, c in product(
+            {"lam": v, "cosine": c, "seed": s}
+            for s, v, c in product(
+                range(3),
                 (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
                 (-0.95, -0.7, -0.45, -0.25, -0.1, -0.03, 0.0, 0.03, 0.1, 0.25, 0.45, 0.7, 0.95),
             )
@@ -239,17 +197,10 @@ EXACT_STUDIES = {
     "exact_cures": (exact_cures, [{"cure": c, "seed": s} for s, c in product(range(30), CURES)]),
     "exact_optimizers": (
         exact_optimizers,
-        [{"optimizer": o, "seed": s} for o, s in product(OPTIMIZERS, SEEDS)],
+        [{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)],
     ),
     "embedding_start": (
         embedding_start,
         [{"embedding_range": r, "weight_range": w, "seed": s} for r, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
-    ),
-    "variants": (
-        variants,
-        [
-            {"variant": v, "penalty": p, "seed": s}
-            for (v, p), s in product((("DP-A", 0.0), ("DP-A", 1e-3), ("AD", 0.0), ("DP", 0.0)), SEEDS)
-        ],
     ),
 }

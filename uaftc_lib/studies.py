@@ -18,7 +18,7 @@ import torch
 
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.exact_studies import EXACT_STUDIES
+from uaftc_lib.exact_studies import CURES, EXACT_STUDIES, ends
 from uaftc_lib.locations import results_folder
 from uaftc_lib.measures import (
     dot_product,
@@ -33,9 +33,11 @@ from uaftc_lib.measures import (
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.panels import panels, score_rows, tilt
 from uaftc_lib.provenance import provenance
+from uaftc_lib.separate_tables import SeparateTables
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
 from uaftc_lib.term_studies import TERM_STUDIES
 from uaftc_lib.training import Run, TrainingConfig, fit
+from uaftc_lib.variant_studies import VARIANT_STUDIES
 
 RATIOS = {  # positive:negative -> numbers of negative and of positive instances
     "1:1": (6000, 6000),
@@ -144,6 +146,26 @@ def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
     return [score_row(model, run, scores, types) | human_agreement(model, dataset)]
 
 
+def sst_cures(cure: str, seed: int) -> list[dict]:
+    """SST at λ = 100 with one of the cures of the gap: type means, V·W, separation of types, accuracies."""
+    dataset = load_dataset("sst")
+    types = examined_types(dataset)
+    cell = table2_cell("sst", lam=100.0, seed=seed, penalty=1e-4 if cure == "penalty" else 0.0)
+    model = cell.classifier(dataset, "cpu")
+    if cure == "perpendicular start":
+        start_perpendicular(model)
+    elif cure == "separate tables":
+        model = SeparateTables(len(dataset.vocabulary), dimension=cell.dimension, lam=cell.lam, seed=seed)
+    run = fit(model, dataset, cell.training(), progress=False)
+    scores = score_frame(model, dataset, types)
+    auc = {
+        f"AUC {kind} over neutral": separation(scores, "attention", kind, "neutral")
+        for kind in ("positive", "negative")
+    }
+    accuracies = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
+    return [ends(model, types) | auc | accuracies]
+
+
 def sst_weights(lam: float, seed: int) -> list[dict]:
     """SST: quartiles of the mean attention weight of each type on the test set, a row a type (Fig 5)."""
     dataset = load_dataset("sst")
@@ -240,8 +262,10 @@ STUDIES = {
             for d, m in (("imdb", "DP"), ("20news-1", "DP"), ("20news-2", "DP"), ("sst", "AD"))
         ],
     ),
+    "sst_cures": (sst_cures, [{"cure": c, "seed": s} for s, c in product(range(30), CURES)]),
     **EXACT_STUDIES,
     **TERM_STUDIES,
+    **VARIANT_STUDIES,
 }
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.dynamics.terms import gradients, kind, token_sums
+from uaftc_lib.encoders import NETWORKS
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
 
 
@@ -21,9 +22,17 @@ class Band(NamedTuple):
     upper: Float[Tensor, "cases"]
 
 
+def family(model: AttentionClassifier) -> str:
+    """:func:`uaftc_lib.dynamics.kind`, or "recurrent" for every model with a recurrent encoder."""
+    return "recurrent" if model.encoder in NETWORKS else kind(model)
+
+
 def invariants(which: str, parameters: Mapping[str, Tensor]) -> dict[str, Float[Tensor, "d d"]]:
     """The quadratic forms behind :func:`conserved`, of any set of tensors shaped like the parameters."""
     E, V, W = parameters["embedding"], parameters["V"], parameters["W"]
+    if which == "recurrent":
+        A = torch.cat([values for name, values in parameters.items() if "weight_ih" in name])
+        return {"EᵀE − AᵀA": E.T @ E - A.T @ A}
     VV, WW = torch.outer(V, V), W.reshape(len(V), -1) @ W.reshape(len(V), -1).T
     if which == "DP":
         return {"EᵀE − VVᵀ − WWᵀ": E.T @ E - VV - WW}
@@ -45,27 +54,34 @@ def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
     """Matrices that gradient flow leaves unchanged, by formula.
 
     DP: EᵀE − VVᵀ − WWᵀ. DP-A: EᵀE − MᵀM and MMᵀ − VVᵀ − WWᵀ. AD: EᵀE − MᵀM − WWᵀ (in spite of tanh).
-    Two tables: EᵀE − WWᵀ and KᵀK − VVᵀ. K classes: W has K columns, and Σ_k W_k is conserved as well.
+    Two tables: EᵀE − WWᵀ and KᵀK − VVᵀ. Recurrent encoders: EᵀE − AᵀA, where A are the input matrices of all
+    gates and both directions, one below the other; V and W read states, and no law of their own ties them to E.
+    K classes: W has K columns, and Σ_k W_k is conserved as well.
 
     Raises
     ------
     ValueError
-        For a recurrent encoder.
+        For structured attention.
     """
-    found = invariants(kind(model), _parameters(model))
+    found = invariants(family(model), _parameters(model))
     if not model.binary:
         found["Σ_k W_k"] = model.W.detach().sum(1)
     return found
 
 
-@torch.no_grad()
 def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: float) -> dict[str, Float[Tensor, "d d"]]:
     """The exact change of each conserved matrix in one SGD step: η² times the same form of the gradients.
 
     The part linear in η vanishes, because the forms are conserved by the flow. It needs one learning rate for
-    all parameters. Σ_k W_k does not drift at all.
+    all parameters. Σ_k W_k does not drift at all. Gradients are closed forms, of a recurrent encoder autograd's.
     """
-    drift = invariants(kind(model), gradients(model, corpus))
+    which = family(model)
+    if which == "recurrent":
+        names, parameters = zip(*model.named_parameters())
+        slopes = dict(zip(names, torch.autograd.grad(model.loss(corpus), parameters)))
+    else:
+        slopes = gradients(model, corpus)
+    drift = invariants(which, slopes)
     return {name: learning_rate**2 * matrix for name, matrix in drift.items()}
 
 
@@ -73,23 +89,24 @@ def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: fl
 def vector_laws(model: AttentionClassifier, corpus: Corpus) -> dict[str, Float[Tensor, "..."]]:
     """d(V·W)/dτ, d‖V‖²/dτ and d‖W‖²/dτ from attention statistics of the instances.
 
-    For DP and DP-A, with E, Var and Cov taken under the weights α of an instance and r = yβ:
+    With E, Var and Cov taken under the weights α of an instance and r = yβ:
 
-        d(V·W)/dτ = (1/m) Σ_t r [Var(s)/λ + λ E(a)]
-        d‖V‖²/dτ  = (2/m) Σ_t r Cov(a, s)
-        d‖W‖²/dτ  = (2/m) Σ_t r s
+        d(V·W)/dτ = (1/m) Σ_t r [Var(s)/λ + λ E(a)]     DP, DP-A, and DP-L, of states instead of embeddings
+        d‖V‖²/dτ  = (2/m) Σ_t r Cov(a, s)               these, AD, and two tables
+        d‖W‖²/dτ  = (2/m) Σ_t r s                       these, AD, and two tables
 
-    K classes: r has K entries, V·W and ‖W‖² become vectors (each W_k), Var(s) r becomes Cov(s) r, and
-    Cov(a, s)·r is summed over classes.
+    The first needs keys and values that are the same vectors; it is left out for AD and two tables. K classes: r has
+    K entries, V·W and ‖W‖² become vectors (each W_k), Var(s) r becomes Cov(s) r, and Cov(a, s)·r is summed
+    over classes.
 
     Raises
     ------
     ValueError
-        For AD and two tables: the first law needs keys and values that are the same vectors.
+        For structured attention.
     """
-    which = kind(model)
-    if which not in ("DP", "DP-A"):
-        raise ValueError(f"these laws hold for DP and DP-A, this model is {which}")
+    which = family(model)
+    if model.attention == "structured":
+        raise ValueError("these laws are for one attention distribution, structured attention has several")
     out = model(corpus)
     instance_of, m = corpus.instance_of, len(corpus)
     alpha = softmax_by_instance(out.scores, instance_of, m).unsqueeze(1)
@@ -104,8 +121,9 @@ def vector_laws(model: AttentionClassifier, corpus: Corpus) -> dict[str, Float[T
     centred = s_j - s[instance_of]
     pulled = alpha * (centred * residual[instance_of]).sum(1, keepdim=True)
     growth_VW = (pulled * centred).sum(0) / model.lam + model.lam * (residual * mean_a).sum(0)
+    one_vector = model.attention == "dot" and which != "separate"
     laws = {
-        "V·W": growth_VW / m,
+        **({"V·W": growth_VW / m} if one_vector else {}),
         "‖V‖²": 2 * (pulled * (a - mean_a[instance_of])).sum() / m,
         "‖W‖²": 2 * (residual * s).sum(0) / m,
     }
@@ -119,8 +137,10 @@ def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type
     Parameters
     ----------
     per : {"type", "occurrence"}
-        Δ = |s_e − s^(t)| of each occurrence ("positions"), or Δ = |ρ(e)/π(e)|, its mean over the occurrences
-        of a token type ("types"; nan where the type does not occur, or alone in its instances).
+        Δ = |s_e − s^(t)| of each occurrence ("positions"), or Δ = |ρ(e)/π(e)| of a token type ("types"; nan where
+        the type does not occur). The latter is a mean of s_e − s^(t) over occurrences, weighted by βα, only if all
+        of them stand in instances of one class. Otherwise signs cancel in π and ρ: it is no mean then, and as large
+        as can be where π(e) is near zero. |A| = |B| and |D| = |E| hold for the type at the two ends all the same.
 
     Returns
     -------

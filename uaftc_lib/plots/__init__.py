@@ -2,6 +2,7 @@
 
     scatter · boxes · quantiles · sentence       tokens: by type, as distributions (from stored quantiles), one instance
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
+    phase                                        outcomes over a predicted band
     architecture · word_map                      drawings of the model
     row                                          several figures as panels of one
     table                                        a frame without its row numbers, each column in its own format
@@ -31,7 +32,12 @@ in print.
 
 from uaftc_lib.plots.drawings import architecture, word_map
 from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
+<<<<<<< HEAD
 from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
+=======
+from uaftc_lib.plots.phase import phase
+from uaftc_lib.plots.points import boxes, scatter, sentence
+>>>>>>> chapters
 from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
 from uaftc_lib.plots.summaries import summarise
 from uaftc_lib.plots.theme import PANEL, WIDE
@@ -47,7 +53,11 @@ __all__ = [
     "bars",
     "boxes",
     "curves",
+<<<<<<< HEAD
     "quantiles",
+=======
+    "phase",
+>>>>>>> chapters
     "row",
     "scatter",
     "sentence",

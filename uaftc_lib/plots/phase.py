@@ -1,0 +1,94 @@
+"""A phase diagram: where in a plane of two settings which outcome was foretold, and which was measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from uaftc_lib.plots.figure import Figure, render, require
+from uaftc_lib.plots.theme import INK, OTHERS, color_of, legend, marker_of
+
+BAND = OTHERS[0]
+
+
+def phase(
+    data: pd.DataFrame,
+    x: str,
+    y: str,
+    group: str,
+    band: pd.DataFrame,
+    caption: str,
+    *,
+    run: str = "seed",
+    outcomes: list[str] | None = None,
+    linear_below: float = 0.03,
+    ticks: tuple[float, ...] = (),
+    x_label: str = "",
+    y_label: str = "",
+    band_label: str = "foretold",
+    size: tuple[float, float] = (6.4, 4.4),
+) -> Figure:
+    """Outcomes as markers over the predicted band; x logarithmic, y logarithmic to both sides of a linear middle.
+
+    Parameters
+    ----------
+    data : DataFrame
+        A row for each run: the settings ``x`` and ``y``, the outcome ``group``, and ``run``: runs of equal settings
+        stand side by side.
+    band : DataFrame
+        Columns ``y``, "low", "high" and ``run``: the two ends of each run's band, drawn as lines; between their
+        geometric means it is shaded.
+    outcomes : list of str, optional
+        All of them in order, the wanted one first; by default by appearance.
+    linear_below : float
+        |y| below which the axis is linear.
+    """
+    require(data, x, y, group, run)
+    require(band, y, "low", "high", run)
+    names = outcomes or list(dict.fromkeys(data[group]))
+    runs = sorted(data[run].unique())
+    steps = np.diff(np.log10(np.sort(data[x].unique())))
+    aside = {r: 10 ** (0.55 * steps.min() * (i - (len(runs) - 1) / 2) / len(runs)) for i, r in enumerate(runs)}
+    left, right = data[x].min() / 1.5, data[x].max() * 1.5
+
+    def draw(axes: Axes) -> None:
+        middle = np.exp(np.log(band[["low", "high"]]).assign(at=band[y]).groupby("at").mean())
+        axes.fill_betweenx(
+            middle.index, middle["low"], middle["high"].clip(upper=right), color=BAND, alpha=0.13, linewidth=0
+        )
+        for _, own in band.groupby(run):
+            for end, style in (("low", (0, (4, 2))), ("high", "-")):
+                axes.plot(own[end].clip(upper=2 * right), own[y], color=BAND, linewidth=0.9, linestyle=style, alpha=0.8)
+        for name in names:
+            rows = data[data[group] == name]
+            axes.scatter(
+                rows[x] * rows[run].map(aside), rows[y], s=15, marker=marker_of(name, names),
+                color=color_of(name, names), linewidths=0, alpha=0.95,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=linear_below, linscale=0.6)
+        axes.set(xlim=(left, right), ylim=(-1.15, 1.15), xlabel=x_label or x, ylabel=y_label or y)
+        if ticks:
+            axes.yaxis.set_major_locator(FixedLocator(ticks))
+            axes.set_yticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+            axes.yaxis.set_minor_locator(NullLocator())
+        decades = [value for value in 10.0 ** np.arange(-3, 6) if left <= value <= right]
+        axes.set_xticks(decades, [f"{value:g}" for value in decades])
+        axes.grid(False)
+        axes.axhline(0, color=INK, linewidth=0.5, alpha=0.5)
+        marks = [
+            Line2D([], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n) for n in names
+        ]
+        ends = [
+            Line2D([], [], color=BAND, linewidth=0.9, linestyle=(0, (4, 2)), label="lower end"),
+            Line2D([], [], color=BAND, linewidth=0.9, label="upper end"),
+        ]
+        legend(axes, [*marks, Patch(facecolor=BAND, alpha=0.2, label=band_label), *ends])
+
+    counts = "; ".join(f"{name}: {(data[group] == name).sum()} runs" for name in names)
+    alt = f"Phase diagram: outcomes by {x_label or x} and {y_label or y} over the band that was foretold. {counts}."
+    return render(draw, data[[x, y, group, run]], caption, alt, size)
