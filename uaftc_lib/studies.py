@@ -34,6 +34,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.panels import panels, score_rows, tilt
 from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
+from uaftc_lib.term_studies import TERM_STUDIES
 from uaftc_lib.training import Run, TrainingConfig, fit
 
 RATIOS = {  # positive:negative -> numbers of negative and of positive instances
@@ -240,6 +241,7 @@ STUDIES = {
         ],
     ),
     **EXACT_STUDIES,
+    **TERM_STUDIES,
 }
 
 
