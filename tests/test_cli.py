@@ -141,7 +141,7 @@ WRONG = [
     (["data", "sst", "--option", "noise=0.1"], "data set sst has no option 'noise'"),
     (["data", "sst", "--option", "noise"], "expected NAME=VALUE, got 'noise'"),
     (["train", "--dataset", "nosuch"], "data set must be one of"),
-    (["train", *SMALL, "--model", "dp"], "model must be one of DP, DP-L, DP-A, AD, got 'dp'"),
+    (["train", *SMALL, "--model", "dp"], "model must be one of DP, DP-L, DP-A, AD, GRU, got 'dp'"),
     (["train", *SMALL, "--lam", "0"], "lam must be a finite number above 0, got 0"),
     (["train", *SMALL, "--lam", "nan"], "lam must be a finite number above 0, got nan"),
     (["train", *SMALL, "--seed", "-1"], "seed must be a whole number, at least 0, got -1"),

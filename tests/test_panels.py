@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib import AttentionClassifier, load_dataset, panels, published
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, panels, published
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.measures import examined_types
 from uaftc_lib.studies import STUDIES, results
@@ -27,9 +27,9 @@ def test_printed_means_stand_in_the_listed_order(panel):
     if panel["values"] == "scatters":
         words = published("scatters").query("figure == @panel['figure']")["panel"].iloc[0]
         assert (f"λ{panel['lam']:g}" in words and panel["model"] in words) or "…" in words
-        assert panels.in_order(panel["order"], known.set_index("type")["mean"])
+        assert panels.in_order(panel["order"], known.set_index("type")["mean"].to_dict())
     elif panel["values"] == "boxes":
-        assert panels.in_order(panel["order"], known.set_index("type")["median"])
+        assert panels.in_order(panel["order"], known.set_index("type")["median"].to_dict())
     else:
         assert (known["min"] < known["max"]).all()
 
@@ -85,7 +85,9 @@ def test_the_tilt_is_the_product_in_the_space_of_embeddings(encoder, attention):
 
 
 def test_rows_are_those_of_the_scores():
-    data = load_dataset("synthetic-1", seed=0)
+    vocabulary = Vocabulary([f"{kind}-{i}" for kind in ("positive", "negative", "neutral") for i in range(9)])
+    train = Corpus.from_lists([list(range(27)), [0, 9]], [1, 0], classes=("negative", "positive"))
+    data = Dataset("synthetic-1", vocabulary, ("negative", "positive"), train)
     types, model = examined_types(data), AttentionClassifier(len(data.vocabulary), encoder="affine", seed=1)
     rows = pd.DataFrame(panels.score_rows(model, data, types)).set_index(["scores", "type"])
     values = model.token_scores().polarity[types["negative"]].double().numpy()

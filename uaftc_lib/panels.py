@@ -127,17 +127,18 @@ def starts_of(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
 def compare(stored: pd.DataFrame) -> pd.DataFrame:
     """A row a panel: starts, in how many the means stand as printed, and a verdict.
 
-    "mirrored": in how many starts the order holds with positive and negative exchanged. "off": the largest
-    distance of a printed median from the mean of ours, in printed middle halves (p75 − p25). Verdict: "reproduced" where the printed order of the means holds in at least :data:`MOST` of the starts,
-    "in some starts" where it holds less often, "differs" where never, "not made" without starts.
+    "mirrored": in how many the order holds with positive and negative exchanged. "off": the largest distance
+    of a printed median from the mean of ours, in printed middle halves (p75 − p25). Verdict: "reproduced"
+    where the printed order of the means holds in at least :data:`MOST` of the starts, "in some starts" where
+    it holds less often, "differs" where never, "not made" without starts.
     """
     rows = []
     for panel in panels().to_dict("records"):
         ours, known = starts_of(panel, stored), in_print(panel["figure"])
         means = ours.pivot(index="seed", columns="type", values="mean")
-        hold = [in_order(panel["order"], row) for _, row in means.iterrows()]
+        hold = [in_order(panel["order"], row) for row in means.to_dict("index").values()]
         exchanged = means.rename(columns={"positive": "negative", "negative": "positive"})
-        mirrored = [in_order(panel["order"], row) for _, row in exchanged.iterrows()]
+        mirrored = [in_order(panel["order"], row) for row in exchanged.to_dict("index").values()]
         off = float("nan")
         if len(ours) and known is not None and "median" in known:
             known, middle = known.set_index("type"), ours.groupby("type")["median"].mean()
