@@ -1,5 +1,6 @@
 """Claims against made-up results that decide them, the page against the data, the map against the book."""
 
+import functools
 import re
 import shlex
 
@@ -283,11 +284,16 @@ def test_the_map_has_every_figure_and_table():
     assert known <= cases, "a figure asks for a case that no claim has"
 
 
+@functools.cache
+def parameters(chapter):
+    return set(parameters_of(read_source(chapter)))
+
+
 def parses(command):
     """Whether a command of the map can be given: the chapter, its parameters, the study, the grid exist."""
     words = shlex.split(command)
     if words[:2] == ["uaftc", "run"]:
-        return words[2] in chapters() and set(parameters_from(words[3:])) <= set(parameters_of(read_source(words[2])))
+        return words[2] in chapters() and set(parameters_from(words[3:])) <= parameters(words[2])
     if words[:3] == ["python", "-m", "uaftc_lib.studies"]:
         return set(words[3:]) <= set(STUDIES)
     return words[:3] == ["uaftc", "sweep", "--grid"] and bool(load_grid(words[3]))
