@@ -52,9 +52,9 @@ AXES = (
 )  # no measurements
 
 
-def cells_of(frame):
+def cells_of(frame, but=()):
     """The number of each row's cell: what tells rows apart but for seed and epoch."""
-    axes = [c for c in frame if c in AXES or not pd.api.types.is_numeric_dtype(frame[c])]
+    axes = [c for c in frame if c not in but and (c in AXES or not pd.api.types.is_numeric_dtype(frame[c]))]
     return frame.groupby(axes).ngroup().to_numpy() if axes else np.zeros(len(frame), int)
 
 
@@ -69,8 +69,9 @@ def mixed(so, not_so, rng, by_start):
         for i, column in enumerate(frame):
             so_here = starts[seeds] if by_start else chosen[cells, i if columnwise else 0]
             both.setdefault(name, {})[column] = np.where(so_here, frame[column], other[column])
-        kept = rng.random(cells.max() + 1) < (rng.choice([0.3, 0.7, 1.0]) if by_start else 1.0)
-        both[name] = pd.DataFrame(both[name])[kept[cells]]
+        runs = cells_of(frame, but=("type", "scores"))
+        kept = rng.random(runs.max() + 1) < (rng.choice([0.3, 0.7, 1.0]) if by_start else 1.0)
+        both[name] = pd.DataFrame(both[name])[kept[runs]]
     return both
 
 
