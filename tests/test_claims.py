@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
 from uaftc_lib import claims
@@ -42,6 +43,8 @@ def test_mcnemar_counts_the_discordant_instances_of_the_majority():
 
 def test_holm_by_hand():
     assert claims.holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    p = rng.uniform(0, 0.2, 30)
+    assert claims.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
 
 
 def test_equivalence_is_that_of_two_one_sided_tests():

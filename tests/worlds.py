@@ -180,7 +180,7 @@ def table2(accuracy, models=("DP",), datasets=("sst", "20news-1"), instances=300
 
 
 def printed(dataset, model, lam):
-    values = published("table2").set_index(["dataset", "model", "scaling_factor"]).test_accuracy_percent
+    values = published("table2").set_index(["dataset", "model", "scaling_factor"]).sort_index().test_accuracy_percent
     return values[PAPER_NAMES[dataset], model, lam] / 100
 
 

@@ -71,7 +71,7 @@ def column(rows: pd.DataFrame, name: str) -> pd.Series:
 
 def least(*columns: pd.Series) -> pd.Series:
     """The smallest of several columns, start by start: positive where all are."""
-    return pd.concat(columns, axis=1).min(axis=1)
+    return pd.concat(columns, axis=1).min(axis=1, skipna=False)
 
 
 def size(rows: pd.DataFrame, name: str) -> pd.Series:

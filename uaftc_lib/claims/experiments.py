@@ -129,7 +129,8 @@ claim("5", "The data sets have the sizes of Table 1.", "09_datasets#four-data-se
 @claim("5", "Test accuracies are those of Table 2.", "12_lambda#the-table-with-its-noise",
        "cells whose mean lies farther from the printed value than the rules allow")  # fmt: skip
 def table_2(tables: Tables) -> Iterator[Part]:
-    printed = published("table2").set_index(["dataset", "model", "scaling_factor"]).test_accuracy_percent / 100
+    printed = published("table2").set_index(["dataset", "model", "scaling_factor"]).sort_index()
+    printed = printed.test_accuracy_percent / 100
     runs = tables("table2")
     for key, title in PAPER_NAMES.items():
         for model in ("DP", "DP-A", "AD", "DP-L"):

@@ -28,8 +28,7 @@ def evidence(one: Judged) -> str:
     if not decided:
         return told(one.parts[0])
     if one.condition:
-        failing = ", ".join(one.cases("contradicted", "undecided"))
-        return f"in {one.condition}; not shown in {failing}"
+        return f"yes: {one.condition} · not: {'; '.join(one.cases('contradicted', 'undecided'))}"
     nearest = min(decided, key=lambda part: part.strength if part.strength == part.strength else 0.0)
     more = f" ({len(decided)} cases; this is the weakest)" if one.verdict == "holds" and len(decided) > 1 else ""
     return told(nearest) + more

@@ -36,7 +36,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
 
 SIGNIFICANCE = 0.05
 CONFIDENCE = 0.95
@@ -102,7 +101,11 @@ def mcnemar_p(one: Bool[np.ndarray, "seeds instances"], other: Bool[np.ndarray, 
 
 def holm(p_values: Sequence[float]) -> Float[np.ndarray, "tests"]:
     """The p-values of one family, corrected by Holm (1979)."""
-    return multipletests(p_values, method="holm")[1]
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]))
+    return corrected
 
 
 def equivalent(

@@ -185,7 +185,7 @@ class Judged:
 
     @property
     def condition(self) -> str:
-        return ", ".join(self.cases("supported")) if self.verdict == "holds under a condition" else ""
+        return "; ".join(self.cases("supported")) if self.verdict == "holds under a condition" else ""
 
     @property
     def strength(self) -> float:
