@@ -7,7 +7,7 @@ import re
 from functools import cache
 from importlib import resources
 
-ENGINE = ("random", "corpus", "trainer", "workshop")
+ENGINE = ("random", "pieces", "corpus", "trainer", "workshop")
 INTERFACE = (
     *("draw", "run", "state", "words", "sst", "controls", "pictures"),
     *("host", "check", "sentence", "again", "base", "compact", "full"),
