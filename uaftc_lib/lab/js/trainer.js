@@ -188,7 +188,7 @@ export function* train(problem, config) {
   run.all = Int32Array.from({ length: types }, (_, w) => w);
   run.exps = new Float64Array(types);
   run.counts = new Int32Array(types);
-  for (const w of tokens) run.counts[w]++;
+  yield* inPieces(tokens.length, 2 ** 15, (begin, end) => { for (let i = begin; i < end; i++) run.counts[tokens[i]]++; });
   yield yield* snapshot(run, 0, null);
   const { E, V, W, stride, exps } = run, adagrad = optimizer === "adagrad";
   const squares = adagrad ? new Float64Array(types * stride) : null;
