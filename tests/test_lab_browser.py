@@ -18,7 +18,7 @@ from uaftc_lib.lab.svg import number
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "benchmarks"))  # as `python benchmarks/run.py` has it
 
-from lab_page import STOPWATCH, TARGETS  # noqa: E402
+from lab_page import NO_WORKER, STOPWATCH, TARGETS  # noqa: E402
 
 AXE = "4.14.1"
 QUICK = {"instances": 1200, "batch": 100, "lr": 1.0, "epochs": 5}
@@ -29,9 +29,13 @@ def opened(browser, tmp_path, request):
     """``opened(html, ...)`` yields a page that shows labs, trained; afterwards, that nothing went wrong on it."""
 
     @contextlib.contextmanager
-    def open_page(html, width=1280, scheme="light", address="", before="", head="", wait=True):
+    def open_page(html, width=1280, scheme="light", address="", before="", head="", wait=True, touch=False):
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            offline=True,
+            reduced_motion="reduce",
+            has_touch=touch,
         )
         page = context.new_page()
         page.set_default_timeout(60_000)
@@ -321,6 +325,24 @@ def test_pointing_at_a_dot_tells_the_token_and_its_numbers(opened):
         stage.click(position={"x": x, "y": y})
         page.wait_for_function(f"{LAB.format(0)}.state.token === {token}")
         assert page.get_by_label("token whose terms are shown").input_value() == word
+
+
+def test_a_finger_does_what_a_mouse_does(opened):
+    with opened(lab(QUICK).html(), width=390, touch=True) as page:
+        canvas = page.locator("figure[data-figure=scatter] canvas")
+        canvas.scroll_into_view_if_needed()
+        x, y = canvas.evaluate("c => [c.places.x[1050], c.places.y[1050]]")
+        canvas.tap(position={"x": x, "y": y})
+        assert page.locator(".tip").is_visible()
+        page.wait_for_function(f"{LAB.format(0)}.state.token >= 1050")
+        for label, share in (("epoch shown", 0.05), ("scaling factor λ", 0.9)):
+            slider = page.get_by_role("slider", name=label)
+            box = slider.bounding_box()
+            assert box["height"] >= 24
+            slider.tap(position={"x": share * box["width"], "y": box["height"] / 2})
+        page.wait_for_function(f"{LAB.format(0)}.state.lam > 1000 && {LAB.format(0)}.state.epoch === 0")
+        page.get_by_role("button", name="the penalty closes the gap").tap()
+        page.wait_for_function(f"{LAB.format(0)}.state.penalty === 0.001")
 
 
 def test_a_typed_sentence_is_read_as_the_model_reads_it(opened):
@@ -632,14 +654,15 @@ def test_sst_trained_here_and_in_pytorch(opened, dataset, tmp_path):
 
 
 def test_page_without_workers_trains_in_slices(opened):
-    count = (
-        "window.Worker = undefined; window.turns = 0; (function turn() { turns++; requestAnimationFrame(turn); })();"
-    )
-    with opened(lab({**QUICK, "instances": 12000, "epochs": 20}).html(), before=count, wait=False) as page:
+    count = "window.turns = 0; (function turn() { turns++; requestAnimationFrame(turn); })();"
+    state = {**QUICK, "instances": 12000, "epochs": 20}
+    with opened(lab(state).html(), before=NO_WORKER + count, wait=False) as page:
         page.wait_for_function(f"{LAB.format(0)}?.incoming")
         before = page.evaluate("turns")
         trained(page)
         assert page.evaluate("turns") - before >= 5  # the page was drawn while it trained
+        slices = page.evaluate("slices")  # the longest is measured by `make bench`: the clock counts others' work too
+        assert len(slices) > 5 and np.median(slices) <= TARGETS["slice"]
         assert numbers(page)["accuracy"] > 0.9
 
 
