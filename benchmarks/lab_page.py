@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import contextmanager
+from math import nan
 
 from measure import Line, Setup, load, median, not_measured
 
@@ -84,21 +85,39 @@ def page_of(browser, setup: Setup, state: dict, before: str = "", dataset=None):
     return page
 
 
-def measured(setup: Setup) -> dict[str, list[float]]:
-    """Seconds of each round, by the names of ``TARGETS``."""
+def processor_seconds(browser) -> float:
+    """Of all the processes of a browser."""
+    return sum(
+        one["cpuTime"] for one in browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    )
+
+
+def retrained(browser, page, rounds: int) -> tuple[list[float], list[float], list[float]]:
+    """Of each round: seconds until all is drawn, until something is, and of the processor."""
+    found = []
+    for _ in range(rounds):
+        before = processor_seconds(browser)
+        found.append([*page.evaluate(STOPWATCH), processor_seconds(browser) - before])
+    return tuple(map(list, zip(*found)))
+
+
+def measured(setup: Setup) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Seconds of each round, by the names of ``TARGETS``: by the clock, and of the processor."""
     small = {"instances": 1200, "batch": 100, "epochs": 3} if setup.quick else {}
     real = {"data": "sst"} | parity.settings()["suited"]["sst"] | ({"epochs": 3} if setup.quick else {})
     with browsing() as browser:
         page = page_of(browser, setup, small)
-        whole, first = zip(*(page.evaluate(STOPWATCH) for _ in range(setup.rounds)))
+        whole, first, cpu = retrained(browser, page, setup.rounds)
+        page.close()
         page = page_of(browser, setup, real, dataset=setup.dataset("sst"))
-        sst = [page.evaluate(STOPWATCH)[0] for _ in range(setup.rounds)]
+        sst, _, cpu_sst = retrained(browser, page, setup.rounds)
+        page.close()
         page, longest = page_of(browser, setup, small, NO_WORKER), []
         for _ in range(setup.rounds):
             page.evaluate("slices.length = 0")
             page.evaluate(STOPWATCH)
             longest.append(page.evaluate("Math.max(0, ...slices)"))
-    return {"data-one": list(whole), "first": list(first), "sst": sst, "slice": longest}
+    return {"data-one": whole, "first": first, "sst": sst, "slice": longest}, {"data-one": cpu, "sst": cpu_sst}
 
 
 def lab_page(setup: Setup) -> list[Line]:
@@ -111,13 +130,13 @@ def lab_page(setup: Setup) -> list[Line]:
     }
     about = {name: {"sense": "at most", "target": target} for name, target in TARGETS.items()}
     try:
-        found = measured(setup)
+        found, cpu = measured(setup)
     except OSError as error:
         return [not_measured(f"lab-{name}", what, "s", str(error), **about[name]) for name, what in whats.items()]
     return [
         Line(
-            f"lab-{name}", what, "s", median(found[name]), rounds=setup.rounds, load=load(), note="headless Chromium",
-            **about[name],
+            f"lab-{name}", what, "s", median(found[name]), ours_cpu=median(cpu.get(name, [nan])), rounds=setup.rounds,
+            load=load(), note="headless Chromium", **about[name],
         )
         for name, what in whats.items()
     ]  # fmt: skip

@@ -146,8 +146,8 @@ def test_stored_reference_is_what_pytorch_finds():
 def test_sums_with_random_signs_measure_a_distance():
     draws = np.random.default_rng(0)
     for away in (np.eye(1100)[777], draws.normal(size=1100), np.ones(1100)):
-        found = np.array(parity.sums(torch.from_numpy(away)))
-        assert np.sqrt(np.mean(found**2)) == pytest.approx(np.linalg.norm(away), rel=0.6)
+        found = np.array(parity.sums(torch.from_numpy(away), count=64))
+        assert np.sqrt(np.mean(found**2)) == pytest.approx(np.linalg.norm(away), rel=0.25)
 
 
 def test_page_and_live_kernel_get_the_same_file():
