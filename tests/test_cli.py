@@ -25,7 +25,7 @@ def test_version():
     assert (result.exit_code, result.stdout) == (0, f"uaftc {__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["data", "train", "run"])
+@pytest.mark.parametrize("command", ["data", "train", "run", "scorecard"])
 def test_help(command):
     assert command in uaftc("--help").stdout
     assert uaftc(command, "--help").exit_code == 0
@@ -141,7 +141,7 @@ WRONG = [
     (["data", "sst", "--option", "noise=0.1"], "data set sst has no option 'noise'"),
     (["data", "sst", "--option", "noise"], "expected NAME=VALUE, got 'noise'"),
     (["train", "--dataset", "nosuch"], "data set must be one of"),
-    (["train", *SMALL, "--model", "dp"], "model must be one of DP, DP-L, DP-A, AD, got 'dp'"),
+    (["train", *SMALL, "--model", "dp"], "model must be one of DP, DP-L, DP-A, AD, GRU, got 'dp'"),
     (["train", *SMALL, "--lam", "0"], "lam must be a finite number above 0, got 0"),
     (["train", *SMALL, "--lam", "nan"], "lam must be a finite number above 0, got nan"),
     (["train", *SMALL, "--seed", "-1"], "seed must be a whole number, at least 0, got -1"),

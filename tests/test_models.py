@@ -303,11 +303,11 @@ def test_seed_decides_and_dtype_only_rounds():
         assert torch.equal(values.float(), single.state_dict()[name])
 
 
-def test_names_of_table_2():
-    assert list(MODELS) == ["DP", "DP-L", "DP-A", "AD"]
+def test_names_of_models():
+    assert list(MODELS) == ["DP", "DP-L", "DP-A", "AD", "GRU"]
     assert model_arguments("AD") == {"encoder": "none", "attention": "additive"}
     assert AttentionClassifier(TYPES, D, **model_arguments("DP-A")).encoder == "affine"
-    with pytest.raises(ValueError, match="model must be one of DP, DP-L, DP-A, AD, got 'dp'"):
+    with pytest.raises(ValueError, match="model must be one of DP, DP-L, DP-A, AD, GRU, got 'dp'"):
         model_arguments("dp")
 
 

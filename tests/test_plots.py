@@ -36,6 +36,10 @@ PUBLISHED = pd.DataFrame(
     {"type": ["positive", "negative"], "low": [1.0, -4], "high": [3.0, -2], "q1": [1.5, -3.5], "median": [2.0, -3],
      "q3": [2.5, -2.5], "epoch": [3, 3], "score": [4.5, -4.5]}
 )  # fmt: skip
+SPREAD = pd.DataFrame(
+    {"type": ["positive", "negative"] * 2, "p5": [0.0, -4, 1, -5], "p25": [1.0, -3, 2, -4], "median": [2.0, -2, 3, -3],
+     "p75": [3.0, -1, 4, -2], "p95": [4.0, 0, 5, -1]}
+)  # fmt: skip
 
 
 def every_type():
@@ -43,6 +47,7 @@ def every_type():
     for known in (None, PUBLISHED):
         yield plots.scatter(TOKENS, "rank", "score", "type", "c", published=known)
         yield plots.boxes(TOKENS, "score", "type", "c", published=known)
+        yield plots.quantiles(SPREAD, "type", "c", published=None if known is None else SPREAD[:2])
         yield plots.curves(RUNS, "epoch", "score", "type", "c", published=known)
         yield plots.bars(RUNS, "type", "score", "c", published=known)
         few = None if known is None else ACCURACIES.groupby(["lam", "model"], as_index=False).first()
@@ -93,6 +98,16 @@ def test_alternative_text_states_the_data():
     )
     assert "<b>: weight 0.20, contribution 0.00" in plots.sentence(SENTENCE, "c").alt
     assert "from 50.2 at 0.001 to 56.2 at 1e+04" in plots.accuracy_against_lam(ACCURACIES, "c").alt
+
+
+def test_stored_quantiles_are_averaged_and_published_ones_are_not():
+    assert plots.quantiles(SPREAD, "type", "c").alt.endswith(
+        "positive: median 2.5, middle half 1.5 to 3.5; negative: median −2.5, middle half −3.5 to −1.5."
+    )
+    compared = plots.quantiles(SPREAD, "type", "c", published=SPREAD[:2])
+    assert "Published: positive: median 2, middle half 1 to 3; negative: median −2" in compared.alt
+    plain = plots.quantiles(SPREAD, "type", "c").panels[0].svg
+    assert compared.panels[0].svg.count("stroke-dasharray") > plain.count("stroke-dasharray")
 
 
 def test_words_of_the_data_cannot_break_the_page():
@@ -186,6 +201,7 @@ def test_numbers_are_in_the_page_or_missed_aloud():
         (lambda: plots.scatter(TOKENS[:0], "rank", "score", "type", "c"), "nothing to draw"),
         (lambda: plots.boxes(TOKENS, "score", "kind", "c"), "no column kind"),
         (lambda: plots.boxes(TOKENS, "score", "type", "c", published=PUBLISHED[["type"]]), "no column q1"),
+        (lambda: plots.quantiles(SPREAD.drop(columns="p25"), "type", "c"), "no column p25"),
         (lambda: plots.bars(RUNS, "seeds", "score", "c"), "no column seeds"),
         (lambda: plots.curves(RUNS, "epoch", "score", "type", "c", band="box"), "band must be"),
         (lambda: plots.sentence(SENTENCE, "c", word="token"), "no column token"),

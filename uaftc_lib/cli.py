@@ -281,6 +281,29 @@ def explain(
     typer.echo(f"{'written to':14}{out / 'report.html'}")
 
 
+@app.command()
+def scorecard(
+    verdict: Annotated[str | None, typer.Option(help="Only claims with this verdict, e.g. 'does not hold'.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write every measured case.")] = None,
+) -> None:
+    """What the paper says, and what was measured: the verdict on every claim, from the stored results."""
+    from uaftc_lib import claims
+
+    if verdict not in (None, *claims.WORDS):
+        raise ValueError(f"no verdict {verdict!r}; there are {', '.join(claims.WORDS)}")
+    if out and not out.parent.is_dir():
+        raise ValueError(f"the folder of --out {out} does not exist")
+    judged = claims.judge_all()
+    for one in judged:
+        if verdict in (None, one.verdict):
+            only = f" ({one.condition})" if one.condition else ""
+            typer.echo(f"{one.claim.section:4} {one.verdict}{only}: {one.claim.said}")
+    typer.echo("; ".join(f"{n} {word}" for word, n in claims.counted(judged).items()))
+    if out:
+        claims.scorecard(judged).to_csv(out, index=False)
+        typer.echo(f"{'written to':14}{out}")
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     ctx: typer.Context,

@@ -93,9 +93,9 @@ def mean_field_end(model: AttentionClassifier, dataset: Dataset, types: Types, t
     return float(polar[0] - polar[1]), float(min(polar) - attention["neutral"])
 
 
-def booked(ledger: Ledger, types: Types) -> dict[str, float]:
-    """Means of D, E and F over the types of each kind: "D positive", ..."""
-    return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in "DEF" for kind, ids in types.items()}
+def booked(ledger: Ledger, types: Types, names: str = "DEF") -> dict[str, float]:
+    """Means of entries of a ledger over the types of each kind: "D positive", ..."""
+    return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in names for kind, ids in types.items()}
 
 
 def exact_gap(lam: float, seed: int) -> list[dict]:

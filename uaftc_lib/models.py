@@ -19,17 +19,18 @@ ENCODERS = ("none", "affine", *NETWORKS)
 ATTENTIONS = ("dot", "additive", "structured")
 LOSSES = ("auto", "logistic", "softmax")
 
-# The models of Table 2, as arguments of AttentionClassifier.
+# The models of Table 2, and one more recurrent encoder, as arguments of AttentionClassifier.
 MODELS = {
     "DP": {"encoder": "none", "attention": "dot"},
     "DP-L": {"encoder": "lstm", "attention": "dot"},
     "DP-A": {"encoder": "affine", "attention": "dot"},
     "AD": {"encoder": "none", "attention": "additive"},
+    "GRU": {"encoder": "gru", "attention": "dot"},
 }
 
 
 def model_arguments(name: str) -> dict[str, str]:
-    """The arguments of :class:`AttentionClassifier` that make a model of Table 2.
+    """The arguments of :class:`AttentionClassifier` that make a model of ``MODELS``.
 
     Raises
     ------

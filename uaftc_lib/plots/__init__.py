@@ -1,6 +1,6 @@
 """Every figure type of the book, published values drawn beside ours.
 
-    scatter · boxes · sentence                   tokens: by type, as distributions, one instance as a heat map
+    scatter · boxes · quantiles · sentence       tokens: by type, as distributions (from stored quantiles), one instance
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
     architecture · word_map                      drawings of the model
     row                                          several figures as panels of one
@@ -31,7 +31,7 @@ in print.
 
 from uaftc_lib.plots.drawings import architecture, word_map
 from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
-from uaftc_lib.plots.points import boxes, scatter, sentence
+from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
 from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
 from uaftc_lib.plots.summaries import summarise
 from uaftc_lib.plots.theme import PANEL, WIDE
@@ -47,6 +47,7 @@ __all__ = [
     "bars",
     "boxes",
     "curves",
+    "quantiles",
     "row",
     "scatter",
     "sentence",

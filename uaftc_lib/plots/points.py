@@ -136,14 +136,10 @@ def boxes(
         handles = []
         if published is not None:
             for _, v in published.iterrows():
-                box = {"med": v["median"], "q1": v["q1"], "q3": v["q3"], "fliers": []}
+                box = {"med": v["median"], "q1": v["q1"], "q3": v["q3"]}
                 for end, whisker, edge in (("whislo", "whisker_low", "q1"), ("whishi", "whisker_high", "q3")):
                     box[end] = v[whisker] if pd.notna(v.get(whisker)) else v[edge]
-                dashed = {"color": INK, "linestyle": (0, (3, 1.5)), "linewidth": 0.9}
-                axes.bxp(
-                    [box], positions=[names.index(v[group]) + 0.22], widths=width, manage_ticks=False,
-                    boxprops=dashed, whiskerprops=dashed, capprops=dashed, medianprops=dashed,
-                )  # fmt: skip
+                draw_box(axes, box, names.index(v[group]) + 0.22, width)
             handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle()]
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.6, len(names) - 0.4)
@@ -156,6 +152,70 @@ def boxes(
         known = (f"{v[group]} median {number(v['median'])}" for _, v in published.iterrows())
         alt += f" Published: {'; '.join(known)}."
     return render(draw, data[named(data, y, group)], caption, alt, size)
+
+
+def quantiles(
+    data: pd.DataFrame,
+    group: str,
+    caption: str,
+    *,
+    published: pd.DataFrame | None = None,
+    title: str = "",
+    y_label: str = "",
+    size: tuple[float, float] = PANEL,
+) -> Figure:
+    """Boxes from stored quantiles, a row a start and group: columns "p5", "p25", "median", "p75", "p95".
+
+    Box and whiskers (at 5 and 95 %) are means over the starts, dots the starts' medians. ``published``: the
+    same columns.
+    """
+    columns = dict(zip(("whislo", "q1", "med", "q3", "whishi"), ("p5", "p25", "median", "p75", "p95")))
+    require(data, group, *columns.values())
+    if published is not None:
+        require(published, group, *columns.values())
+    names = groups(data[group])
+    means = data.groupby(group)[list(columns.values())].mean()
+    aside = 0 if published is None else 0.22
+
+    def draw(axes: Axes) -> None:
+        width = 0.6 if published is None else 0.38
+        for i, name in enumerate(names):
+            box = {key: means[column][name] for key, column in columns.items()}
+            draw_box(axes, box, i - aside, width, color_of(name, names))
+            medians = data.loc[data[group] == name, "median"]
+            if len(medians) > 1:
+                axes.plot([i - aside] * len(medians), medians, ".", color=INK, markersize=3, alpha=0.6)
+        handles = []
+        if published is not None:
+            for _, v in published[published[group].isin(names)].iterrows():
+                box = {key: v[column] for key, column in columns.items()}
+                draw_box(axes, box, names.index(v[group]) + aside, width)
+            handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle()]
+        axes.axhline(0, color=INK, linewidth=0.7)
+        axes.set_xticks(range(len(names)), names)
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.grid(False, axis="x")
+        legend(axes, handles)
+        axes.set(xlabel="", ylabel=y_label, title=title)
+
+    def told(values: pd.Series) -> str:
+        return f"median {number(values['median'])}, middle half {number(values['p25'])} to {number(values['p75'])}"
+
+    alt = f"Boxes{titled(title)} of {y_label}. " + "; ".join(f"{name}: {told(means.loc[name])}" for name in names) + "."
+    if published is not None:
+        alt += " Published: " + "; ".join(f"{v[group]}: {told(v)}" for _, v in published.iterrows()) + "."
+    return render(draw, data[[group, *columns.values()]], caption, alt, size)
+
+
+def draw_box(axes: Axes, box: dict[str, float], at: float, width: float, color: str = "") -> None:
+    """One box of known quantiles: filled with a colour, or hollow and dashed, as all that is published."""
+    dash = "-" if color else (0, (3, 1.5))
+    line = {"color": INK, "linestyle": dash, "linewidth": 0.9}
+    filled = {"facecolor": color, "edgecolor": INK, "linewidth": 0.9} if color else line
+    axes.bxp(
+        [box], positions=[at], widths=width, manage_ticks=False, showfliers=False, patch_artist=bool(color),
+        boxprops=filled, whiskerprops=line, capprops=line, medianprops=line,
+    )  # fmt: skip
 
 
 def sentence(

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 # Seconds per million training tokens and epoch on one core, about; used until there are finished cells.
-RATES = {"DP": 0.4, "DP-A": 0.6, "AD": 4.0, "DP-L": 15.0}
+RATES = {"DP": 0.4, "DP-A": 0.6, "AD": 4.0, "DP-L": 15.0, "GRU": 12.0}
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,339 @@
+"""Claims against made-up results that decide them, the page against the data, the map against the book."""
+
+import re
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from docutils.nodes import make_id
+from typer.testing import CliRunner
+from worlds import SEEDS, figure_scores, printed, table2, world
+
+from uaftc_lib import claims
+from uaftc_lib.claims import columns, figures, page, rules
+from uaftc_lib.claims.verdicts import OPEN, Part, alike, exact, exceeds, same
+from uaftc_lib.cli import app, parameters_from
+from uaftc_lib.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
+from uaftc_lib.studies import STUDIES
+from uaftc_lib.sweep.cells import load_grid
+
+HOLDS, CONDITION, FAILS, UNDECIDED, MISSING = claims.WORDS
+ON_TABLE_2 = ("small_lam_is_worse", "proper_lam_is_best", "huge_lam_is_harmless", "lam_is_crucial_with_affine",
+              "lam_is_crucial_with_lstm", "table_2")  # fmt: skip
+CALCULATED = ("weighted_sum",)
+OTHERS = [name for name in claims.CLAIMS if name not in (*ON_TABLE_2, *CALCULATED)]
+
+
+@pytest.fixture(scope="module")
+def so():
+    return world(True)
+
+
+@pytest.fixture(scope="module")
+def not_so():
+    return world(False)
+
+
+def verdicts(tables, names=OTHERS):
+    stored = claims.Tables(tables)
+    return {name: claims.judge(claims.CLAIMS[name], stored) for name in names}
+
+
+AXES = (
+    "lam",
+    "penalty",
+    "noise",
+    "neutral_types",
+    "weight_range",
+    "embedding_range",
+    "perpendicular",
+)  # no measurements
+
+
+def cells_of(frame):
+    """The number of each row's cell: what tells rows apart but for seed and epoch."""
+    axes = [c for c in frame if c in AXES or frame[c].dtype == object]
+    return frame.groupby(axes).ngroup().to_numpy() if axes else np.zeros(len(frame), int)
+
+
+def mixed(so, not_so, rng, by_start):
+    """Some starts, or some cells and now and then columns, from the one world, the others from the other."""
+    both, columnwise = {}, rng.random() < 0.5
+    starts = rng.random(len(SEEDS)) < rng.choice([0.2, 0.35, 0.5, 0.65, 0.8])
+    for name, frame in so.items():
+        other, cells = not_so[name], cells_of(frame)
+        seeds = frame["seed"].to_numpy() % 10 if "seed" in frame else np.zeros(len(frame), int)
+        chosen = rng.random((cells.max() + 1, len(frame.columns) if columnwise else 1)) < 0.5
+        for i, column in enumerate(frame):
+            so_here = starts[seeds] if by_start else chosen[cells, i if columnwise else 0]
+            both.setdefault(name, {})[column] = np.where(so_here, frame[column], other[column])
+    return {name: pd.DataFrame(made) for name, made in both.items()}
+
+
+def test_what_the_paper_says_holds_where_it_is_so(so):
+    wrong = {
+        name: [p for p in one.parts if p.verdict != "supported"]
+        for name, one in verdicts(so).items()
+        if one.verdict != HOLDS
+    }
+    assert not wrong
+
+
+def test_and_fails_where_it_is_not(not_so):
+    wrong = {
+        name: [p for p in one.parts if p.verdict == "supported"]
+        for name, one in verdicts(not_so).items()
+        if one.verdict != FAILS
+    }
+    assert not wrong
+
+
+def test_nothing_measured_is_said_so():
+    assert {one.verdict for one in verdicts({}, [*OTHERS, *ON_TABLE_2]).values()} == {MISSING}
+
+
+def test_too_few_starts_decide_nothing(so):
+    few = {name: frame[frame.seed < rules.LEAST_SEEDS - 1] if "seed" in frame else frame for name, frame in so.items()}
+    judged = verdicts(few)
+    decided = {name for name, one in judged.items() if one.verdict != MISSING}
+    assert decided == {"table_1", "table_S1", "large_lam_still_works", "penalty_and_accuracy"}  # no "X exceeds Y"
+    assert "10 starts are needed" in judged["pi_takes_sides"].parts[0].found
+
+
+def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so):
+    several = {name for name, one in verdicts(so).items() if len(one.parts) > 1}
+    open_ = {(name, UNDECIDED) for name in OTHERS if not name.startswith("table_")}
+    open_ |= {(name, CONDITION) for name in several}
+    rng = np.random.default_rng(0)
+    for draw in range(60):
+        by_start = draw % 2 == 1
+        left = sorted({name for name, word in open_ if (word == UNDECIDED) == by_start})
+        for name, one in verdicts(mixed(so, not_so, rng, by_start), left).items():
+            open_.discard((name, one.verdict))
+            assert bool(one.condition) == (one.verdict == CONDITION)
+    assert not open_
+
+
+BY_LAM = {  # accuracies by λ, and what they make of: small λ hurts, the best is real, a huge λ is harmless
+    "as the paper has it": (lambda d, m, lam: 0.6 if lam < 10 else 0.9, (HOLDS, FAILS, HOLDS)),
+    "one λ stands out": (lambda d, m, lam: 0.6 if lam < 10 else 0.9 if lam == 20 else 0.8, (HOLDS, HOLDS, FAILS)),
+    "λ does nothing": (lambda d, m, lam: 0.9, (FAILS, FAILS, HOLDS)),
+    "small λ helps": (lambda d, m, lam: 0.95 if lam < 10 else 0.9, (FAILS, FAILS, HOLDS)),
+    "on one data set": (lambda d, m, lam: 0.6 if lam < 10 and d == "sst" else 0.9, (CONDITION, FAILS, HOLDS)),
+    "half a point": (lambda d, m, lam: 0.885 if lam < 10 else 0.87 if lam == 20 else 0.9, (UNDECIDED,) * 3),
+    "stands out on one": (
+        lambda d, m, lam: 0.6 if lam < 10 else 0.8 if d == "sst" and lam != 20 else 0.9, (HOLDS, CONDITION, CONDITION)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_LAM)
+def test_claims_on_lam(name):
+    accuracy, (small, best, huge) = BY_LAM[name]
+    tables = {"table2": table2(accuracy)}
+    judged = verdicts(tables, ON_TABLE_2[:3])
+    assert judged["small_lam_is_worse"].verdict == small
+    assert judged["proper_lam_is_best"].verdict == best
+    assert judged["huge_lam_is_harmless"].verdict == huge
+    assert "IMDB, DP" in judged["small_lam_is_worse"].cases(OPEN)
+
+
+def test_the_other_columns_are_judged_in_the_same_way():
+    tables = {"table2": table2(BY_LAM["as the paper has it"][0], models=("DP-A", "DP-L"), datasets=("sst",))}
+    assert {one.verdict for one in verdicts(tables, ON_TABLE_2[3:5]).values()} == {HOLDS}
+    assert verdicts(tables, ON_TABLE_2[:1])["small_lam_is_worse"].verdict == MISSING
+
+
+@pytest.mark.parametrize("shift, verdict", [(0.0, HOLDS), (0.1, FAILS)])
+def test_printed_accuracies(shift, verdict):
+    tables = {"table2": table2(lambda *cell: printed(*cell) - shift, models=("DP",))}
+    assert verdicts(tables, ["table_2"])["table_2"].verdict == verdict
+    tables = {"table2": table2(lambda d, m, lam: printed(d, m, lam) - (d == "sst" and shift), models=("DP",))}
+    assert verdicts(tables, ["table_2"])["table_2"].verdict == (CONDITION if shift else HOLDS)
+
+
+def test_a_column_compares_the_starts_that_all_lam_share():
+    runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
+    column = columns.compare(runs[(runs.seed < 6) | (runs.lam == 10)])
+    assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
+
+
+def test_parts():
+    steady = np.full(10, 2.0) + np.linspace(-1, 1, 10) * 0.1
+    assert exceeds("x", steady).verdict == "supported" and exceeds("x", -steady).verdict == "contradicted"
+    assert (
+        exceeds("x", steady - 2).verdict == "undecided" and "5 of 10 starts (24–76 %)" in exceeds("x", steady - 2).found
+    )
+    assert exceeds("x", steady[:9]).verdict == exceeds("x", []).verdict == OPEN
+    assert [same("x", steady / 100 + shift).verdict for shift in (-0.02, 0.02, -0.01)] == [
+        "supported",
+        "contradicted",
+        "undecided",
+    ]
+    assert exact("x", [1e-15, 1e-16]).verdict == "supported" and exact("x", [1e-15, 1e-3]).verdict == "contradicted"
+    assert (alike(pd.Series([2.0, 3.0])) > 0).all() and (alike(pd.Series([2.0, -1.0])) < 0).all()
+
+
+def test_a_claim_is_registered_once():
+    with pytest.raises(ValueError, match="registered twice"):
+        claims.verdicts.claim("3", "", "", "")(claims.CLAIMS["weighted_sum"].parts)
+
+
+# --- the page ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return claims.judge_all()
+
+
+def headings():
+    """The anchors of every chapter."""
+    found = {}
+    for name in chapters():
+        text = re.sub(
+            r"```.*?```", "", (CHECKOUT / "notebooks" / f"{name}.md").read_text(encoding="utf-8"), flags=re.DOTALL
+        )
+        found[name] = {make_id(line) for line in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)}
+    return found
+
+
+def broken(pages):
+    """Those of "chapter#heading" that are not in the notebooks."""
+    anchors = headings()
+    parts = (each.partition("#") for each in pages)
+    return [
+        f"{name}#{place}" for name, _, place in parts if name not in anchors or (place and place not in anchors[name])
+    ]
+
+
+def test_claims_are_many_and_of_all_parts():
+    assert len(claims.CLAIMS) >= 30
+    assert {one.section for one in claims.CLAIMS.values()} >= {
+        "4.1",
+        "4.2",
+        "5",
+        "6",
+        "B.1",
+        "B.2",
+        "C.3",
+        "D",
+        "E",
+        "F",
+        "G.2",
+    }
+    assert len({one.said for one in claims.CLAIMS.values()}) == len(claims.CLAIMS)
+
+
+def test_links_of_claims_and_figures_lead_to_headings():
+    assert broken([one.page for one in claims.CLAIMS.values()] + [item.page for item in figures.items()]) == []
+    assert broken(["17_scorecard#nowhere", "nochapter"]) == ["17_scorecard#nowhere", "nochapter#"]
+
+
+@pytest.mark.skipif(read_published("17_scorecard") is None, reason="the scorecard has not been executed here")
+def test_the_page_says_what_the_data_say(judged):
+    text = "".join(str(output) for cell in code_cells(read_published("17_scorecard")) for output in cell.outputs)
+    assert page.counted_line(judged) in text
+    for one in judged:
+        assert text.count(page.card(one).replace("'", "\\'")) == 1 or page.card(one) in text, one.claim.name
+
+
+def test_cards_tell_verdict_numbers_and_link(judged):
+    for one in judged:
+        shown = page.card(one)
+        assert one.verdict in shown and page.address(one.claim.page) in shown and len(page.evidence(one)) > 3
+        assert all(part.found == "" or part.found.split(";")[0][:20] in shown for part in one.parts)
+    assert page.cards([]).count("No claim here") == 1
+    failing = [one for one in judged if one.verdict == FAILS]
+    assert all(one.claim.said in page.surprise(one) for one in claims.surprises(failing))
+    assert sum(claims.counted(judged).values()) == len(judged)
+
+
+def test_surprises_are_the_clearest_failures():
+    words = ["contradicted", "supported", "contradicted", "contradicted"]
+    made = [
+        claims.Judged(claim, (Part("x", word, "f", 10, strength),))
+        for claim, word, strength in zip(claims.CLAIMS.values(), words, (-2.0, 9.0, -5.0, -1.0))
+    ]
+    assert [one.strength for one in claims.surprises(made, 2)] == [-5.0, -2.0]
+
+
+# --- the reproduction map ------------------------------------------------------------------------------------
+
+
+def plain(number):
+    """ "Fig S13top" -> "Fig S13"."""
+    return re.sub(r"(?<=\d)[a-z]+$", "", number)
+
+
+def test_the_map_has_every_figure_and_table():
+    numbers = (
+        [f"Fig {n}" for n in range(1, 6)] + [f"Fig S{n}" for n in range(1, 29)] + ["Table 1", "Table 2", "Table S1"]
+    )
+    listed = [item.number for item in figures.items()]
+    assert list(dict.fromkeys(map(plain, listed))) == ["Table 1", "Table 2", "Table S1", *numbers[:-3]]
+    assert len(set(listed)) == len(listed)
+    known = {case for item in figures.OTHERS for name, cases in item.shows.items() for case in cases}
+    cases = {
+        part.case
+        for name in claims.CLAIMS
+        if name not in ON_TABLE_2
+        for part in claims.CLAIMS[name].parts(claims.Tables({}))
+    }
+    assert known <= cases, "a figure asks for a case that no claim has"
+
+
+def parses(command):
+    """Whether a command of the map can be given: the chapter, its parameters, the study, the grid exist."""
+    words = shlex.split(command)
+    if words[:2] == ["uaftc", "run"]:
+        return words[2] in chapters() and set(parameters_from(words[3:])) <= set(parameters_of(read_source(words[2])))
+    if words[:3] == ["python", "-m", "uaftc_lib.studies"]:
+        return set(words[3:]) <= set(STUDIES)
+    return words[:3] == ["uaftc", "sweep", "--grid"] and bool(load_grid(words[3]))
+
+
+def test_every_command_of_the_map_parses():
+    assert [item.command for item in figures.items() if not parses(item.command)] == []
+    assert not parses("uaftc run 99_none") and not parses("uaftc run 10_scores -p nosuch 1")
+    assert not parses("python -m uaftc_lib.studies nosuch") and not parses("make coffee")
+
+
+def statuses(tables):
+    stored = claims.Tables(tables)
+    return figures.reproduction_map(claims.judge_all(stored), stored).set_index("number")
+
+
+def test_the_status_of_a_figure_is_measured(so, not_so):
+    none, true, false = (statuses(tables) for tables in ({}, so, not_so))
+    of_claims = [item.number for item in figures.OTHERS if item.number not in ("Fig 1", "Table 2")]
+    assert set(none.status.drop("Fig 1")) == {"not yet"}
+    assert set(true.status[of_claims]) == {"reproduced"} and set(false.status[of_claims]) == {"differs"}
+    assert false.reason[of_claims].str.contains("; not: ").all()
+    panels = {"Fig 2e", "Fig 3c", "Fig 4b"}  # those that only ask for polar above neutral words
+    assert set(true.status[list(panels)]) == {"reproduced"} and set(false.status[list(panels)]) == {"differs"}
+    assert true.reason["Fig 2e"] == "printed order of the means in 10 of 10 starts"
+    some = figure_scores(True)
+    some.loc[(some.seed < 5) & (some.type == "neutral"), "mean"] = 9.0
+    assert statuses({"figure_scores": some}).loc["Fig 2e", ["status", "reason"]].tolist() == [
+        "differs", "printed order of the means in 5 of 10 starts"]  # fmt: skip
+
+
+# --- the command -----------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_verdicts_and_writes_cases(tmp_path, judged):
+    out = tmp_path / "cases.csv"
+    result = CliRunner().invoke(app, ["scorecard", "--verdict", FAILS, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert sum(FAILS in line for line in lines[:-2]) == claims.counted(judged)[FAILS] == len(lines) - 2
+    assert len(pd.read_csv(out)) == sum(len(one.parts) for one in judged)
+
+
+@pytest.mark.parametrize(
+    "words, message", [(["--verdict", "maybe"], "no verdict 'maybe'"), (["--out", "no/x.csv"], "does not exist")]
+)
+def test_the_command_refuses(words, message):
+    result = CliRunner().invoke(app, ["scorecard", *words])
+    assert result.exit_code == 2 and message in result.stderr

@@ -1,0 +1,71 @@
+"""The paper's claims, graded.
+
+rules                              when a difference counts: fixed before the results they judge
+judge                              from measured values to a verdict on a sentence; the register of claims
+columns                            the comparisons behind the claims on Table 2
+analysis · experiments · supplement   the claims, by section of the paper: each a function of stored tables
+figures                            the reproduction map: every figure and table of the paper
+"""
+
+from uaftc_lib.claims import analysis, experiments, supplement  # noqa: F401  (they register their claims)
+from uaftc_lib.claims.rules import (
+    CONFIDENCE,
+    EQUIVALENCE_MARGIN,
+    LEAST_SEEDS,
+    PUBLISHED_MARGIN,
+    PUBLISHED_MARGIN_SMALL_LAM,
+    SIGNIFICANCE,
+    SMALL_LAM,
+    VERDICTS,
+    Interval,
+    equivalent,
+    exceeds,
+    holm,
+    interval,
+    mcnemar_p,
+    misses_published,
+    paired_p,
+)
+from uaftc_lib.claims.verdicts import (
+    CLAIMS,
+    SMALL,
+    WORDS,
+    Judged,
+    Part,
+    Tables,
+    counted,
+    judge,
+    judge_all,
+    scorecard,
+    surprises,
+)
+
+__all__ = [
+    "CLAIMS",
+    "CONFIDENCE",
+    "EQUIVALENCE_MARGIN",
+    "LEAST_SEEDS",
+    "PUBLISHED_MARGIN",
+    "PUBLISHED_MARGIN_SMALL_LAM",
+    "SIGNIFICANCE",
+    "SMALL",
+    "SMALL_LAM",
+    "VERDICTS",
+    "WORDS",
+    "Interval",
+    "Judged",
+    "Part",
+    "Tables",
+    "counted",
+    "equivalent",
+    "exceeds",
+    "holm",
+    "interval",
+    "judge",
+    "judge_all",
+    "mcnemar_p",
+    "misses_published",
+    "paired_p",
+    "scorecard",
+    "surprises",
+]

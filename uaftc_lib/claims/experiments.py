@@ -1,0 +1,309 @@
+"""The claims of Sections 5 and 6: real data, Tables 1 and 2, Figs 2 to 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from uaftc_lib.claims import rules
+from uaftc_lib.claims.analysis import GAPS, both, column, difference, lead, least, opposed, rows_of, several, size, sst
+from uaftc_lib.claims.columns import LARGE, Column, compare
+from uaftc_lib.claims.verdicts import OPEN, SMALL, Cases, Part, Tables, alike, asked_of, claim, exceeds, same, short
+from uaftc_lib.locations import PAPER_NAMES, published
+from uaftc_lib.term_studies import SMALL_NEUTRAL
+
+REAL, SEEDS, SCORES, WEIGHTS = (
+    "12_lambda#which-differences-are-real",
+    "10_scores#one-start-is-no-evidence",
+    "10_scores#every-panel-of-the-paper",
+    "11_weights",
+)
+LAMS, HUGE = 7, 10000.0
+LEAD, LOST = (
+    "attention of the weaker polar kind minus neutral words",
+    "points lost at small λ against each λ from 10 on; all must count",
+)
+
+
+def columns_of(tables: Tables, model: str) -> Iterator[tuple[str, Column | None]]:
+    """The columns of Table 2 of a model with their names; None where a λ has no runs yet."""
+    known = tables.frames.setdefault("columns of table2", {})
+    runs = tables("table2")
+    for key, title in PAPER_NAMES.items():
+        if (key, model) not in known:
+            rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
+            made = rows.groupby("lam").seed.nunique() if len(rows) else pd.Series(dtype=int)
+            known[key, model] = compare(rows) if len(made) == LAMS and made.min() > 1 else None
+        yield f"{title}, {model}", known[key, model]
+
+
+def not_made(name: str) -> Part:
+    return Part(name, OPEN, "the runs are not complete yet")
+
+
+def worse_at(case: str, pairs: pd.DataFrame, seeds: int) -> Part:
+    """The first λ is worse in all pairs, and all count; contradicted if one counts against it or all are equal."""
+    right, wrong = (pairs.counts & (pairs.points > 0)).sum(), (pairs.counts & (pairs.points < 0)).sum()
+    verdict = "supported" if right == len(pairs) else "undecided"
+    if wrong or (pairs.equivalent & ~pairs.counts).all():
+        verdict = "contradicted"
+    lost = f"{short(pairs.points.min())} to {short(pairs.points.max())} points"
+    return Part(case, verdict, f"{lost}, {right} of {len(pairs)} count; {seeds} starts", seeds)
+
+
+def small_lam_hurts(model: str):
+    """Small λ against each λ ≥ 10: a case for each column and small λ."""
+
+    def parts(tables: Tables) -> Iterator[Part]:
+        for name, found in columns_of(tables, model):
+            if found is None:
+                yield not_made(name)
+                continue
+            for lam in (0.001, 1.0):
+                pairs = found.pairs[(found.pairs.lam == lam) & (found.pairs.against >= LARGE)]
+                yield worse_at(f"{name}, λ = {lam:g}", pairs, found.seeds)
+
+    return parts
+
+
+for model, name, said in (
+    ("DP", "small_lam_is_worse", "With dot-product attention a small λ (1 or 0.001) gives worse results."),
+    ("DP-A", "lam_is_crucial_with_affine", "A proper λ is crucial for the model with an affine layer, too."),
+    ("DP-L", "lam_is_crucial_with_lstm", "A proper λ is crucial for the model with an LSTM, too."),
+):
+    claim("5", said, REAL, LOST, name)(small_lam_hurts(model))
+
+
+@claim("5", "A proper λ gives the best results.", REAL,
+       "whether the λ that is best on dev data counts against every other from 10 on, on test data")  # fmt: skip
+def proper_lam_is_best(tables: Tables) -> Iterator[Part]:
+    verdicts = {"real": "supported", "illusion": "contradicted", "undecided": "undecided"}
+    for name, found in columns_of(tables, "DP"):
+        if found is None:
+            yield not_made(name)
+            continue
+        large = found.pairs[found.pairs.lam >= LARGE]
+        rivals = large[(large.lam == found.best) | (large.against == found.best)]
+        ahead = rivals.points.where(rivals.against == found.best, -rivals.points)
+        told = f"best on dev: λ = {found.best:g}; {short(ahead.min())} to {short(ahead.max())} points before the others"
+        yield Part(name, verdicts[found.optimum], f"{told}; {found.seeds} starts", found.seeds)
+
+
+@claim("5", "A very large λ makes no significant difference.", REAL,
+       "λ = 10,000 against the others from 10 on: equivalent to all of them")  # fmt: skip
+def huge_lam_is_harmless(tables: Tables) -> Iterator[Part]:
+    for name, found in columns_of(tables, "DP"):
+        if found is None:
+            yield not_made(name)
+            continue
+        pairs = found.pairs[(found.pairs.against == HUGE) & (found.pairs.lam >= LARGE)]
+        verdict = "supported" if pairs.equivalent.all() else "contradicted" if pairs.counts.any() else "undecided"
+        told = f"{short(pairs.points.min())} to {short(pairs.points.max())} points"
+        equal = f"{pairs.equivalent.sum()} of {len(pairs)} equivalent"
+        yield Part(name, verdict, f"{told}, {equal}; {found.seeds} starts", found.seeds)
+
+
+def as_printed(table: str):
+    """Counts of Table 1 or S1, a case for each data set: supported where none differs."""
+
+    def parts(tables: Tables) -> Iterator[Part]:
+        for key, title in PAPER_NAMES.items():
+            rows = tables("data_counts", dataset=key, table=table)
+            if not len(rows):
+                yield not_made(title)
+                continue
+            other = rows[rows.ours != rows.published]
+            told = "; ".join(f"{row.what} {row.ours:,}, printed {row.published:,}" for row in other.itertuples())
+            found = f"{len(rows) - len(other)} of {len(rows)} counts as printed" + (f"; not {told}" if told else "")
+            yield Part(title, "contradicted" if len(other) else "supported", found, len(rows))
+
+    return parts
+
+
+claim("5", "The data sets have the sizes of Table 1.", "09_datasets#four-data-sets", "counts that differ", "table_1")(
+    as_printed("1")
+)
+
+
+@claim("5", "Test accuracies are those of Table 2.", "12_lambda#the-table-with-its-noise",
+       "cells whose mean lies farther from the printed value than the rules allow")  # fmt: skip
+def table_2(tables: Tables) -> Iterator[Part]:
+    printed = published("table2").set_index(["dataset", "model", "scaling_factor"]).test_accuracy_percent / 100
+    runs = tables("table2")
+    for key, title in PAPER_NAMES.items():
+        for model in ("DP", "DP-A", "AD", "DP-L"):
+            rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
+            if not len(rows):
+                yield not_made(f"{title}, {model}")
+                continue
+            cells, of = rows.groupby("lam").test_accuracy.agg(["mean", "size"]), printed[title, model]
+            missed = [lam for lam, mean in cells["mean"].items() if rules.misses_published(lam, mean, of[lam])]
+            told = "; ".join(f"λ = {lam:g} by {short(100 * (cells['mean'][lam] - of[lam]))} points" for lam in missed)
+            found = f"{len(cells) - len(missed)} of {len(cells)} cells within the margin" + (
+                f"; not {told}" if told else ""
+            )
+            n = int(cells["size"].min())
+            yield Part(f"{title}, {model}", "contradicted" if missed else "supported", f"{found}; {n} starts", n)
+
+
+# fmt: off
+asked_of(rows_of("Data I, λ = 10,000", "terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=HUGE), "mean_pooling", "5",
+         "At a very large λ the attention weights of all words of a text are close to each other.",
+         "06_exact_dynamics#what-really-is", f"{SMALL:g} − the largest |nα − 1| in any text of n words",
+         lambda rows: SMALL - column(rows, "farthest weight"))
+# fmt: on
+
+
+def wide(tables: Tables, dataset: str, model: str = "DP", lam: float = 10.0, scores: str = "attention",
+         value: str = "mean") -> pd.DataFrame:  # fmt: skip
+    """Rows of "figure_scores" as columns "attention positive", ... by seed, as in the other tables."""
+    rows = tables("figure_scores", dataset=dataset, model=model, lam=lam, scores=scores)
+    if not len(rows):
+        return rows
+    return (
+        rows.pivot(index="seed", columns="type", values=value)
+        .add_prefix(f"{scores} ")
+        .rename_axis(columns=None)
+        .reset_index()
+    )
+
+
+def first_three(scores: str) -> Cases:
+    """The data sets of Fig 2 at λ = 10."""
+    others = {"IMDB": "imdb", "20News I": "20news-1"}
+    return several(
+        sst(10, case="SST"), lambda tables: [(name, wide(tables, key, scores=scores)) for name, key in others.items()]
+    )
+
+
+# fmt: off
+asked_of(first_three("polarity"), "figure_2_polarity", "5",
+         "At λ = 10 positive tokens have positive polarity scores, negative ones negative (Fig 2).", SCORES,
+         "the smaller of s (positive words) and −s (negative words)", lambda rows: opposed(rows, "polarity"))
+asked_of(first_three("polarity"), "figure_2_neutral", "5", "Neutral tokens have polarity scores around zero (Fig 2).",
+         SCORES, f"{SMALL:g} − |mean s| of neutral words, in units of polar ones",
+         lambda rows: SMALL - column(rows, "polarity neutral").abs() / size(rows, "polarity"))
+asked_of(first_three("attention"), "figure_2_attention", "5",
+         "Both positive and negative tokens have more attention than neutral ones (Fig 2).", SCORES, LEAD, lead)
+asked_of(sst(100), "figure_3b", "5",
+         "On SST at λ = 100 positive tokens have less attention than neutral and negative ones (Fig 3b).", SEEDS,
+         "attention of neutral or negative words, whichever is less, minus positive words",
+         lambda rows: least(-difference(rows), column(rows, "attention neutral") - column(rows, "attention positive")))
+# fmt: on
+
+
+def ten_and_hundred(tables: Tables, name: str) -> tuple[pd.Series, pd.Series]:
+    """The mean size of polar words' scores on SST at λ = 10 and at λ = 100."""
+    return tuple(size(tables("sst_scores", lam=lam, penalty=0), name) for lam in (10, 100))
+
+
+@claim("5", "At λ = 100 all attention scores are much smaller than at λ = 10 (Fig 3b).", SEEDS,
+       f"{SMALL:g} − mean |a| of polar words at λ = 100, in units of that at λ = 10")  # fmt: skip
+def attention_shrinks(tables: Tables) -> Iterator[Part]:
+    ten, hundred = ten_and_hundred(tables, "attention")
+    yield exceeds("SST", SMALL - hundred / ten)
+
+
+@claim("5", "At λ = 100 polarity scores are larger than at λ = 10 (Fig 3a).", SEEDS,
+       "mean |s| of polar words at λ = 100 minus λ = 10")  # fmt: skip
+def polarity_grows(tables: Tables) -> Iterator[Part]:
+    ten, hundred = ten_and_hundred(tables, "polarity")
+    yield exceeds("SST", hundred - ten)
+    ten, hundred = (
+        size(tables("terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=lam), "polarity") for lam in (10.0, 100.0)
+    )
+    yield exceeds("Data I", hundred - ten)
+
+
+@claim("5", "The model still performs well at λ = 100, though attention is less interpretable.", SEEDS,
+       "test accuracy at λ = 100 minus λ = 10: equivalent within a point")  # fmt: skip
+def large_lam_still_works(tables: Tables) -> Iterator[Part]:
+    ten, hundred = (column(tables("sst_scores", lam=lam, penalty=0), "test_accuracy") for lam in (10, 100))
+    yield same("SST", hundred - ten)
+
+
+PENALISED = several(sst(100, 1e-4), rows_of("Data II, λ = 100", "exact_cures", cure="penalty"))
+# fmt: off
+asked_of(PENALISED, "penalty_at_large_lam", "5",
+         "With a penalty on V·W, at a large λ, both polar kinds end with positive attention scores above neutral ones.",
+         SEEDS, "the least of: attention of either polar kind, and its lead over neutral words",
+         lambda rows: least(both(rows), lead(rows)))
+# fmt: on
+
+
+@claim("5", "The penalty does not improve test performance significantly.", SEEDS,
+       "test accuracy with minus without penalty: equivalent within a point")  # fmt: skip
+def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
+    for lam in (10, 100):
+        free, held = (column(tables("sst_scores", lam=lam, penalty=p), "test_accuracy") for p in (0, 1e-4))
+        yield same(f"SST, λ = {lam}", held - free)
+    free, held = (column(tables("exact_cures", cure=cure), "accuracy") for cure in ("none", "penalty"))
+    yield same("Data II, λ = 100", held - free)
+
+
+@claim("5", "With three classes, too, polar tokens have more attention than neutral ones (Fig 3c).", SCORES,
+       "attention of the words of a class minus neutral words")  # fmt: skip
+def figure_3c(tables: Tables) -> Iterator[Part]:
+    rows = wide(tables, "20news-2")
+    for name in ("rec.motorcycles", "sci.med", "talk.politics.guns"):
+        yield exceeds(name, column(rows, f"attention {name}") - column(rows, "attention neutral"))
+
+
+@claim("5", "Additive attention gives similar scores (Fig 4).", SCORES,
+       "attention: lead of the weaker polar kind; polarity: the smaller of s and −s of its kind")  # fmt: skip
+def figure_4(tables: Tables) -> Iterator[Part]:
+    yield exceeds("SST, attention", lead(wide(tables, "sst", "AD")))
+    yield exceeds("SST, polarity", opposed(wide(tables, "sst", "AD", scores="polarity"), "polarity"))
+
+
+def medians(tables: Tables) -> pd.DataFrame:
+    """Median mean weight of each kind by seed: "weight positive", ..."""
+    rows = tables("sst_weights", lam=10)
+    return (
+        rows.pivot(index="seed", columns="type", values="median").add_prefix("weight ").reset_index()
+        if len(rows)
+        else rows
+    )
+
+
+# fmt: off
+asked_of(lambda tables: [("SST", medians(tables))], "figure_5_polar", "5",
+         "Polarity tokens have larger attention weights than neutral ones (Fig 5).", f"{WEIGHTS}#average-weights",
+         "median weight of the weaker polar kind minus neutral words", lambda rows: lead(rows, "weight"))
+# fmt: on
+
+
+@claim("5", "Positive tokens have lower weights than negative ones, and lower scores (Fig 5, Fig 2d).",
+       f"{WEIGHTS}#average-weights", "negative minus positive words")  # fmt: skip
+def figure_5_order(tables: Tables) -> Iterator[Part]:
+    yield exceeds("SST, median weight", -difference(medians(tables), "weight"))
+    yield exceeds("SST, attention score", -difference(tables("sst_scores", lam=10, penalty=0)))
+
+
+# fmt: off
+asked_of(rows_of("SST", "sst_weights", lam=10, type="neutral"), "figure_5_outliers", "5",
+         "Some neutral tokens are outliers with large weights (Fig 5).", f"{WEIGHTS}#the-outliers",
+         "the largest weight of a neutral word minus the end of the upper whisker",
+         lambda rows: column(rows, "greatest") - 2.5 * column(rows, "q3") + 1.5 * column(rows, "q1"))
+# fmt: on
+
+
+@claim("5", "The patterns are similar with different initializations.", "06_exact_dynamics#why-good-and-bad-words-part",
+       "how much nearer each start is to the mean of all than that is to zero")  # fmt: skip
+def patterns_are_similar(tables: Tables) -> Iterator[Part]:
+    for name, rows in several(GAPS[10], sst(10))(tables):
+        polar = (column(rows, "attention positive") + column(rows, "attention negative")) / 2
+        yield exceeds(f"{name}: polar minus neutral words", alike(polar - column(rows, "attention neutral")))
+        yield exceeds(f"{name}: positive minus negative words", alike(difference(rows)))
+
+
+@claim("6", "The affine model, additive attention and several classes behave alike.", "07_variants#what-it-means",
+       "attention of the weakest polar kind minus neutral words")  # fmt: skip
+def variants_behave_alike(tables: Tables) -> Iterator[Part]:
+    for name in ("DP-A", "AD"):
+        yield exceeds(f"Data I, {name}", lead(tables("variants", variant=name, penalty=0.0)))
+    rows = tables("class_terms")
+    yield exceeds(
+        "three classes", least(*(column(rows, f"attention {k}") for k in "012")) - column(rows, "attention 3")
+    )

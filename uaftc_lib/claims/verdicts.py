@@ -1,0 +1,240 @@
+"""From measured values to a verdict on a sentence of the paper.
+
+A claim is tried in one or more cases (a data set, a model, a λ). In each the sentence is read as "X exceeds Y"
+and X − Y is measured once a start; the rules of :mod:`uaftc_lib.claims.rules` make of it *supported*,
+*contradicted* or *undecided*. Cases without results, or with fewer starts than the rules ask for, stay *open*.
+All measured cases supported: the claim holds. Some: it holds under a condition, namely in those. None, and one
+contradicted: it does not hold.
+
+"Close to zero" is read as "less than a fifth of what it is compared with" (:data:`SMALL`). This reading was
+chosen with the results known, and it is wide on purpose: in Data I the sum rule of ρ alone makes a neutral word
+exactly one tenth as large as a polar one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.proportion import proportion_confint
+
+from uaftc_lib.claims import rules
+from uaftc_lib.locations import results_folder
+
+SMALL = 0.2
+OPEN = "open"
+WORDS = ("holds", "holds under a condition", "does not hold", "undecided", "not yet measured")
+
+
+class Tables:
+    """Stored results by name; an empty frame where there are none."""
+
+    def __init__(self, frames: Mapping[str, pd.DataFrame] | None = None):
+        self.frames = dict(frames or {})
+        self.stored = frames is None
+
+    def __call__(self, name: str, **where) -> pd.DataFrame:
+        """The rows of a table that have these values, ordered by seed."""
+        if name not in self.frames:
+            path = results_folder() / f"{name}.csv"
+            there = self.stored and path.exists() and path.stat().st_size
+            self.frames[name] = pd.read_csv(path) if there else pd.DataFrame()
+        rows = self.frames[name]
+        for column, value in where.items():
+            rows = rows[rows[column] == value] if len(rows) else rows
+        return rows.sort_values("seed") if "seed" in rows else rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """One case of a claim: the verdict of the rules, what was found in words, and how far it is from zero.
+
+    ``strength``: the mean of X − Y in half widths of its interval; nan where there is none.
+    """
+
+    case: str
+    verdict: str
+    found: str = ""
+    n: int = 0
+    strength: float = float("nan")
+
+
+def short(value: float) -> str:
+    """Two significant digits, a true minus sign."""
+    text = f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def exceeds(case: str, differences: Iterable[float]) -> Part:
+    """X exceeds Y, from X − Y of each start."""
+    values = np.asarray(differences, dtype=float)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return Part(case, OPEN, "no runs yet")
+    mean, low, high, n = rules.interval(values)
+    found = f"{short(mean)} [{short(low)}, {short(high)}]" if n > 1 else short(mean)
+    held = int((values > 0).sum())
+    found += f", {held} of {n} starts"
+    if 0 < held < n:
+        below, above = proportion_confint(held, n, 1 - rules.CONFIDENCE, method="wilson")
+        found += f" ({100 * below:.0f}–{100 * above:.0f} %)"
+    if n < rules.LEAST_SEEDS:
+        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n)
+    half = (high - low) / 2
+    return Part(case, rules.exceeds(values), found, n, float(mean / half) if half else float(np.sign(mean) * np.inf))
+
+
+def same(case: str, differences: Iterable[float]) -> Part:
+    """Two accuracies are equivalent, from their difference in each start; contradicted where they surely are not."""
+    values = np.asarray(differences, dtype=float)
+    values = values[np.isfinite(values)]
+    if len(values) < 2:
+        return Part(case, OPEN, "no runs yet")
+    mean, low, high, n = rules.interval(values)
+    margin = rules.EQUIVALENCE_MARGIN
+    apart = low > margin or high < -margin
+    equal = rules.equivalent(values, np.zeros(n))
+    verdict = "supported" if equal else "contradicted" if apart else "undecided"
+    found = f"{short(100 * mean)} [{short(100 * low)}, {short(100 * high)}] points, {n} starts"
+    return Part(case, verdict, found, n, (margin - abs(mean)) / max((high - low) / 2, 1e-12))
+
+
+def exact(case: str, errors: Iterable[float], tolerance: float = 1e-12) -> Part:
+    """An identity, from its relative error in each of several random models."""
+    worst, n = max(errors), len(list(errors))
+    if worst < tolerance:
+        return Part(case, "supported", f"relative error below {tolerance:.0e} in {n} of {n}", n, 1.0)
+    return Part(case, "contradicted", f"relative error up to {worst:.0e}, {n} tried", n, -1.0)
+
+
+def alike(values: pd.Series) -> pd.Series:
+    """How much smaller the distance of each start from the mean is than the mean: the same sign and about the size."""
+    return abs(values.mean()) - (values - values.mean()).abs()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper in our words, where it stands, where it is shown, how it is measured."""
+
+    name: str
+    section: str
+    said: str
+    page: str
+    measured: str
+    parts: Callable[[Tables], Iterable[Part]]
+
+
+CLAIMS: dict[str, Claim] = {}
+
+
+def claim(section: str, said: str, page: str, measured: str, name: str = "") -> Callable:
+    """Decorator: registers a function from tables to parts, under its own name if none is given.
+
+    ``page``: chapter#heading. ``measured``: what X − Y is, in words.
+    """
+
+    def register(function):
+        own = name or function.__name__
+        if own in CLAIMS:
+            raise ValueError(f"the claim {own} is registered twice")
+        CLAIMS[own] = Claim(own, section, said, page, measured, function)
+        return function
+
+    return register
+
+
+Cases = Callable[[Tables], Iterable[tuple[str, pd.DataFrame]]]
+
+
+def asked_of(
+    cases: Cases,
+    name: str,
+    section: str,
+    said: str,
+    page: str,
+    measured: str,
+    value: Callable[[pd.DataFrame], pd.Series],
+) -> None:
+    """Registers a claim that asks the same of every case: ``value`` is X − Y by seed, from the rows of a case."""
+    claim(section, said, page, measured, name)(
+        lambda tables: [exceeds(case, value(rows)) for case, rows in cases(tables)]
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its parts and its verdict."""
+
+    claim: Claim
+    parts: tuple[Part, ...]
+
+    def cases(self, *verdicts: str) -> list[str]:
+        return [part.case for part in self.parts if part.verdict in verdicts]
+
+    @property
+    def verdict(self) -> str:
+        supported, contradicted = (len(self.cases(word)) for word in ("supported", "contradicted"))
+        decided = len(self.parts) - len(self.cases(OPEN))
+        if not decided:
+            return "not yet measured"
+        if supported:
+            return "holds" if supported == decided else "holds under a condition"
+        return "does not hold" if contradicted else "undecided"
+
+    @property
+    def condition(self) -> str:
+        return ", ".join(self.cases("supported")) if self.verdict == "holds under a condition" else ""
+
+    @property
+    def strength(self) -> float:
+        """How far the case that is nearest to the claim is from it; negative where the claim fails in all."""
+        strengths = [part.strength for part in self.parts if part.verdict != OPEN]
+        return max(strengths) if strengths else float("nan")
+
+
+def judge(claim: Claim, tables: Tables) -> Judged:
+    """The verdict on one claim."""
+    return Judged(claim, tuple(claim.parts(tables)))
+
+
+def judge_all(tables: Tables | None = None) -> list[Judged]:
+    """All claims, in the order of the paper; without tables: on the stored results."""
+    tables = tables or Tables()
+    return [judge(claim, tables) for claim in sorted(CLAIMS.values(), key=lambda claim: claim.section)]
+
+
+def counted(judged: Iterable[Judged]) -> dict[str, int]:
+    """How many claims got each verdict."""
+    verdicts = [one.verdict for one in judged]
+    return {word: verdicts.count(word) for word in WORDS}
+
+
+def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
+    """A row a case: section, claim, verdict on the claim, case, what was found there, and what of it was made."""
+    marks = {"supported": "yes", "contradicted": "no", "undecided": "undecided", OPEN: "open"}
+    return pd.DataFrame(
+        [
+            {
+                "section": one.claim.section,
+                "claim": one.claim.said,
+                "verdict": one.verdict,
+                "measured": one.claim.measured,
+                "case": part.case,
+                "found": part.found,
+                "n": part.n,
+                "holds there": marks[part.verdict],
+                "page": one.claim.page,
+                "name": one.claim.name,
+            }
+            for one in judged
+            for part in one.parts
+        ]
+    )
+
+
+def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
+    """The claims that fail most clearly: the largest distance on the wrong side, in half widths of the interval."""
+    wrong = [one for one in judged if one.verdict == "does not hold" and one.strength < 0]
+    return sorted(wrong, key=lambda one: one.strength)[:most]
