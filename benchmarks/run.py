@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import epochs
+import lab_page
 import pandas as pd
 import scaling
 import tasks
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "evaluation": tasks.evaluation,
     "load": tasks.loading,
     "slider": tasks.slider,
+    "lab": lab_page.lab_page,
     "recurrent": tasks.recurrent_step,
     "memory": scaling.memory,
     "scaling-types": scaling.types,

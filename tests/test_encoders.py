@@ -189,9 +189,7 @@ def test_weight_decay_pulls_at_the_recurrent_weights_alone():
         fit(model, Dataset("one step", words, ("a", "b"), corpus), config)
         return dict(model.named_parameters())
 
-    start = dict(
-        AttentionClassifier(TYPES, 6, encoder="lstm", hidden=4, dtype=torch.float64).named_parameters()
-    )
+    start = dict(AttentionClassifier(TYPES, 6, encoder="lstm", hidden=4, dtype=torch.float64).named_parameters())
     plain, decayed = trained(0.0), trained(0.1)
     for name, value in start.items():
         expected = 0.5 * 0.1 * value if name.startswith("recurrent") else torch.zeros_like(value)

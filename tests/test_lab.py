@@ -137,12 +137,22 @@ def test_module_is_one_without_dependencies():
 def test_stored_reference_is_what_pytorch_finds():
     stored = json.loads(module_source().split("const REFERENCE = ")[1].split(";\n")[0])
     assert [one["state"] for one in stored] == [{}, {"lam": 100}]
-    fresh = history(json.dumps({"lam": 100}))
-    for name, letter in (("attention", "a"), ("polarity", "s")):
-        ours = np.array([[row[f"{letter}_{kind}"] for kind in parity.KINDS] for row in fresh])
-        assert np.abs(ours - np.array(stored[1][name])).max() < 1e-12
-    losses = np.array([row["loss"] for row in fresh[1:]])
-    assert np.abs(losses - np.array(stored[1]["loss"][1:])).max() < 1e-12
+    (fresh,) = parity.reference(({"lam": 100},))
+    assert fresh["loss"][0] is None and len(fresh["loss"]) == 31
+    for name in ("loss", "attention", "polarity"):
+        assert np.abs(np.array(fresh[name][1:]) - np.array(stored[1][name][1:])).max() < 1e-11, name
+
+
+def test_sums_with_random_signs_measure_a_distance():
+    draws = np.random.default_rng(0)
+    for away in (np.eye(1100)[777], draws.normal(size=1100), np.ones(1100)):
+        found = np.array(parity.sums(torch.from_numpy(away), count=64))
+        assert np.sqrt(np.mean(found**2)) == pytest.approx(np.linalg.norm(away), rel=0.25)
+
+
+def test_page_and_live_kernel_get_the_same_file():
+    script = re.search(r'<script type="module">\n(.*)</script>', lab().html(), re.DOTALL)[1]
+    assert script == module_source() == str(lab().widget()._esm)
 
 
 # Each preset is named after what it shows. (Trained by PyTorch on the lab's own data.)

@@ -2,7 +2,8 @@
 
 import contextlib
 import json
-import os
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,10 @@ from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.svg import number
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(CHECKOUT / "benchmarks"))  # as `python benchmarks/run.py` has it
+
+from lab_page import NO_WORKER, STOPWATCH, TARGETS  # noqa: E402
+
 QUICK = {"instances": 1200, "batch": 100, "lr": 1.0, "epochs": 5}
 
 
@@ -21,9 +26,13 @@ def opened(browser, tmp_path, request):
     """``opened(html, ...)`` yields a page that shows labs, trained; afterwards, that nothing went wrong on it."""
 
     @contextlib.contextmanager
-    def open_page(html, width=1280, scheme="light", address="", before="", head="", wait=True):
+    def open_page(html, width=1280, scheme="light", address="", before="", head="", wait=True, touch=False):
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            offline=True,
+            reduced_motion="reduce",
+            has_touch=touch,
         )
         page = context.new_page()
         page.set_default_timeout(60_000)
@@ -313,6 +322,24 @@ def test_pointing_at_a_dot_tells_the_token_and_its_numbers(opened):
         stage.click(position={"x": x, "y": y})
         page.wait_for_function(f"{LAB.format(0)}.state.token === {token}")
         assert page.get_by_label("token whose terms are shown").input_value() == word
+
+
+def test_a_finger_does_what_a_mouse_does(opened):
+    with opened(lab(QUICK).html(), width=390, touch=True) as page:
+        canvas = page.locator("figure[data-figure=scatter] canvas")
+        canvas.scroll_into_view_if_needed()
+        x, y = canvas.evaluate("c => [c.places.x[1050], c.places.y[1050]]")
+        canvas.tap(position={"x": x, "y": y})
+        assert page.locator(".tip").is_visible()
+        page.wait_for_function(f"{LAB.format(0)}.state.token >= 1050")
+        for label, share in (("epoch shown", 0.05), ("scaling factor λ", 0.9)):
+            slider = page.get_by_role("slider", name=label)
+            box = slider.bounding_box()
+            assert box["height"] >= 24
+            slider.tap(position={"x": share * box["width"], "y": box["height"] / 2})
+        page.wait_for_function(f"{LAB.format(0)}.state.lam > 1000 && {LAB.format(0)}.state.epoch === 0")
+        page.get_by_role("button", name="the penalty closes the gap").tap()
+        page.wait_for_function(f"{LAB.format(0)}.state.penalty === 0.001")
 
 
 def test_a_typed_sentence_is_read_as_the_model_reads_it(opened):
@@ -606,14 +633,15 @@ def test_sst_trained_here_and_in_pytorch(opened, dataset, tmp_path):
 
 
 def test_page_without_workers_trains_in_slices(opened):
-    count = (
-        "window.Worker = undefined; window.turns = 0; (function turn() { turns++; requestAnimationFrame(turn); })();"
-    )
-    with opened(lab({**QUICK, "instances": 12000, "epochs": 20}).html(), before=count, wait=False) as page:
+    count = "window.turns = 0; (function turn() { turns++; requestAnimationFrame(turn); })();"
+    state = {**QUICK, "instances": 12000, "epochs": 20}
+    with opened(lab(state).html(), before=NO_WORKER + count, wait=False) as page:
         page.wait_for_function(f"{LAB.format(0)}?.incoming")
         before = page.evaluate("turns")
         trained(page)
         assert page.evaluate("turns") - before >= 5  # the page was drawn while it trained
+        slices = page.evaluate("slices")  # the longest is measured by `make bench`: the clock counts others' work too
+        assert len(slices) > 5 and np.median(slices) <= TARGETS["slice"]
         assert numbers(page)["accuracy"] > 0.9
 
 
@@ -624,8 +652,27 @@ def test_check_now_holds_the_browser_against_pytorch(opened):
         page.wait_for_function(
             f"/at λ = 10,.*at λ = 100/.test({LAB.format(0)}.root.querySelector('.check .caption').textContent)"
         )
-        found = page.evaluate(f"[...{LAB.format(0)}.root.querySelectorAll('.check')].length")
-        assert found == 1 and "10⁻¹" in says.inner_text()
+        said = says.inner_text()
+        assert "over the loss and the scores a and s of all 1,100 token types in all 30 epochs" in said
+        assert len(re.findall("·10⁻¹[¹²³⁴] at λ", said)) == 2, said
+        assert page.locator(".check .alarm").count() == 0
+
+
+@pytest.mark.parametrize("spoil", ["snapshot.s[777] += 1e-8", "snapshot.a[1099] += 1e-8", "snapshot.loss += 1e-8"])
+def test_check_now_sees_one_number_that_is_off(opened, spoil):
+    spoilt = f"""const Real = window.Worker; window.Worker = class extends Real {{
+        set onmessage(hear) {{ super.onmessage = (event) => {{
+            const {{ lab, snapshot }} = event.data;
+            if (/check 100/.test(lab) && snapshot?.epoch === 17) {spoil};
+            hear(event);
+        }}; }}
+    }};"""
+    with opened(lab(QUICK).html(), before=spoilt) as page:
+        page.get_by_role("button", name="Check now").click()
+        says = f"{LAB.format(0)}.root.querySelector('.check .caption').textContent"
+        page.wait_for_function(f"/at λ = 10,.*at λ = 100/.test({says})")
+        assert " 10⁻⁸ at λ = 100," in page.evaluate(says)
+        assert page.locator(".check .caption.alarm").count() == 1
 
 
 def test_widget_of_a_live_kernel_keeps_state_in_step(opened):
@@ -655,44 +702,24 @@ def test_widget_of_a_live_kernel_keeps_state_in_step(opened):
         assert page.evaluate("location.hash") == ""
 
 
-STOPWATCH = f"""() => new Promise((resolve) => {{
-    const lab = {LAB.format(0)}, hear = lab.hear.bind(lab), begun = performance.now();
-    const passed = () => (performance.now() - begun) / 1000;
-    let seen = null;
-    lab.hear = (message) => {{
-        hear(message);
-        if (message.snapshot?.epoch === 1) requestAnimationFrame(() => {{ seen ??= passed(); }});
-        if (message.done === undefined) return;
-        delete lab.hear;
-        requestAnimationFrame(() => resolve([passed(), seen]));
-    }};
-    lab.change({{ lam: lab.state.lam === 20 ? 21 : 20 }}, {{ dragging: true }});
-}})"""
+# Wall clocks stretch with whatever else runs here: these bounds catch what has become several times slower.
+# `make bench` measures the times themselves.
+GROSS = 4
 
 
-def medians(page, what: str, limit: float, first_limit: float, rounds: int = 3) -> tuple[float, float]:
-    """Median seconds of five retrainings, and of their first sight of something new, in the best of some rounds."""
-    found = []
-    for _ in range(rounds):
-        times = np.median([page.evaluate(STOPWATCH) for _ in range(5)], axis=0)
-        print(f"{what}: {times[0]:.3f} s, first change after {times[1]:.3f} s (medians of five)")
-        found.append(tuple(times))
-        if times[0] <= limit and times[1] <= first_limit:
-            break
-    return min(found)
-
-
-def crowd() -> float:
-    """How many times more work than cores this machine has at the moment: 1 where it is ours alone."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+def quickest(page, what: str) -> tuple[float, float]:
+    """The least seconds in which a moved λ is trained and drawn, and in which something of it is seen."""
+    times = [page.evaluate(STOPWATCH) for _ in range(5)]
+    whole, first = np.min(times, axis=0)
+    print(f"{what}: {whole:.3f} s, first change after {first:.3f} s (least of five)")
+    return whole, first
 
 
 def test_data_one_whole_retrains_within_its_time(opened):
     with opened(lab({"d": 20, "epochs": 30, "instances": 12000}).html()) as page:
-        limits = 0.6 * crowd(), 0.1 * crowd()
-        whole, first = medians(page, "Data I, d = 20, 30 epochs", *limits)
-        assert whole <= limits[0]
-        assert first <= limits[1]
+        whole, first = quickest(page, "Data I, d = 20, 30 epochs")
+        assert whole <= GROSS * TARGETS["data-one"]
+        assert first <= GROSS * TARGETS["first"]
 
 
 def test_sst_retrains_within_its_time(opened, dataset, tmp_path):
@@ -703,6 +730,88 @@ def test_sst_retrains_within_its_time(opened, dataset, tmp_path):
     )
     head = '<meta name="uaftc-sst" content="uaftc-sst.js">'
     with opened(lab(data="sst").html(), head=head) as page:
-        limit = 1.5 * crowd()
-        whole, _ = medians(page, "SST, d = 50, 10 epochs", limit, limit)
-        assert whole <= limit
+        assert quickest(page, "SST, d = 50, 10 epochs")[0] <= GROSS * TARGETS["sst"]
+
+
+def test_something_new_is_seen_while_a_slider_moves_without_rest(opened):
+    """A new wish every sixteen milliseconds must not keep every run from being seen."""
+    with opened(lab().html()) as page:
+        seen = page.evaluate(f"""async () => {{
+            const lab = {LAB.format(0)}, first = lab.job, begun = performance.now();
+            let seen = 0;
+            for (let k = 1; performance.now() - begun < 1500; k++) {{
+                lab.change({{ lam: 10 + k / 10 }}, {{ dragging: true }});
+                await new Promise((resume) => setTimeout(resume, 16));
+                if (lab.viewOf("means").run.job > first && lab.viewOf("means").run.last > 0) seen++;
+            }}
+            return seen;
+        }}""")
+        trained(page)
+        assert seen > 5
+
+
+KEPT_BACK = """const Real = window.Worker; window.Worker = class extends Real {
+    set onmessage(hear) { super.onmessage = (event) => {
+        const { job, snapshot, done } = event.data;
+        if (job === 1 || (done === undefined && !(snapshot?.epoch > 3))) hear(event);
+    }; }
+};"""
+
+
+@pytest.mark.parametrize("figure", ["means", "scatter", "terms"])
+def test_a_compact_lab_grows_while_it_trains(opened, figure):
+    """Of the second run nothing is heard after epoch 3, and yet it is seen."""
+    with opened(lab(QUICK, mode="compact", figure=figure).html(), before=KEPT_BACK) as page:
+        picture = "document.querySelector('uaftc-lab').canvas.toDataURL()"
+        before = page.evaluate(picture)
+        page.evaluate(f"{LAB.format(0)}.change({{ lam: 200 }}, {{ dragging: true }})")
+        page.wait_for_function(
+            f"(l => l.incoming.last === 3 && performance.now() - l.incoming.begun > 200)({LAB.format(0)})"
+        )
+        page.evaluate(f"{LAB.format(0)}.draw()")
+        page.wait_for_function(f"{LAB.format(0)}.frame == null")
+        assert page.evaluate(f"{LAB.format(0)}.run.job") == 1
+        assert page.evaluate(picture) != before
+
+
+PIECES = """async ([text, configs]) => {
+    const address = URL.createObjectURL(new Blob([text + "export { defineEngine };"], { type: "text/javascript" }));
+    const { workshop } = (await import(address)).defineEngine(), { answers } = workshop(() => {}), all = [];
+    const types = 16000, n = 7000, offsets = Int32Array.from({ length: n + 1 }, (_, t) => 19 * t);
+    const tokens = Int32Array.from({ length: 19 * n }, (_, i) => ((i * i) % 8191) + (i % types) / 2);
+    const train = { tokens, offsets, labels: Int8Array.from({ length: n }, (_, t) => t % 2) };
+    const dev = { tokens, offsets: offsets.slice(0, 1000), labels: train.labels.slice(0, 999) };
+    for (const config of configs) {
+        const least = [];
+        for (let round = 0; round < 4; round++) {
+            let k = 0, begun = performance.now();
+            const wish = { lab: "", job: 0, config: { ...config, noise: round / 100 } };
+            if (config.data === "sst") wish.corpus = { types, train, dev };
+            for (const _ of answers(wish)) {
+                const now = performance.now();
+                least[k] = Math.min(least[k] ?? Infinity, now - begun);
+                begun = now;
+                k++;
+            }
+        }
+        all.push([least.length, Math.max(...least)]);
+    }
+    return all;
+}"""
+LARGEST = [
+    {"batch": 0, "d": 100, "epochs": 2},
+    {"data": "sst", "optimizer": "adagrad", "lr": 0.02, "batch": 0, "d": 100, "epochs": 2},
+]
+
+
+def test_training_can_pause_within_milliseconds_in_every_setting(browser):
+    """A slice ends at the first chance after 10 ms, so no work between two chances may take the other 6.
+
+    Of several rounds the least time of each piece counts: what else runs here is not the lab's.
+    """
+    page = browser.new_page()
+    configs = [parity.complete(state) | {"decay": 0} for state in LARGEST]
+    for config, (pieces, longest) in zip(configs, page.evaluate(PIECES, [module_source(), configs])):
+        print(f"{config['data']}: {pieces} pieces, the longest {longest:.1f} ms")
+        assert longest < 6
+    page.close()

@@ -1,6 +1,5 @@
 """The ipywidgets sliders in a real kernel: a move of the front end trains again and changes the picture."""
 
-import os
 import re
 
 import pytest
@@ -73,8 +72,8 @@ def test_a_moved_slider_trains_again(kernel, dataset, name):
         kernel.move("box.children[1]", seed)
         seconds.append(float(re.search(r"Trained in ([\d.]+) s", kernel.value(picture))[1]))
     print(f"{name}, d = 50, 8 epochs: {sorted(seconds)[2]:.2f} s (median of five)")
-    crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # work for each core of this machine
-    assert min(seconds) <= 0.4 * crowd
+    # What has become several times slower; `make bench` measures the 0.4 s themselves.
+    assert min(seconds) <= 4 * 0.4
 
 
 def test_a_slider_of_frames_trains_between_them(kernel, dataset):

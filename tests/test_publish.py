@@ -16,7 +16,7 @@ from uaftc_lib import publish
 from uaftc_lib.parameters import check_parameters, default_parameters
 from uaftc_lib.publish import CHECKOUT
 
-SMALL = '''# A small chapter
+SMALL = """# A small chapter
 
 A sentence.
 
@@ -54,7 +54,7 @@ IntSlider()
 ```{code-cell} ipython3
 print(lam * 2)
 ```
-'''
+"""
 
 
 @pytest.fixture

@@ -65,8 +65,7 @@ class Recurrent(nn.Module):
         super().__init__()
         # By way of "meta", as torch's own start would draw from its global generator.
         self.onward, self.backward_ = (
-            NETWORKS[kind](dimension, hidden, dtype=dtype, device="meta").to_empty(device=device)
-            for _ in range(2)
+            NETWORKS[kind](dimension, hidden, dtype=dtype, device="meta").to_empty(device=device) for _ in range(2)
         )
         with torch.no_grad():
             for parameter in self.parameters():

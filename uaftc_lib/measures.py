@@ -80,18 +80,14 @@ def separation(data: pd.DataFrame, y: str, high: str, low: str, group: str = "ty
 
 
 @torch.no_grad()
-def mean_weights(
-    model: AttentionClassifier, corpus: Corpus
-) -> tuple[Float[Tensor, "types"], Int[Tensor, "types"]]:
+def mean_weights(model: AttentionClassifier, corpus: Corpus) -> tuple[Float[Tensor, "types"], Int[Tensor, "types"]]:
     """Mean attention weight of each token type over its occurrences, and their number; nan where it is 0."""
     weights, types = model(corpus).weights.double(), len(model.embedding)
     counts = torch.bincount(corpus.tokens, minlength=types)
     return sum_by_instance(weights, corpus.tokens, types) / counts, counts
 
 
-def weight_frame(
-    model: AttentionClassifier, dataset: Dataset, types: Types, split: str = "test"
-) -> pd.DataFrame:
+def weight_frame(model: AttentionClassifier, dataset: Dataset, types: Types, split: str = "test") -> pd.DataFrame:
     """A row for each examined token of a split (Fig 5).
 
     Columns: word, type, weight (mean over its occurrences), occurrences, expected (the mean of 1/length over
@@ -99,9 +95,7 @@ def weight_frame(
     """
     corpus = dataset.splits[split]
     weights, counts = mean_weights(model, corpus)
-    shares = (
-        sum_by_instance(1 / corpus.lengths[corpus.instance_of].double(), corpus.tokens, len(weights)) / counts
-    )
+    shares = sum_by_instance(1 / corpus.lengths[corpus.instance_of].double(), corpus.tokens, len(weights)) / counts
     frames = []
     for name, ids in types.items():
         ids = ids[counts[ids] > 0]

@@ -14,9 +14,7 @@ def complete_page(app, pagename, templatename, context, doctree):
     context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
     # The live-code scripts are unused, declare a constant twice, and name a server.
     context["script_files"] = [
-        script
-        for script in context["script_files"]
-        if "thebe" not in f"{script.filename} {script.attributes}".lower()
+        script for script in context["script_files"] if "thebe" not in f"{script.filename} {script.attributes}".lower()
     ]
     if "body" in context and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
         checkout = Path(app.srcdir).parent

@@ -29,9 +29,7 @@ def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: di
     """A data set from tokenised texts and labels by split; the vocabulary is of all splits together."""
     vocabulary = Vocabulary.from_texts(text for split, _ in texts.values() for text in split)
     corpora = {
-        split: Corpus.from_lists(
-            [vocabulary.encode(text) for text in split_texts], labels, len(classes), classes
-        )
+        split: Corpus.from_lists([vocabulary.encode(text) for text in split_texts], labels, len(classes), classes)
         for split, (split_texts, labels) in texts.items()
     }
     return Dataset(name, vocabulary, classes, **corpora, provenance=provenance)
@@ -57,9 +55,7 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], Datas
         lock = FileLock(folder.with_name(folder.name + ".lock"))
         lock.acquire()
     except OSError as error:
-        warnings.warn(
-            f"{name} is prepared anew each time: {folder.parent} cannot be written ({error})", stacklevel=2
-        )
+        warnings.warn(f"{name} is prepared anew each time: {folder.parent} cannot be written ({error})", stacklevel=2)
         return prepare()
     with lock:
         if not folder.exists():
@@ -75,9 +71,7 @@ def store(dataset: Dataset, folder: Path) -> None:
     try:
         for split, corpus in dataset.splits.items():
             for array in ARRAYS:
-                np.save(
-                    temporary / f"{split}.{array}.npy", getattr(corpus, array).numpy(), allow_pickle=False
-                )
+                np.save(temporary / f"{split}.{array}.npy", getattr(corpus, array).numpy(), allow_pickle=False)
         about = {
             "name": dataset.name,
             "splits": list(dataset.splits),
@@ -107,9 +101,7 @@ def load(folder: Path) -> Dataset:
 
         def corpus(split: str) -> Corpus:
             arrays = {
-                name: torch.from_numpy(
-                    np.load(folder / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False)
-                )
+                name: torch.from_numpy(np.load(folder / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False))
                 for name in ARRAYS
             }
             return Corpus(**arrays, class_count=len(classes), classes=classes)

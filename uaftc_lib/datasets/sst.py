@@ -25,8 +25,7 @@ def trees(data_home: Path) -> dict[str, list[str]]:
     """The bracketed trees of each split, as they are in the archive."""
     with zipfile.ZipFile(fetch(URL, data_home, SHA256)) as archive:
         return {
-            split: archive.read(f"trees/{split}.txt").decode("utf-8").splitlines()
-            for split in ("train", "dev", "test")
+            split: archive.read(f"trees/{split}.txt").decode("utf-8").splitlines() for split in ("train", "dev", "test")
         }
 
 

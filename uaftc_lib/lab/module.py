@@ -7,9 +7,9 @@ import re
 from functools import cache
 from importlib import resources
 
-ENGINE = ("random", "corpus", "trainer", "workshop")
+ENGINE = ("random", "pieces", "corpus", "trainer", "workshop")
 INTERFACE = (
-    *("draw", "run", "state", "words", "sst", "controls", "pictures"),
+    *("random", "draw", "run", "state", "words", "sst", "controls", "pictures"),
     *("host", "check", "sentence", "again", "base", "compact", "full"),
 )
 SOME = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.MULTILINE)

@@ -21,9 +21,8 @@ from uaftc_lib.dynamics import admissible_band
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
-PURPOSES = {
-    name: i + 1 for i, name in enumerate(["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order"])
-}
+PURPOSES = ["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order", "sign"]
+PURPOSES = {name: i + 1 for i, name in enumerate(PURPOSES)}
 KINDS = ("neutral", "positive", "negative")
 TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper")
 TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
@@ -231,18 +230,30 @@ def numbers(moment: Epoch) -> dict[str, float]:
     return told
 
 
+def sums(scores: torch.Tensor, count: int = 8) -> list[float]:
+    """Sums of the types' scores with random signs: a page cannot carry a million scores, but eight such sums.
+
+    The mean square of such a sum is the sum of squares, so the difference of two runs' sums estimates the distance
+    of all their scores at once.
+    """
+    values = scores[: NEUTRAL_TYPES + 2 * POLARITY_TYPES].numpy()
+    bits = [draw(stream_key(k, "sign"), np.arange(len(values))) >> 31 for k in range(count)]
+    return [float(np.where(one, values, -values).sum()) for one in bits]
+
+
 def reference(states: tuple[dict, ...] = ({}, {"lam": 100})) -> list[dict]:
     """What PyTorch finds at every epoch, for the page to hold its own numbers against.
 
-    loss: None before training; attention, polarity: means over the neutral, positive and negative types.
+    loss: None before training; attention, polarity: :func:`sums` of the scores of all types.
     """
     made = []
     for state in states:
-        rows = [numbers(moment) for moment in train(state)]
-        made.append({"state": state, "loss": [None if math.isnan(row["loss"]) else row["loss"] for row in rows]})
-        for name, letter in (("attention", "a"), ("polarity", "s")):
-            kinds = ("neutral", "positive", "negative")
-            made[-1][name] = [[row[f"{letter}_{kind}"] for kind in kinds] for row in rows]
+        rows = []
+        for moment in train(state):
+            scores = moment.model.token_scores()
+            loss = moment.loss if moment.epoch else None
+            rows.append({"loss": loss, "attention": sums(scores.attention), "polarity": sums(scores.polarity)})
+        made.append({"state": state} | {name: [row[name] for row in rows] for name in rows[0]})
     return made
 
 

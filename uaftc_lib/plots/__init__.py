@@ -32,12 +32,8 @@ in print.
 
 from uaftc_lib.plots.drawings import architecture, word_map
 from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
-<<<<<<< HEAD
-from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
-=======
 from uaftc_lib.plots.phase import phase
-from uaftc_lib.plots.points import boxes, scatter, sentence
->>>>>>> chapters
+from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
 from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
 from uaftc_lib.plots.summaries import summarise
 from uaftc_lib.plots.theme import PANEL, WIDE
@@ -53,11 +49,8 @@ __all__ = [
     "bars",
     "boxes",
     "curves",
-<<<<<<< HEAD
     "quantiles",
-=======
     "phase",
->>>>>>> chapters
     "row",
     "scatter",
     "sentence",

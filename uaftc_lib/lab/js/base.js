@@ -7,6 +7,8 @@ import { Words } from "./words.js";
 import { h } from "./controls.js";
 
 const labs = new Map();
+const GROWING = ["means", "vectors", "accuracy"];  // pictures of lines over time
+const PATIENCE = 80;  // milliseconds
 const INKS = ["ink", "soft", "axis", "grid", "band", "neutral", "positive", "negative", "term0", "term1", "term2"];
 let shared = readAddress(location.hash), writing = null;
 
@@ -167,6 +169,14 @@ export class BaseLab extends HTMLElement {
   get view() {
     const training = this.incoming && this.incoming !== this.run && this.incoming.last >= 0;
     return { run: this.run, index: this.index, token: this.token, hovered: this.hovered, ink: this.inks, training };
+  }
+
+  // What a picture shows. While a slider moves, the run at hand stays, and the coming one grows over it: its lines at
+  // once; and where there is only one picture, whatever this shows, as soon as it keeps the reader waiting.
+  viewOf(picture) {
+    const { view, run, incoming } = this;
+    const grows = GROWING.includes(picture) || (this.compact && performance.now() - incoming?.begun > PATIENCE);
+    return view.training && grows ? { ...view, run: incoming, ghost: run, index: incoming.last } : view;
   }
 
   get token() {

@@ -51,6 +51,6 @@ export function drawCompact(lab) {
   const { numbers } = lab;
   for (const [name, slot] of lab.slots) slot.textContent = said(name, numbers[name]);
   const chosen = lab.picture === "terms" ? lab.token : lab.state.token;
-  (pictures[lab.picture] ?? pictures.scatter)(lab.canvas, { ...lab.view, token: chosen });
+  (pictures[lab.picture] ?? pictures.scatter)(lab.canvas, { ...lab.viewOf(lab.picture), token: chosen });
   lab.canvas.setAttribute("aria-label", lab.root.querySelector(".sentence").textContent);
 }

@@ -1,4 +1,5 @@
 // Synthetic Data I and II (Appendix C), and any corpus given as token ids.
+import { inPieces } from "./pieces.js";
 import { PURPOSES, below, permutation, streamKey } from "./random.js";
 
 export const NEUTRAL = 0, POSITIVE = 1, NEGATIVE = 2;
@@ -14,7 +15,7 @@ function distinct(key, first, count, bound, into, at) {
   }
 }
 
-export function synthetic({ seed, noise, ratio, instances }) {
+export function* synthetic({ seed, noise, ratio, instances }) {
   const { neutralTypes, polarityTypes, neutralTokens, polarityTokens } = SIZES;
   const length = neutralTokens + polarityTokens;
   const keys = Object.fromEntries(
@@ -25,21 +26,23 @@ export function synthetic({ seed, noise, ratio, instances }) {
   const order = permutation(keys.instance, instances);
   const tokens = new Int32Array(instances * length), labels = new Int8Array(instances);
   const offsets = new Int32Array(instances + 1), places = new Int32Array(length);
-  for (let row = 0; row < instances; row++) {
-    const t = order[row], positive = t >= negatives, at = row * length;
-    const looksPositive = (positive ? t - negatives : t) < exchanged[+positive] ? !positive : positive;
-    distinct(keys.neutral, t * neutralTokens, neutralTokens, neutralTypes, places, 0);
-    distinct(keys.polarity, t * polarityTokens, polarityTokens, polarityTypes, places, neutralTokens);
-    for (let j = neutralTokens; j < length; j++) places[j] += neutralTypes + (looksPositive ? 0 : polarityTypes);
-    for (let i = length - 1; i > 0; i--) {
-      const j = below(keys.place, t * length + i, i + 1), kept = places[i];
-      places[i] = places[j];
-      places[j] = kept;
+  yield* inPieces(instances, 500, (begin, end) => {
+    for (let row = begin; row < end; row++) {
+      const t = order[row], positive = t >= negatives, at = row * length;
+      const looksPositive = (positive ? t - negatives : t) < exchanged[+positive] ? !positive : positive;
+      distinct(keys.neutral, t * neutralTokens, neutralTokens, neutralTypes, places, 0);
+      distinct(keys.polarity, t * polarityTokens, polarityTokens, polarityTypes, places, neutralTokens);
+      for (let j = neutralTokens; j < length; j++) places[j] += neutralTypes + (looksPositive ? 0 : polarityTypes);
+      for (let i = length - 1; i > 0; i--) {
+        const j = below(keys.place, t * length + i, i + 1), kept = places[i];
+        places[i] = places[j];
+        places[j] = kept;
+      }
+      tokens.set(places, at);
+      labels[row] = positive ? 1 : 0;
+      offsets[row + 1] = at + length;
     }
-    tokens.set(places, at);
-    labels[row] = positive ? 1 : 0;
-    offsets[row + 1] = at + length;
-  }
+  });
   const types = neutralTypes + 2 * polarityTypes, kinds = new Int8Array(types);
   kinds.fill(POSITIVE, neutralTypes, neutralTypes + polarityTypes);
   kinds.fill(NEGATIVE, neutralTypes + polarityTypes);

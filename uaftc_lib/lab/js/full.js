@@ -176,10 +176,8 @@ function play(lab) {
 
 function drawFull(lab) {
   const { parts, run, index } = lab, shot = run.snapshots[index], view = lab.view, said = captions(lab);
-  // While a slider moves, the lines of the coming run grow over those of the last one.
-  const coming = view.training ? { ...view, run: lab.incoming, ghost: run, index: lab.incoming.last } : view;
   for (const [key] of FIGURES) {
-    pictures[key](parts.canvases[key], ["means", "accuracy"].includes(key) ? coming : view);
+    pictures[key](parts.canvases[key], lab.viewOf(key));
     parts.captions[key].textContent = said[key];
     parts.canvases[key].setAttribute("aria-label", said[key]);
   }

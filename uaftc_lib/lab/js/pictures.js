@@ -64,10 +64,10 @@ function panels(canvas, view, heights, body) {
 }
 
 export function scatter(canvas, view) {
-  const { run, index, token, hovered, ink } = view, shot = run.snapshots[index], { kinds } = run.problem;
+  const { run, ghost, index, token, hovered, ink } = view, shot = run.snapshots[index], { kinds } = run.problem;
   paint(canvas, Math.max(240, Math.min(340, canvas.clientWidth * 0.8)), (g, width, height) => {
-    const x = new Scale(...padded(...run.bounds.s), LEFT, width - RIGHT);
-    const y = new Scale(...padded(...run.bounds.a), height - 38, 20);
+    const bounds = (name) => padded(...extent(ghost ? [run, ghost] : [run], (one) => one.bounds[name]));
+    const x = new Scale(...bounds("s"), LEFT, width - RIGHT), y = new Scale(...bounds("a"), height - 38, 20);
     axes(g, x, y, { x: "polarity score s", y: "↑ attention score a", zero: true }, ink);
     const places = { x: new Float32Array(kinds.length), y: new Float32Array(kinds.length) };
     for (let w = 0; w < kinds.length; w++) {
@@ -108,10 +108,10 @@ export function means(canvas, view) {
 }
 
 export function terms(canvas, view) {
-  const { run, index, token, ink } = view, all = run.terms(token);
+  const { run, ghost, index, token, ink } = view, all = run.terms(token), before = ghost?.terms(token) ?? [];
   panels(canvas, view, [112, 112], (g, box, i) => {
     const names = TERMS.map((pair) => pair[i]), { left, right, top, bottom } = box;
-    const sums = all.map((term) => names.reduce(([up, down], name) => [up + Math.max(term[name], 0), down + Math.min(term[name], 0)], [0, 0]));
+    const sums = [...all, ...before].map((term) => names.reduce(([up, down], name) => [up + Math.max(term[name], 0), down + Math.min(term[name], 0)], [0, 0]));
     const x = new Scale(-0.5, run.config.epochs + 0.5, left, right);
     const y = new Scale(...padded(...extent(sums, (sum) => sum, 0)), bottom, top);
     axes(g, x, y, { y: i ? "↑ da/dτ = D + E + F" : "↑ ds/dτ = A + B + C", x: box.x, few: true, vertical: false }, ink);
@@ -147,7 +147,7 @@ export function vectors(canvas, view) {
     if (i === 0) {
       timePanel(g, box, view, { label: "↑ V·W", lines: [{ colour: ink.term0, of: (shot) => shot.VW }] });
     } else if (i === 1) {
-      const [low, high] = extent(run.snapshots, ({ lower, upper }) => [lower, upper].filter((end) => end > 0), lam);
+      const [low, high] = extent([...run.snapshots, ...(ghost?.snapshots ?? [])], ({ lower, upper }) => [lower, upper].filter((end) => end > 0), lam);
       const range = [10 ** Math.floor(Math.log10(Math.max(low, lam / 1e5)) - 0.1), 10 ** Math.ceil(Math.log10(Math.min(high, lam * 1e5)) + 0.1)];
       const clamp = (value) => Math.min(Math.max(value, range[0] / 2), range[1] * 2);
       const extra = (x, y) => {
@@ -179,9 +179,10 @@ export function weightsByKind(run, index) {
 }
 
 export function weights(canvas, view) {
-  const { run, index, ink } = view, boxes = weightsByKind(run, index);
+  const { run, ghost, index, ink } = view, boxes = weightsByKind(run, index);
+  const seen = ghost ? [...boxes, ...weightsByKind(ghost, ghost.last)] : boxes;
   panels(canvas, view, [268], (g, { left, right, top, bottom }) => {
-    const y = new Scale(...padded(...extent(boxes, ({ low, high, outliers }) => [low, high, ...outliers], 0)), bottom, top);
+    const y = new Scale(...padded(...extent(seen, ({ low, high, outliers }) => [low, high, ...outliers], 0)), bottom, top);
     const x = new Scale(0, 3, left, right);
     axes(g, { ...x, begin: left, end: right, at: x.at, ticks: () => [] }, y, { y: "↑ mean attention weight α of a type" }, ink);
     boxes.forEach(({ kind, q1, median, q3, low, high, outliers }, i) => {

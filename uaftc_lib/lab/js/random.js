@@ -1,7 +1,7 @@
 // Random numbers as a pure function of (seed, purpose, index), on 32-bit integers alone: parity.py draws the
 // same ones bit for bit, and no draw disturbs another.
 
-export const PURPOSES = { embedding: 1, V: 2, W: 3, neutral: 4, polarity: 5, place: 6, instance: 7, order: 8 };
+export const PURPOSES = { embedding: 1, V: 2, W: 3, neutral: 4, polarity: 5, place: 6, instance: 7, order: 8, sign: 9 };
 
 // A bijection of 32-bit integers (C. Wellons' "lowbias32").
 export function mix(x) {
@@ -33,6 +33,10 @@ export function normal(key, index) {
   let sum = 0;
   for (let i = 0; i < 12; i++) sum += draw(key, 12 * index + i);
   return sum / 4294967296 - 6;
+}
+
+export function sign(key, index) {
+  return draw(key, index) >>> 31 ? 1 : -1;
 }
 
 // Fisher and Yates.

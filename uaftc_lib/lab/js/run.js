@@ -4,7 +4,7 @@ const BEYOND = 1e9;  // no model that learns has vectors or losses of this size
 
 export class Run {
   constructor(job, config) {
-    Object.assign(this, { job, config, problem: null, snapshots: [], milliseconds: null, diverged: null });
+    Object.assign(this, { job, config, problem: null, snapshots: [], milliseconds: null, diverged: null, begun: performance.now() });
     this.bounds = { a: [0, 0], s: [0, 0] };
   }
 

@@ -1,15 +1,18 @@
 // The exact trainer of the plain model (DP): each type is scored once, two numbers a token are gathered and
 // scattered back, O(tokens + types·d) a step (Eq 1 to 7, 16, 20). parity.py holds the same in PyTorch.
+import { inPieces } from "./pieces.js";
 import { PURPOSES, normal, permutation, streamKey, uniform } from "./random.js";
 
 // E and W uniform in ±0.1, V of variance 1; W is turned within the plane of V and W if an angle is asked for.
 // Rows are padded with zeros, which stay zero, to a multiple of four numbers.
-export function initialValues(types, { d, seed, angle }) {
+function* initialValues(types, { d, seed, angle }) {
   const keys = [PURPOSES.embedding, PURPOSES.V, PURPOSES.W].map((purpose) => streamKey(seed, purpose));
   const stride = 4 * Math.ceil(d / 4), E = new Float64Array(types * stride);
-  for (let w = 0; w < types; w++) {
-    for (let i = 0; i < d; i++) E[w * stride + i] = (2 * uniform(keys[0], w * d + i) - 1) * 0.1;
-  }
+  yield* inPieces(types, rowsOf(stride), (begin, end) => {
+    for (let w = begin; w < end; w++) {
+      for (let i = 0; i < d; i++) E[w * stride + i] = (2 * uniform(keys[0], w * d + i) - 1) * 0.1;
+    }
+  });
   const V = new Float64Array(stride), W = new Float64Array(stride);
   for (let i = 0; i < d; i++) {
     V[i] = normal(keys[1], i);
@@ -25,7 +28,16 @@ export function initialValues(types, { d, seed, angle }) {
   return { E, V, W, stride };
 }
 
-export function dot(x, y) {
+// How many rows of the table, or instances, make a piece: a millisecond or two of work.
+function rowsOf(stride) {
+  return CHUNK * Math.ceil(2 ** 12 / stride);
+}
+
+function instancesOf({ tokens, labels }) {
+  return Math.ceil((2 ** 15 * labels.length) / tokens.length);
+}
+
+function dot(x, y) {
   let sum = 0;
   for (let i = 0; i < x.length; i++) sum += x[i] * y[i];
   return sum;
@@ -82,9 +94,9 @@ function passOver(corpus, order, begin, end, a, s, exps, ready, pi, rho, weight)
 const CHUNK = 64;
 
 // a = E·x and s = E·y for some types.
-function scoreTypes(E, x, y, stride, list, count, a, s) {
-  for (let begin = 0; begin < count; begin += CHUNK) {
-    const end = Math.min(begin + CHUNK, count);
+function scoreTypes(E, x, y, stride, list, from, to, a, s) {
+  for (let begin = from; begin < to; begin += CHUNK) {
+    const end = Math.min(begin + CHUNK, to);
     for (let k = begin; k < end; k++) a[list[k]] = s[list[k]] = 0;
     for (let i = 0; i < stride; i += 4) {
       const x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
@@ -98,12 +110,10 @@ function scoreTypes(E, x, y, stride, list, count, a, s) {
   }
 }
 
-// x = Eᵀp and y = Eᵀq over some types.
-function gather(E, p, q, stride, list, count, x, y) {
-  x.fill(0);
-  y.fill(0);
-  for (let k = 0; k < count; k++) {
-    const w = list[k], row = w * stride, u = p[w], v = q[w];
+// Adds Eᵀp and Eᵀq of some types to x and y.
+function gather(E, p, q, stride, from, to, x, y) {
+  for (let w = from; w < to; w++) {
+    const row = w * stride, u = p[w], v = q[w];
     for (let i = 0; i < stride; i++) {
       x[i] += u * E[row + i];
       y[i] += v * E[row + i];
@@ -112,45 +122,49 @@ function gather(E, p, q, stride, list, count, x, y) {
 }
 
 // Everything the pictures need of one moment: scores, sums, terms by type, and the numbers of V and W.
-function snapshot(run, epoch, loss) {
-  const { problem, config, types, stride, all, E, V, W } = run, { lam } = config, { train, dev } = problem;
+function* snapshot(run, epoch, loss) {
+  const { problem, config, types, stride, all, exps, E, V, W } = run, { lam } = config, { train, dev } = problem;
   const [a, s, pi, rho, weight, C, F] = Array.from({ length: 7 }, () => new Float64Array(types));
-  scoreTypes(E, V, W, stride, all, types, a, s);
+  const rows = rowsOf(stride), m = train.labels.length;
+  yield* inPieces(types, rows, (begin, end) => scoreTypes(E, V, W, stride, all, begin, end, a, s));
   for (let w = 0; w < types; w++) a[w] /= lam;
-  const m = train.labels.length, ready = exponentials(all, types, a, run.exps);
-  const { right } = passOver(train, null, 0, m, a, s, run.exps, ready, pi, rho, weight);
+  const ready = exponentials(all, types, a, exps);
+  let right = 0, devAccuracy = null;
+  yield* inPieces(m, instancesOf(train), (begin, end) => {
+    right += passOver(train, null, begin, end, a, s, exps, ready, pi, rho, weight).right;
+  });
   for (let w = 0; w < types; w++) weight[w] /= run.counts[w];
   const onV = new Float64Array(stride), onW = new Float64Array(stride);
-  gather(E, rho, pi, stride, all, types, onV, onW);
-  scoreTypes(E, onV, onW, stride, all, types, F, C);
+  yield* inPieces(types, rows, (begin, end) => gather(E, rho, pi, stride, begin, end, onV, onW));
+  yield* inPieces(types, rows, (begin, end) => scoreTypes(E, onV, onW, stride, all, begin, end, F, C));
   for (let w = 0; w < types; w++) {
     C[w] /= m;
     F[w] /= m * lam * lam;
   }
-  let devAccuracy = null;
   if (dev) {
     const none = new Float64Array(types);
-    const passed = passOver(dev, null, 0, dev.labels.length, a, s, run.exps, ready, none, none);
-    devAccuracy = passed.right / dev.labels.length;
+    devAccuracy = passOver(dev, null, 0, dev.labels.length, a, s, exps, ready, none, none).right / dev.labels.length;
   }
   return {
     epoch, loss, a, s, pi, rho, weight, C, F, accuracy: right / m, devAccuracy,
-    VV: dot(V, V), WW: dot(W, W), VW: dot(V, W), drift: drift(run),
+    VV: dot(V, V), WW: dot(W, W), VW: dot(V, W), drift: yield* drift(run),
   };
 }
 
 // ‖K − K₀‖ / ‖K₀‖ of K = EᵀE − VVᵀ − WWᵀ, which gradient flow conserves.
-function drift(run) {
+function* drift(run) {
   const { types, stride, E, V, W } = run, K = new Float64Array(stride * stride);
   const whole = types - (types % 4);
-  for (let w = 0; w < types; w += w < whole ? 4 : 1) {
-    const p = w * stride, four = w < whole;
-    const q = four ? p + stride : p, r = four ? q + stride : p, t = four ? r + stride : p;
-    for (let i = 0; i < stride; i++) {
-      const a = E[p + i], b = four ? E[q + i] : 0, c = four ? E[r + i] : 0, d = four ? E[t + i] : 0, into = i * stride;
-      for (let j = i; j < stride; j++) K[into + j] += a * E[p + j] + b * E[q + j] + (c * E[r + j] + d * E[t + j]);
+  yield* inPieces(types, 4 * Math.ceil(2 ** 19 / stride ** 2), (begin, end) => {
+    for (let w = begin; w < end; w += w < whole ? 4 : 1) {
+      const p = w * stride, four = w < whole;
+      const q = four ? p + stride : p, r = four ? q + stride : p, t = four ? r + stride : p;
+      for (let i = 0; i < stride; i++) {
+        const a = E[p + i], b = four ? E[q + i] : 0, c = four ? E[r + i] : 0, d = four ? E[t + i] : 0, into = i * stride;
+        for (let j = i; j < stride; j++) K[into + j] += a * E[p + j] + b * E[q + j] + (c * E[r + j] + d * E[t + j]);
+      }
     }
-  }
+  });
   for (let i = 0; i < stride; i++) {
     for (let j = i; j < stride; j++) K[i * stride + j] -= V[i] * V[j] + W[i] * W[j];
   }
@@ -166,16 +180,16 @@ function drift(run) {
   return Math.sqrt(change / size);
 }
 
-// Yields a snapshot after each epoch, 0 included, and null after every batch, where a caller may pause.
+// Yields a snapshot after each epoch, 0 included, and null every millisecond or two, where a caller may pause.
 export function* train(problem, config) {
   const { types } = problem, { lam, optimizer, penalty, decay, epochs, seed } = config;
   const { tokens, offsets, labels } = problem.train, m = labels.length, size = Math.min(config.batch || m, m);
-  const run = { problem, config, types, ...initialValues(types, config) };
+  const run = { problem, config, types, ...(yield* initialValues(types, config)) };
   run.all = Int32Array.from({ length: types }, (_, w) => w);
   run.exps = new Float64Array(types);
   run.counts = new Int32Array(types);
-  for (const w of tokens) run.counts[w]++;
-  yield snapshot(run, 0, null);
+  yield* inPieces(tokens.length, 2 ** 15, (begin, end) => { for (let i = begin; i < end; i++) run.counts[tokens[i]]++; });
+  yield yield* snapshot(run, 0, null);
   const { E, V, W, stride, exps } = run, adagrad = optimizer === "adagrad";
   const squares = adagrad ? new Float64Array(types * stride) : null;
   const squaresV = new Float64Array(stride), squaresW = new Float64Array(stride);
@@ -185,6 +199,7 @@ export function* train(problem, config) {
   const meetsAll = (size * tokens.length) / m > 2 * types;
   const touched = meetsAll ? run.all : new Int32Array(types), stamp = new Int32Array(types).fill(-1);
   const gV = new Float64Array(stride), gW = new Float64Array(stride);
+  const rows = rowsOf(stride), instances = instancesOf(problem.train);
   let step = 0;
   for (let epoch = 1; epoch <= epochs; epoch++) {
     const order = size === m ? null : permutation(streamKey(seed, PURPOSES.order, epoch), m);
@@ -207,12 +222,18 @@ export function* train(problem, config) {
           }
         }
       }
-      scoreTypes(E, V, W, stride, touched, count, a, s);
+      yield* inPieces(count, rows, (from, to) => scoreTypes(E, V, W, stride, touched, from, to, a, s));
       for (let k = 0; k < count; k++) a[touched[k]] /= lam;
       const ready = exponentials(touched, count, a, exps);
-      loss += passOver(problem.train, order, begin, end, a, s, exps, ready, pi, rho).loss;
-      if (adagrad) stepAdagrad(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW, squares);
-      else stepSGD(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW);
+      yield* inPieces(n, instances, (from, to) => {
+        loss += passOver(problem.train, order, begin + from, begin + to, a, s, exps, ready, pi, rho).loss;
+      });
+      gV.fill(0);
+      gW.fill(0);
+      yield* inPieces(count, rows, (from, to) => {
+        if (adagrad) stepAdagrad(E, V, W, stride, touched, from, to, pi, rho, lam, n, rate, gV, gW, squares);
+        else stepSGD(E, V, W, stride, touched, from, to, pi, rho, lam, n, rate, gV, gW);
+      });
       const sign = penalty ? penalty * Math.sign(dot(V, W)) : 0;
       for (let i = 0; i < stride; i++) {
         const v = sign * W[i] - gV[i] / (n * lam), w = sign * V[i] - gW[i] / n;
@@ -220,21 +241,18 @@ export function* train(problem, config) {
         W[i] -= adagrad ? (rate * w) / (Math.sqrt((squaresW[i] += w * w)) + 1e-10) : rate * w;
       }
       step++;
-      yield null;
     }
     loss /= m;
-    yield snapshot(run, epoch, loss);
+    yield yield* snapshot(run, epoch, loss);
     if (!Number.isFinite(loss) || !Number.isFinite(dot(V, V))) return;
   }
 }
 
-// Both move the rows, ∂ℓ/∂e = −(ρ V/λ + π W)/n, and leave Eᵀρ and Eᵀπ of the old rows in gV and gW.
-function stepSGD(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW) {
+// Both move some rows, ∂ℓ/∂e = −(ρ V/λ + π W)/n, and add Eᵀρ and Eᵀπ of the old rows to gV and gW.
+function stepSGD(E, V, W, stride, touched, from, to, pi, rho, lam, n, rate, gV, gW) {
   const toV = rate / (n * lam), toW = rate / n;
-  gV.fill(0);
-  gW.fill(0);
-  for (let begin = 0; begin < count; begin += CHUNK) {
-    const end = Math.min(begin + CHUNK, count);
+  for (let begin = from; begin < to; begin += CHUNK) {
+    const end = Math.min(begin + CHUNK, to);
     for (let i = 0; i < stride; i += 4) {
       const v0 = toV * V[i], v1 = toV * V[i + 1], v2 = toV * V[i + 2], v3 = toV * V[i + 3];
       const w0 = toW * W[i], w1 = toW * W[i + 1], w2 = toW * W[i + 2], w3 = toW * W[i + 3];
@@ -268,11 +286,9 @@ function stepSGD(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW)
   }
 }
 
-function stepAdagrad(E, V, W, stride, touched, count, pi, rho, lam, n, rate, gV, gW, squares) {
-  gV.fill(0);
-  gW.fill(0);
-  for (let begin = 0; begin < count; begin += CHUNK) {
-    const end = Math.min(begin + CHUNK, count);
+function stepAdagrad(E, V, W, stride, touched, from, to, pi, rho, lam, n, rate, gV, gW, squares) {
+  for (let begin = from; begin < to; begin += CHUNK) {
+    const end = Math.min(begin + CHUNK, to);
     for (let i = 0; i < stride; i += 2) {
       const v0 = V[i] / (n * lam), v1 = V[i + 1] / (n * lam), w0 = W[i] / n, w1 = W[i + 1] / n;
       let p0 = gW[i], p1 = gW[i + 1], r0 = gV[i], r1 = gV[i + 1];

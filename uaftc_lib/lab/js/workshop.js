@@ -2,7 +2,8 @@
 import { kindsOf, synthetic } from "./corpus.js";
 import { train } from "./trainer.js";
 
-const SLICE = 10, WORTH_FINISHING = 300;  // milliseconds
+// Milliseconds. While a slider moves, a run is left for a newer one if it has had time to be seen, and is far from done.
+const SLICE = 10, SEEN = 100, WORTH_FINISHING = 300;
 
 function pause() {
   return new Promise((resume) => {
@@ -19,19 +20,21 @@ export function workshop(post) {
   const wishes = new Map(), problems = new Map(), given = new Map();
   let busy = false;
 
-  function problemOf(config) {
+  function* problemOf(config) {
     const { data, seed, noise, ratio, instances } = config, corpus = given.get(data);
     const key = data === "synthetic" ? JSON.stringify([seed, noise, ratio, instances]) : data;
     if (!problems.has(key)) {
+      const made = data === "synthetic" ? yield* synthetic(config) : { ...corpus, kinds: kindsOf(corpus.train, corpus.types) };
       if (problems.size > 3) problems.delete(problems.keys().next().value);
-      problems.set(key, data === "synthetic" ? synthetic(config) : { ...corpus, kinds: kindsOf(corpus.train, corpus.types) });
+      problems.set(key, made);
     }
     return { key, ...problems.get(key) };
   }
 
   // All messages that a wish leads to, and null where one may pause.
-  function* answers({ lab, job, config }) {
-    const started = performance.now(), problem = problemOf(config);
+  function* answers({ lab, job, config, corpus: brought }) {
+    if (brought) given.set(config.data, brought);
+    const started = performance.now(), problem = yield* problemOf(config);
     const { key, types, kinds, train: corpus } = problem;
     yield { lab, job, problem: { key, types, kinds, train: corpus } };
     for (const snapshot of train(problem, config)) yield snapshot && { lab, job, snapshot };
@@ -52,8 +55,8 @@ export function workshop(post) {
       if (performance.now() - slice < SLICE) continue;
       await pause();
       slice = performance.now();
-      const left = ((slice - started) * (1 - share)) / (share || 0.01);
-      if (wishes.has(lab) && (wishes.get(lab).at_once || left > WORTH_FINISHING)) return;
+      const newer = wishes.get(lab), spent = slice - started, left = (spent * (1 - share)) / (share || 0.01);
+      if (newer && (newer.at_once || (spent > SEEN && left > WORTH_FINISHING))) return;
     }
   }
 
@@ -70,20 +73,16 @@ export function workshop(post) {
     busy = false;
   }
 
-  function keep({ corpus, config }) {
-    if (corpus) given.set(config.data, corpus);
-  }
-
   return {
+    answers,
     wish(wish) {
-      keep(wish);
+      if (wish.corpus) given.set(wish.config.data, wish.corpus);  // it may be replaced before it is answered
       wishes.delete(wish.lab);
       wishes.set(wish.lab, wish);
       if (!busy) work();
     },
     // For a page that is about to be printed and cannot wait.
     hurry(wish) {
-      keep(wish);
       for (const message of answers(wish)) if (message) send(message);
     },
   };
