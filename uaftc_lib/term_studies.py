@@ -21,14 +21,13 @@ from uaftc_lib.exact_studies import (
     small_config,
     small_data,
     start_model,
-    three_classes,
-    train_variant,
 )
 from uaftc_lib.ledger import fit_with_ledger
 from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.measures import Types, dot_product, examined_types
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import fit
+from uaftc_lib.variant_studies import three_classes, train_variant
 
 SMALL_NEUTRAL, PAPER_NEUTRAL = 100, 1000
 
