@@ -32,6 +32,7 @@ BENCHMARKS = {
     "limit-imdb": partial(epochs.memory_limit, name="imdb"),
     "evaluation": tasks.evaluation,
     "load": tasks.loading,
+    "imdb": tasks.imdb_corpus,
     "slider": tasks.slider,
     "recurrent": tasks.recurrent_step,
     "memory": scaling.memory,

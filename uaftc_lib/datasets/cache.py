@@ -8,6 +8,7 @@ or not at all.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
@@ -29,9 +30,7 @@ def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: di
     """A data set from tokenised texts and labels by split; the vocabulary is of all splits together."""
     vocabulary = Vocabulary.from_texts(text for split, _ in texts.values() for text in split)
     corpora = {
-        split: Corpus.from_lists(
-            [vocabulary.encode(text) for text in split_texts], labels, len(classes), classes
-        )
+        split: Corpus.from_lists([vocabulary.encode(text) for text in split_texts], labels, len(classes), classes)
         for split, (split_texts, labels) in texts.items()
     }
     return Dataset(name, vocabulary, classes, **corpora, provenance=provenance)
@@ -40,7 +39,8 @@ def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: di
 def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], Dataset]) -> Dataset:
     """The data set ``name`` from the data home; ``prepare()`` makes it if it has not been prepared before.
 
-    The folder is ``prepared/NAME-rulesRULES-spacyVERSION``: other rules or another tokenizer never meet.
+    The folder is ``prepared/NAME-rulesRULES-spacyVERSION``: other rules or another tokenizer never meet. An
+    archive that changes goes unnoticed: what is read again each time needs no cache (:func:`from_texts`).
     Processes that want the same data set at once wait for the first. Where the data home cannot be written,
     the data set is prepared anew each time, and a warning says so.
 
@@ -57,9 +57,7 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], Datas
         lock = FileLock(folder.with_name(folder.name + ".lock"))
         lock.acquire()
     except OSError as error:
-        warnings.warn(
-            f"{name} is prepared anew each time: {folder.parent} cannot be written ({error})", stacklevel=2
-        )
+        warnings.warn(f"{name} is prepared anew each time: {folder.parent} cannot be written ({error})", stacklevel=2)
         return prepare()
     with lock:
         if not folder.exists():
@@ -75,9 +73,7 @@ def store(dataset: Dataset, folder: Path) -> None:
     try:
         for split, corpus in dataset.splits.items():
             for array in ARRAYS:
-                np.save(
-                    temporary / f"{split}.{array}.npy", getattr(corpus, array).numpy(), allow_pickle=False
-                )
+                np.save(temporary / f"{split}.{array}.npy", getattr(corpus, array).numpy(), allow_pickle=False)
         about = {
             "name": dataset.name,
             "splits": list(dataset.splits),
@@ -86,6 +82,9 @@ def store(dataset: Dataset, folder: Path) -> None:
         }
         (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
         (temporary / "words.json").write_text(json.dumps(dataset.vocabulary.words), encoding="utf-8")
+        for file in temporary.iterdir():  # on the disk before its name is, so that no crash leaves it half
+            with file.open("rb+") as written:
+                os.fsync(written.fileno())
         temporary.chmod(0o755)
         temporary.rename(folder)
     finally:
@@ -107,14 +106,12 @@ def load(folder: Path) -> Dataset:
 
         def corpus(split: str) -> Corpus:
             arrays = {
-                name: torch.from_numpy(
-                    np.load(folder / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False)
-                )
+                name: torch.from_numpy(np.load(folder / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False))
                 for name in ARRAYS
             }
             return Corpus(**arrays, class_count=len(classes), classes=classes)
 
         corpora = {split: corpus(split) for split in about["splits"]}
         return Dataset(about["name"], Vocabulary(words), classes, **corpora, provenance=about["provenance"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError) as error:
         raise ValueError(f"the prepared corpus {folder} is damaged ({error}): delete this folder") from error
