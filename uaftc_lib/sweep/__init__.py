@@ -214,7 +214,7 @@ def sweep(
                     if failures == TRIES:
                         raise OSError(
                             f"a worker process was killed {TRIES} times, and nothing finished in between: perhaps "
-                            f"memory ran out, try fewer workers than {workers}. {now} cells of this sweep are kept, and the "
+                            f"memory ran out, try fewer workers than {workers}. {now} cells are kept, and the "
                             "same command goes on from there"
                         ) from None
                     bar.write("a worker process was killed, perhaps for memory: its cell is begun again", sys.stderr)
