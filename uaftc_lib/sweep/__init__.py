@@ -32,7 +32,7 @@ from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
-from uaftc_lib.sweep.rows import COLUMNS, append, decode_errors, encode_errors, finished, guard, results
+from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, decode_errors, encode_errors, finished, guard, results
 from uaftc_lib.training import fit
 
 __all__ = [
