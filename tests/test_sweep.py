@@ -98,7 +98,7 @@ def test_varied_settings_are_crossed_and_give_way_to_overrides():
         ({"options": 5}, "options must be a table"),
         ({"options": "foo"}, "options must be a table"),
         ({"options": {"class_sizes": {1}}}, "options cannot be kept"),
-        ({"learning_rates": {"Q": 1}}, "learning_rates: unknown Q; allowed are embedding, V, W"),
+        ({"learning_rates": {"Q": 1}}, "learning_rates: unknown Q; allowed are V, W, embedding"),
         ({"learning_rates": [5]}, "learning_rates must be a table"),
     ],
 )
