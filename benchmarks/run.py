@@ -33,6 +33,7 @@ BENCHMARKS = {
     "limit-imdb": partial(epochs.memory_limit, name="imdb"),
     "evaluation": tasks.evaluation,
     "load": tasks.loading,
+    "imdb": tasks.imdb_corpus,
     "slider": tasks.slider,
     "lab": lab_page.lab_page,
     "recurrent": tasks.recurrent_step,

@@ -11,9 +11,10 @@ import recurrent
 import torch
 from measure import Line, Setup, clock, load, median, single_thread, take_turns, words_of_types, zipf_corpus
 
-from uaftc_lib import AttentionClassifier, Dataset, TrainingConfig
-from uaftc_lib.datasets import cache
+from uaftc_lib import AttentionClassifier, Dataset, TrainingConfig, load_dataset
+from uaftc_lib.datasets import cache, imdb
 from uaftc_lib.lab.sliders import sliders
+from uaftc_lib.locations import data_home
 
 SWEEP = """
 import sys
@@ -85,6 +86,29 @@ def loading(setup: Setup) -> list[Line]:
             scale * median(s.wall for s in seconds), sense="at most", target=0.2,
             ours_cpu=scale * median(s.cpu for s in seconds), rounds=setup.rounds, load=load(), note=f"{tokens} tokens",
         )
+    ]  # fmt: skip
+
+
+def imdb_corpus(setup: Setup) -> list[Line]:
+    """IMDB in a data home that holds only its unpacked reviews: prepared the first time, then loaded."""
+    home = setup.scratch / "home"
+    home.mkdir(exist_ok=True)
+    if setup.quick:
+        read = partial(cache.prepared, home, "imdb", imdb.RULES, partial(setup.dataset, "imdb"))
+    else:
+        (home / "aclImdb").symlink_to(imdb.reviews_folder(data_home()).resolve())
+        read = partial(load_dataset, "imdb", home)
+    first = clock(read)
+    (again,) = take_turns(setup.rounds, read)
+    return [
+        Line(
+            "prepare-imdb", "preparing IMDB from its unpacked reviews", "s", first.wall, sense="at most", target=40.0,
+            ours_cpu=first.cpu, load=load(), note="once, one thread",
+        ),
+        Line(
+            "load-imdb", "loading IMDB a second time", "s", median(s.wall for s in again), sense="at most", target=1.0,
+            ours_cpu=median(s.cpu for s in again), rounds=setup.rounds, load=load(),
+        ),
     ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 import io
 import multiprocessing
+import re
+import sys
 import tarfile
 from pathlib import Path
 
@@ -9,11 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from uaftc_lib import load_dataset, published, token_types
-from uaftc_lib.datasets import LOADERS, cache, imdb, register
+from uaftc_lib import datasets, load_dataset, published, token_types
+from uaftc_lib.datasets import LOADERS, cache, dataset_names, imdb, twenty_news
 from uaftc_lib.datasets.cache import from_texts, prepared
-from uaftc_lib.datasets.download import unpack
+from uaftc_lib.datasets.download import DataUnavailable, unpack
 from uaftc_lib.locations import PAPER_NAMES, data_home
+from uaftc_lib.publish import CHECKOUT
+from uaftc_lib.sweep import Cell, sweep
 
 
 @pytest.mark.parametrize("name", PAPER_NAMES)
@@ -147,13 +151,42 @@ def pickle_in(file):
     np.save(file, np.array([print], dtype=object), allow_pickle=True)
 
 
-@pytest.mark.parametrize("harm", [truncate, pickle_in, Path.unlink])
-def test_damage_is_noticed_and_named(tmp_path, harm):
+def empty(file):
+    file.write_bytes(b"")
+
+
+def other_json(file):
+    file.write_text("3")
+
+
+def list_in(file):
+    file.write_text("[]")
+
+
+TOKENS, ABOUT, WORDS = "train.tokens.npy", "about.json", "words.json"
+HARM = [(TOKENS, truncate), (TOKENS, pickle_in), (TOKENS, Path.unlink), (TOKENS, empty), (ABOUT, list_in)]
+HARM += [(ABOUT, other_json), (WORDS, other_json), (WORDS, empty), (WORDS, list_in)]
+
+
+@pytest.mark.parametrize("name, harm", HARM)
+def test_damage_is_noticed_and_named(tmp_path, name, harm, untyped):
     prepared(tmp_path, "small", 1, small_dataset)
-    (file,) = (tmp_path / "prepared").glob("*/train.tokens.npy")
+    (file,) = (tmp_path / "prepared").glob(f"*/{name}")
     harm(file)
     with pytest.raises(ValueError, match="small-rules1.*damaged.*delete"):
         prepared(tmp_path, "small", 1, small_dataset)
+
+
+def test_a_damaged_archive_of_20_newsgroups_is_called_damaged(tmp_path, monkeypatch):
+    def offline(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", offline)
+    with pytest.raises(DataUnavailable, match="20 Newsgroups is not in"):
+        twenty_news.posts(tmp_path, twenty_news.SPORTS)
+    (tmp_path / "20news-bydate_py3.pkz").write_bytes(b"half of it")
+    with pytest.raises(ValueError, match="20news-bydate_py3.pkz is damaged"):
+        twenty_news.posts(tmp_path, twenty_news.SPORTS)
 
 
 def test_without_a_writable_home_it_is_prepared_each_time(tmp_path):
@@ -184,17 +217,40 @@ def test_two_processes_at_once_prepare_it_once(tmp_path):
     assert made.value == 1
 
 
-def test_a_new_data_set_is_one_decorated_function(tmp_path, monkeypatch):
-    monkeypatch.setattr("uaftc_lib.datasets.LOADERS", LOADERS)
+@pytest.fixture
+def one_more_folder(tmp_path, monkeypatch):
+    """A folder whose files are found as if they lay in that of the data sets."""
+    folder = tmp_path / "datasets"
+    folder.mkdir()
+    monkeypatch.setattr(datasets, "__path__", [*datasets.__path__, str(folder)])
+    before = dict(LOADERS)
+    yield folder
+    LOADERS.clear()
+    LOADERS.update(before)
+    for file in folder.glob("*.py"):
+        sys.modules.pop(f"{datasets.__name__}.{file.stem}", None)
 
-    @register("small")
-    def load_small(data_home):
-        return prepared(data_home, "small", 1, small_dataset)
 
-    try:
-        same(load_dataset("small", tmp_path), small_dataset())
-    finally:
-        del LOADERS["small"]
+def test_a_new_data_set_is_the_one_file_that_the_readme_shows(one_more_folder, tmp_path):
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    ((name, code),) = re.findall(r"`uaftc_lib/datasets/(\w+\.py)`.*?```python\n(.*?)```", readme, re.DOTALL)
+    (one_more_folder / name).write_text(code, encoding="utf-8")
+    rows = ["split,text,label", "train,A good film,1", "train,A bad film,0", "dev,good,1", "test,bad film,0"]
+    (tmp_path / "my-set.csv").write_text("\n".join(rows) + "\n")
+    assert "my-set" in dataset_names()
+    found = load_dataset("my-set", tmp_path)
+    assert [len(corpus) for corpus in found.splits.values()] == [2, 1, 1]
+    assert found.test.labels.tolist() == [0] and set(found.vocabulary.words[-4:]) == {"a", "film", "good", "bad"}
+    cell = Cell("my-set", "DP", 10.0, 0, epochs=1, dimension=2, method="autograd")
+    assert len(sweep([cell], tmp_path / "runs.csv", data_home=tmp_path)) == 1
+    (tmp_path / "my-set.csv").write_text("\n".join([*rows, "test,good film,1"]) + "\n")
+    assert len(load_dataset("my-set", tmp_path).test) == 2, "an edited file must be read again"
+
+
+def test_a_broken_file_of_a_data_set_is_named(one_more_folder):
+    (one_more_folder / "broken.py").write_text("@register('x')\ndef load(): ...\n")
+    with pytest.raises(ValueError, match="broken.py cannot be imported .NameError: name 'register'"):
+        load_dataset("sst")
 
 
 def archive(path, *members):

@@ -10,10 +10,11 @@ import torch
 
 from uaftc_lib import TrainingConfig, load_dataset, plots
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, train_frame
+from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, stored, train_frame
 from uaftc_lib.lab.frames import style_of
 from uaftc_lib.lab.stored import LAMS, STORED, cells, frame_of, path_of, stored_slider
 from uaftc_lib.lab.svg import Axis, number
+from uaftc_lib.provenance import provenance
 
 CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
 OPTIONS = {"dimension": 8, "dtype": torch.float64}
@@ -100,6 +101,19 @@ def test_a_stored_frame_made_again(dataset, key):
     assert again.test_accuracy == pytest.approx(kept.test_accuracy, abs=0.01)
     for kind, means in kept.means.items():
         assert again.means[kind] == pytest.approx(means, rel=0.1, abs=0.02)
+
+
+def test_frames_are_stored_with_how_they_were_made(tmp_path, monkeypatch, slider):
+    monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
+    monkeypatch.setattr(stored, "frame_of", lambda cell: replace(slider.frames[0], lam=cell.lam))
+    stored.store()
+    told = pd.read_csv(tmp_path / "frames.csv")
+    for file, rows in told.groupby("file"):
+        assert [frame["lam"] for frame in json.loads((tmp_path / file).read_text())] == rows["lam"].tolist() == LAMS
+    assert set(told["file"]) == {path_of(*key).name for key in STORED}
+    runs = [cell for key in STORED for cell in cells(*key)]
+    assert told["learning_rate"].tolist() == [cell.learning_rate for cell in runs]
+    assert {"epochs", "seed", *provenance()} <= set(told.columns)
 
 
 def test_what_is_not_stored_is_named():

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from uaftc_lib import AttentionClassifier, fit
 from uaftc_lib.cli import app
 from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.sweep import Cell, cells_of, decode_errors, estimate, load_grid, results, run_cell, sweep, winners
+from uaftc_lib.sweep import cells as cells_module
 from uaftc_lib.sweep.cells import KEY
 from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, encode_errors, finished
 
@@ -61,7 +63,9 @@ def test_overrides_win_over_columns_and_columns_over_settings():
     by_model = {m: [c for c in cells_of(grid) if c.model == m] for m in ("DP", "AD")}
     assert {len(cells) for cells in by_model.values()} == {12, 6}
     assert {c.learning_rate for c in by_model["AD"]} == {0.5} and {c.learning_rate for c in by_model["DP"]} == {0.02}
-    assert {c.dropout for c in cells_of(grid)} == {0.0} and {c.dropout for c in cells_of(grid, dataset="sst")} == {0.9}
+    assert {c.dropout for c in cells_of(grid)} == {0.0} and {
+        c.dropout for c in cells_of(grid, dataset="sst", options={})
+    } == {0.9}
     changed = cells_of(grid, model="AD", lam=7, seeds=1, learning_rate=0.1, learning_rates={"V": 0.2})
     assert [(c.lam, c.learning_rate, c.learning_rates) for c in changed] == [(7.0, 0.1, '{"V": 0.2}')]
 
@@ -88,11 +92,69 @@ def test_varied_settings_are_crossed_and_give_way_to_overrides():
         ({"seeds": 0}, "seeds"),
         ({"dropout": 1.0}, "dropout"),
         ({"epochs": -1}, "epochs"),
+        ({"dimension": 0}, "dimension .* at least 1"),
+        ({"hidden": 0}, "hidden .* at least 1"),
+        ({"lam": "ten"}, "lam must be a finite number above 0, got 'ten'"),
+        ({"grid": 3}, "unknown grid"),
+        ({"options": {"nope": 1}}, "options: unknown nope; allowed are class_sizes"),
+        ({"options": 5}, "options must be a table"),
+        ({"options": "foo"}, "options must be a table"),
+        ({"options": {"class_sizes": {1}}}, "options cannot be kept"),
+        ({"learning_rates": {"Q": 1}}, "learning_rates: unknown Q; allowed are V, W, embedding"),
+        ({"learning_rates": [5]}, "learning_rates must be a table"),
     ],
 )
-def test_a_wrong_grid_is_refused_before_anything_runs(wrong, message):
+def test_a_wrong_setting_is_refused_before_anything_runs(wrong, message, untyped):
     with pytest.raises(ValueError, match=message):
         cells_of(TINY, **wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ("settings = 3", "settings must be a table"),
+        ("epochs = 3", "the grid: unknown epochs"),
+        ("column = 3", "columns are"),
+        ("column = [3]", r"a \[\[column\]\] must be a table"),
+        ("[column]\nmodel = 'DP'", "columns are"),
+        ("[[column]]\nmodel = 'DPX'", "the model of a .* must be one of DP, .* got 'DPX'"),
+        ("[[column]]\ndataset = ['sst', 'SST']", "the dataset of a .* must be one of .* got 'SST'"),
+        ("[[column]]\nvary = { rate = [1] }", "vary: unknown rate"),
+        ("vary = [1]", "vary must be a table"),
+        ("[vary]\ndropout = 0.5", "vary needs a list of values for dropout, got 0.5"),
+        ("[vary]\ndropout = []", "vary needs a list"),
+        ("[settings", "not TOML"),
+    ],
+)
+def test_a_grid_of_another_shape_is_refused(wrong, message, tmp_path, untyped):
+    (tmp_path / "mine.toml").write_text(f"dataset = 'sst'\nmodel = 'DP'\nlam = 10\n{wrong}\n")
+    with pytest.raises(ValueError, match=message):
+        cells_of(load_grid(tmp_path / "mine.toml"))
+
+
+def test_what_is_named_twice_runs_once():
+    cells = cells_of(TINY, lam=[1, 1.0], seeds=2)
+    assert len(cells) == len(set(cells)) == 4
+    assert len(cells_of(TINY | {"vary": {"seeds": [1, 2], "dropout": [0.5, 0.5]}})) == 2 * 2 * 3
+
+
+def test_a_column_may_have_its_own_lams():
+    grid = TINY | {"column": [{"model": "AD", "lam": [10, 20]}]}
+    assert {(c.model, c.lam) for c in cells_of(grid)} == {("DP", 1), ("DP", 10), ("DP", 100), ("AD", 10), ("AD", 20)}
+    assert {(c.model, c.lam) for c in cells_of(grid, lam=3)} == {("DP", 3), ("AD", 3)}
+
+
+STORED = sorted(file.name[:-5] for file in cells_module.GRIDS.iterdir() if file.name != "quick.toml")
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_stored_run_belongs_to_its_grid(name):
+    path = CHECKOUT / "book" / "results" / f"{name}.csv"
+    if not path.exists():
+        assert name == "side_columns", "a grid of the book has its results beside it"
+        pytest.skip("this sweep has not been run yet")
+    stored, asked = finished(path), {cell.key for cell in cells_of(load_grid(name))}
+    assert stored and not stored - asked, "rows that no cell of the grid asks for"
 
 
 def test_grids_come_by_name_or_from_a_file(tmp_path):
@@ -209,6 +271,58 @@ def test_a_file_with_something_else_is_left_alone(tmp_path):
     assert out.read_text() == "a,b\n1,2\n"
 
 
+@pytest.mark.parametrize("text", ["one line of notes", "dataset,model,lam and more"])
+def test_a_file_without_a_whole_line_is_left_alone_too(tmp_path, text):
+    out = tmp_path / "notes.txt"
+    out.write_text(text)
+    with pytest.raises(ValueError, match="other columns"):
+        sweep(CELLS[:1], out)
+    with pytest.raises(ValueError, match="other columns"):
+        append(out, {})
+    assert out.read_text() == text
+
+
+def test_what_cannot_be_written_is_said_at_once(tmp_path):
+    blocked = tmp_path / "blocked.csv"
+    blocked.symlink_to(tmp_path / "nowhere" / "blocked.csv")  # as /proc has it, for the superuser too
+    with pytest.raises(OSError, match="cannot be written to .*blocked.csv"):
+        sweep(CELLS[:1], blocked)
+
+
+def test_a_killed_worker_costs_only_what_it_was_doing(undisturbed, tmp_path, monkeypatch, capfd):
+    """A process is taken away in the middle of its cell, as the system does when memory runs out."""
+    mark = tmp_path / "killed"
+
+    def fatal_once(cell, *rest):
+        if cell.model == "AD" and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        from uaftc_lib.sweep import run_cell  # that of the worker, which nothing has replaced
+
+        return run_cell(cell, *rest)
+
+    monkeypatch.setattr("uaftc_lib.sweep.run_cell", fatal_once)
+    sweep(CELLS, tmp_path / "tiny.csv", workers=2)
+    assert table(tmp_path / "tiny.csv").equals(table(undisturbed))
+    said = capfd.readouterr().err
+    assert said.count("a worker process was killed") == 1 and "Traceback" not in said
+
+
+def test_workers_that_always_die_end_the_sweep_in_words(undisturbed, tmp_path, monkeypatch):
+    pools = []
+
+    def dies(cells):
+        pools.append(cells)
+        if len(pools) == 2:  # between the first two failures a cell is finished
+            yield results(undisturbed).iloc[0].to_dict()
+        raise BrokenProcessPool
+
+    monkeypatch.setattr("uaftc_lib.sweep.joblib.Parallel", lambda **_: dies)
+    with pytest.raises(OSError, match="killed 3 times, .* fewer workers than 2. 1 cells are kept"):
+        sweep(CELLS, tmp_path / "tiny.csv", workers=2)
+    assert len(pools) == 4 and len(results(tmp_path / "tiny.csv")) == 1
+
+
 def test_two_sweeps_at_once_share_the_work(undisturbed, tmp_path):
     out = tmp_path / "tiny.csv"
     pair = [fresh.Process(target=sweep, args=(CELLS, out)) for _ in range(2)]
@@ -245,6 +359,8 @@ def test_the_estimate_counts_what_is_left(undisturbed, tmp_path):
     assert estimate(CELLS, undisturbed)["hours"].tolist() == [0, 0]
     more = estimate(cells_of(TINY, seeds=6), undisturbed).set_index("model")
     measured = results(undisturbed).groupby("model")["seconds"].median()
+    elsewhere = estimate(cells_of(TINY, seeds=6), undisturbed, "cuda").set_index("model")["hours"]
+    assert np.allclose(elsewhere, whole.set_index("model")["hours"] / 2)
     for model in ("AD", "DP"):
         assert more["hours"][model] * 3600 == pytest.approx(6 * measured[model], rel=1e-6)
 
@@ -269,10 +385,39 @@ def test_the_command_plans_runs_and_resumes(tmp_path):
 
 def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
     assert "112 cells" in command("--grid", "table2", "--out", tmp_path / "none.csv", "--dry-run").output
-    for words in (["--grid", "no such grid"], ["--set", "rate=1"], ["--lam", "0"], ["--workers", "0"]):
-        answer = command(*words, "--out", tmp_path / "none.csv")
-        assert answer.exit_code == 2 and answer.stderr.startswith("uaftc: ") and answer.stderr.count("\n") == 1
     assert not (tmp_path / "none.csv").exists()
+
+
+@pytest.mark.parametrize("planned", [[], ["--dry-run"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--grid", "no such grid"],
+        ["--grid", ""],
+        ["--set", "rate=1"],
+        ["--set", "grid=3"],
+        ["--set", "options=5"],
+        ["--epochs", "2", "--set", "epochs=3"],
+        ["--set", "dropout=0.5", "--set", "dropout=0.1"],
+        ["--lam", "0"],
+        ["--lam", ""],
+        ["--workers", "0"],
+        ["--workers", "-2"],
+        ["--device", "meta"],
+        ["--device", "nosuch"],
+    ],
+    ids=" ".join,
+)
+def test_the_command_refuses_what_it_cannot_do(words, planned, tmp_path, untyped):
+    answer = command(*words, "--out", tmp_path / "none.csv", *planned)
+    assert answer.exit_code == 2 and answer.stderr.startswith("uaftc: ") and answer.stderr.count("\n") == 1
+    assert not (tmp_path / "none.csv").exists()
+
+
+def test_runs_without_an_epoch_say_nothing_of_the_time(tmp_path):
+    out = tmp_path / "none.csv"
+    sweep(cells_of(TINY, model="DP", lam=1, seeds=1, epochs=0), out)
+    assert (estimate(CELLS, out)["hours"] > 0).all()
 
 
 def test_winners_are_the_best_on_dev_and_ties_go_to_the_plainer():

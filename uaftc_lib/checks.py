@@ -64,7 +64,7 @@ def device(value: str | torch.device) -> torch.device:
     """A device of this machine, or ValueError."""
     try:
         found = torch.device(value)
-        torch.empty(0, device=found)
+        torch.empty(0, device=found).cpu()  # a device that holds no values cannot give them
     except (RuntimeError, AssertionError, TypeError) as error:
         raise ValueError(f"device {value!r} cannot be used here ({str(error).splitlines()[0]})") from None
     return found

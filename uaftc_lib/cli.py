@@ -81,12 +81,14 @@ def assignments(texts: list[str] | None) -> dict[str, object]:
     Raises
     ------
     ValueError
-        If a text is no NAME=VALUE.
+        If a text is no NAME=VALUE, or a name stands there twice.
     """
     pairs = [text.partition("=") for text in texts or []]
-    for name, equals, value in pairs:
+    for i, (name, equals, value) in enumerate(pairs):
         if not (name and equals and value):
             raise ValueError(f"expected NAME=VALUE, got {name + equals + value!r}")
+        if name in (earlier for earlier, _, _ in pairs[:i]):
+            raise ValueError(f"{name} is given twice")
     return {name: value_of(value) for name, _, value in pairs}
 
 
@@ -228,14 +230,19 @@ def sweep(
     """
     from uaftc_lib import sweep as sweeps  # imports joblib, which only this command needs
 
-    chosen: dict[str, object] = {"dataset": dataset, "model": model, "lam": lam}
-    chosen = {name: [value_of(part.strip()) for part in text.split(",")] for name, text in chosen.items() if text}
-    chosen |= {name: value for name, value in (("seeds", seeds), ("epochs", epochs)) if value is not None}
+    lists = {"dataset": dataset, "model": model, "lam": lam}
+    given = {name: text and [value_of(part.strip()) for part in text.split(",")] for name, text in lists.items()}
+    given |= {"seeds": seeds, "epochs": epochs}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = assignments(setting)
+    if twice := chosen.keys() & settings.keys():
+        raise ValueError(f"{', '.join(sorted(twice))} is given twice")
     defaults = {"dataset": "sst", "model": "DP", "lam": 10.0}
-    cells = sweeps.cells_of(sweeps.load_grid(grid) if grid else defaults, **chosen, **assignments(setting))
-    out = out or results_folder() / f"{Path(grid).stem if grid else 'sweep'}.csv"
+    cells = sweeps.cells_of(defaults if grid is None else sweeps.load_grid(grid), **chosen, **settings)
+    out = out or results_folder() / f"{'sweep' if grid is None else Path(grid).stem}.csv"
     if dry_run:
-        told = sweeps.estimate(cells, out)
+        sweeps.check_request(out, workers, dask, device)
+        told = sweeps.estimate(cells, out, device)
         typer.echo(told.to_string(index=False, formatters={"hours": "{:.2f}".format}))
         open_ = told["runs"].sum() - told["finished"].sum()
         typer.echo(

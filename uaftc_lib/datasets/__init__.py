@@ -7,6 +7,7 @@ import inspect
 import os
 import pkgutil
 from collections.abc import Callable
+from pathlib import Path
 
 from uaftc_lib.checks import one_of
 from uaftc_lib.corpus import Dataset
@@ -26,9 +27,21 @@ def register(name: str) -> Callable:
 
 
 def dataset_names() -> list[str]:
-    """The names that :func:`load_dataset` knows."""
+    """The names that :func:`load_dataset` knows.
+
+    Raises
+    ------
+    ValueError
+        If a file of this folder is broken; the message names it.
+    """
     for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+        try:
+            importlib.import_module(f"{__name__}.{module.name}")
+        except Exception as error:
+            file = Path(module.module_finder.path) / f"{module.name}.py"
+            raise ValueError(
+                f"{file} cannot be imported ({type(error).__name__}: {error}): mend it or move it away"
+            ) from error
     return sorted(LOADERS)
 
 

@@ -8,6 +8,7 @@ or not at all.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
@@ -38,7 +39,8 @@ def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: di
 def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], Dataset]) -> Dataset:
     """The data set ``name`` from the data home; ``prepare()`` makes it if it has not been prepared before.
 
-    The folder is ``prepared/NAME-rulesRULES-spacyVERSION``: other rules or another tokenizer never meet.
+    The folder is ``prepared/NAME-rulesRULES-spacyVERSION``: other rules or another tokenizer never meet. An
+    archive that changes goes unnoticed: what is read again each time needs no cache (:func:`from_texts`).
     Processes that want the same data set at once wait for the first. Where the data home cannot be written,
     the data set is prepared anew each time, and a warning says so.
 
@@ -80,6 +82,9 @@ def store(dataset: Dataset, folder: Path) -> None:
         }
         (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
         (temporary / "words.json").write_text(json.dumps(dataset.vocabulary.words), encoding="utf-8")
+        for file in temporary.iterdir():  # on the disk before its name is, so that no crash leaves it half
+            with file.open("rb+") as written:
+                os.fsync(written.fileno())
         temporary.chmod(0o755)
         temporary.rename(folder)
     finally:
@@ -108,5 +113,5 @@ def load(folder: Path) -> Dataset:
 
         corpora = {split: corpus(split) for split in about["splits"]}
         return Dataset(about["name"], Vocabulary(words), classes, **corpora, provenance=about["provenance"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError) as error:
         raise ValueError(f"the prepared corpus {folder} is damaged ({error}): delete this folder") from error

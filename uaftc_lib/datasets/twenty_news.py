@@ -13,6 +13,7 @@ from uaftc_lib.datasets import register
 from uaftc_lib.datasets.cache import from_texts, prepared
 from uaftc_lib.datasets.download import DataUnavailable
 
+ARCHIVE = "20news-bydate_py3.pkz"
 SOURCE = "scikit-learn: fetch_20newsgroups"
 SPORTS = ("rec.sport.baseball", "rec.sport.hockey")
 SUBJECTS = ("rec.motorcycles", "sci.med", "talk.politics.guns")
@@ -36,9 +37,14 @@ def posts(data_home: Path, groups: tuple[str, ...]) -> dict[str, list[str]]:
             data_home=data_home, subset="all", remove=("headers", "footers", "quotes"), random_state=42
         )
     except OSError as error:
+        kept = Path(data_home) / ARCHIVE
+        if kept.exists():
+            raise ValueError(
+                f"{kept} is damaged, and could not be downloaded again ({error}): replace or delete it"
+            ) from error
         raise DataUnavailable(
             f"20 Newsgroups is not in {data_home} and could not be downloaded ({error}). Put scikit-learn's "
-            "20news-bydate_py3.pkz there, or set UAFTC_DATA to a folder that holds it."
+            f"{ARCHIVE} there, or set UAFTC_DATA to a folder that holds it."
         ) from error
     chosen: dict[str, list[str]] = {group: [] for group in groups}
     for post, target in zip(bunch.data, bunch.target):

@@ -1,16 +1,22 @@
 """Frames of what no page should train, made once and kept in book/results.
 
-``python -m uaftc_lib.lab.stored`` makes them again, in about two minutes on one core.
+``python -m uaftc_lib.lab.stored`` makes them again, in about two minutes on one core. Their settings are those of
+the grid ``table2`` (uaftc_lib/sweep/grids/table2.toml: what the paper's authors released, and what the search found),
+but for the epochs; frames.csv, beside them, holds for each frame its whole configuration, and with what it was made.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+import pandas as pd
 import torch
 
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.lab.frames import Frame, LambdaSlider, train_frame
 from uaftc_lib.locations import results_folder
 from uaftc_lib.models import model_arguments
+from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep import Cell, cells_of, load_grid
 
 # (data set, model) -> epochs: fewer than Table 2 takes, enough for the scores to take their places.
@@ -56,7 +62,16 @@ def path_of(dataset: str, model: str):
     return results_folder() / f"frames_{dataset}_{model}.json"
 
 
+def store() -> None:
+    """Make the frames again, and the table that says how each was made."""
+    rows = []
+    for dataset, model in STORED:
+        path, runs = path_of(dataset, model), cells(dataset, model)
+        LambdaSlider([frame_of(cell) for cell in runs]).save(path)
+        rows += [{"file": path.name} | asdict(cell) | provenance() for cell in runs]
+    pd.DataFrame(rows).to_csv(results_folder() / "frames.csv", index=False, lineterminator="\n")
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for dataset, model in STORED:
-        LambdaSlider([frame_of(cell) for cell in cells(dataset, model)]).save(path_of(dataset, model))
+    store()

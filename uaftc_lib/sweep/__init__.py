@@ -11,8 +11,10 @@ import itertools
 import json
 import os
 import random
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from functools import lru_cache
@@ -30,13 +32,14 @@ from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.provenance import provenance
 from uaftc_lib.sweep.cells import Cell, cells_of, load_grid
-from uaftc_lib.sweep.rows import COLUMNS, append, decode_errors, encode_errors, finished, guard, results
+from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, decode_errors, encode_errors, finished, guard, results
 from uaftc_lib.training import fit
 
 __all__ = [
     "COLUMNS",
     "Cell",
     "cells_of",
+    "check_request",
     "decode_errors",
     "estimate",
     "load_grid",
@@ -48,6 +51,7 @@ __all__ = [
 
 # Seconds per million training tokens and epoch on one core, about; used until there are finished cells.
 RATES = {"DP": 0.4, "DP-A": 0.6, "AD": 4.0, "DP-L": 15.0, "GRU": 12.0}
+TRIES = 3  # pools of processes that may break one after the other without a finished cell
 
 
 @lru_cache(maxsize=4)
@@ -68,8 +72,10 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def forget_peak_memory() -> None:
-    """Start a new measurement, where the system can (Linux)."""
+def forget_peak_memory(device: str = "cpu") -> None:
+    """Start a new measurement, where the system can (Linux; torch on a GPU)."""
+    if torch.device(device).type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -91,11 +97,12 @@ def peak_memory(device: str) -> int:
 
 def run_cell(cell: Cell, device: str = "cpu", data_home: str | None = None) -> dict:
     """Train one cell; its line of the results, by column."""
+    checks.device(device)
     dataset = loaded(cell.dataset, data_home, cell.options)
     dataset = Dataset(
         dataset.name, dataset.vocabulary, dataset.classes, **{n: c.to(device) for n, c in dataset.splits.items()}
     )
-    forget_peak_memory()
+    forget_peak_memory(device)
     with one_thread():
         model = cell.classifier(dataset, device)
         begin = time.perf_counter()
@@ -119,6 +126,20 @@ def run_cell(cell: Cell, device: str = "cpu", data_home: str | None = None) -> d
     )
 
 
+def check_request(out: str | os.PathLike, workers: int = 1, dask: str | None = None, device: str = "cpu") -> None:
+    """Whether a sweep could begin; the arguments are those of :func:`sweep`.
+
+    Raises
+    ------
+    ValueError
+        If ``out`` holds something else, or an argument is wrong.
+    """
+    checks.whole("workers", workers, 1)
+    if dask is None:
+        checks.device(device)
+    complete_lines(Path(out))
+
+
 def sweep(
     cells: Sequence[Cell],
     out: str | os.PathLike,
@@ -128,6 +149,8 @@ def sweep(
     data_home: str | os.PathLike | None = None,
 ) -> pd.DataFrame:
     """Run the cells that are not in ``out`` yet, and return the table of ``out``.
+
+    A process that the system kills (mostly for memory) costs the cells in work, which are begun again.
 
     Parameters
     ----------
@@ -142,13 +165,16 @@ def sweep(
     ------
     ValueError
         If ``out`` holds something else, or an argument is wrong.
+    OSError
+        If ``out`` cannot be written, or the processes are killed again and again.
     """
     out = Path(out)
-    checks.whole("workers", workers, 1)
-    results(out)
-    if dask is None:
-        checks.device(device)
+    check_request(out, workers, dask, device)
     out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        out.open("ab").close()
+    except OSError as error:
+        raise OSError(f"results cannot be written to {out} ({error.strerror}): name another file") from None
     home = None if data_home is None else str(data_home)
     done = finished(out)
     todo = [cell for cell in dict.fromkeys(cells) if cell.key not in done]
@@ -161,18 +187,37 @@ def sweep(
 
     def unfinished() -> Iterator:
         for cell in todo:
-            if cell.key in finished(out):
-                bar.update()
-            else:
+            if cell.key not in finished(out):
                 yield joblib.delayed(run_cell)(cell, device, home)
+
+    def written() -> int:
+        there = finished(out)
+        return sum(cell.key in there for cell in todo)
+
+    def run() -> None:
+        # One cell at a time to each worker, so that little is lost and nothing run twice.
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+        for row in parallel(unfinished()):
+            append(out, row)
+            bar.update(written() - bar.n)
 
     with alone if alone.is_locked else nullcontext(), bar, cluster(dask, workers) as backend:
         with joblib.parallel_config(**backend):
-            # One cell at a time to each worker, so that little is lost and nothing run twice.
-            parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-            for row in parallel(unfinished()):
-                append(out, row)
-                bar.update()
+            failures, before = 0, 0
+            while True:
+                try:
+                    run()
+                    break
+                except BrokenProcessPool:
+                    now = written()
+                    failures, before = (failures + 1 if now == before else 1), now
+                    if failures == TRIES:
+                        raise OSError(
+                            f"a worker process was killed {TRIES} times, and nothing finished in between: perhaps "
+                            f"memory ran out, try fewer workers than {workers}. {now} cells are kept, and the "
+                            "same command goes on from there"
+                        ) from None
+                    bar.write("a worker process was killed, perhaps for memory: its cell is begun again", sys.stderr)
     return results(out)
 
 
@@ -197,14 +242,15 @@ def training_tokens(dataset: str) -> float:
     return float((rows["average_length"] * rows["count"]).sum()) or 144_000.0  # synthetic data
 
 
-def estimate(cells: Iterable[Cell], out: str | os.PathLike) -> pd.DataFrame:
+def estimate(cells: Iterable[Cell], out: str | os.PathLike, device: str = "cpu") -> pd.DataFrame:
     """What a sweep would do, by data set and model: cells, of them finished, and hours on one worker.
 
-    Seconds an epoch are the median of the finished cells of that data set and model, else of a rough
-    table.
+    Seconds an epoch are the median of the finished cells of that data set and model on that device, else of
+    a rough table.
     """
     out = Path(out)
     done, known = finished(out), results(out)
+    known = known[(known["device"] == device) & (known["epochs"] > 0)]
     pace = (known["seconds"] / known["epochs"]).groupby([known["dataset"], known["model"]]).median().to_dict()
     rows = []
     for (dataset, model), group in itertools.groupby(

@@ -41,8 +41,19 @@ def guard(out: Path, name: str = "lock") -> FileLock:
 
 
 def complete_lines(out: Path) -> str:
-    """The text of a results file without a line that lacks its end."""
+    """The text of a results file without a line that lacks its end.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of ours: its first line, or the part of it that is there, is another.
+    """
     content = out.read_bytes() if out.exists() else b""
+    first, end, _ = content.partition(b"\n")
+    header = ",".join(COLUMNS).encode()
+    if first.rstrip(b"\r") != header and (end or not header.startswith(first)):
+        found = first[:60].decode("utf-8", "replace")
+        raise ValueError(f"{out} has other columns than results of this version ({found!r} ...): name another file")
     return content[: content.rfind(b"\n") + 1].decode("utf-8")
 
 
@@ -57,10 +68,6 @@ def results(out: str | os.PathLike) -> pd.DataFrame:
     text = complete_lines(Path(out))
     if not text:
         return pd.DataFrame(columns=list(COLUMNS))
-    header = tuple(next(csv.reader([text.partition("\n")[0]])))
-    if header != COLUMNS:
-        different = sorted(set(header) ^ set(COLUMNS)) or "their order"
-        raise ValueError(f"{out} has other columns than results of this version ({different}): name another file")
     return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values={name: [""] for name in MEASURED})
 
 
@@ -77,7 +84,7 @@ def append(out: Path, row: Mapping) -> bool:
         csv.writer(text, lineterminator="\n").writerow(values)
         return text.getvalue()
 
-    with guard(out):
+    with guard(out).acquire(timeout=60):  # others hold it for milliseconds
         whole = complete_lines(out)
         if tuple(str(row[name]) for name in KEY) in finished(out):
             return False
