@@ -99,7 +99,7 @@ def mcnemar_p(one: Bool[np.ndarray, "seeds instances"], other: Bool[np.ndarray, 
     return float(mcnemar(table, exact=True).pvalue)
 
 
-def holm(p_values: Sequence[float]) -> Float[np.ndarray, "tests"]:
+def holm(p_values: Sequence[float] | Float[np.ndarray, "tests"]) -> Float[np.ndarray, "tests"]:
     """The p-values of one family, corrected by Holm (1979)."""
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)
@@ -119,7 +119,7 @@ def equivalent(
 def misses_published(lam: float, accuracy: float, published: float) -> bool:
     """Is a mean test accuracy farther from the published one than the rules allow? Both are fractions."""
     margin = PUBLISHED_MARGIN_SMALL_LAM if lam <= SMALL_LAM else PUBLISHED_MARGIN
-    return abs(accuracy - published) > margin
+    return bool(abs(accuracy - published) > margin)
 
 
 def exceeds(differences: Float[np.ndarray, "seeds"]) -> str:
