@@ -194,6 +194,38 @@ def test_address_reproduces_what_its_sender_saw(opened):
         assert numbers(page)["lam"] == 10
 
 
+def pasted(page, button: str, moved: str = "{}") -> str:
+    """What is in the clipboard once a button that copies, pressed right after a move, has said so."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name=button, exact=True).evaluate(
+        f"button => {{ {LAB.format(0)}.change({moved}); button.click(); }}"
+    )
+    page.get_by_role("button", name="Copied", exact=True).wait_for()
+    text = page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name=button, exact=True).wait_for()
+    return text
+
+
+def test_a_copied_link_says_what_is_shown(opened):
+    """At once after a move, before the address is written, and after a jump within the page."""
+    html = lab(QUICK).html() + '<h2 id="there">There</h2>'
+    with opened(html) as page:
+        plain = page.evaluate("location.href")
+        assert pasted(page, "Copy link") == plain
+        at_once = plain + "#lab:lab?lam=42&seed=3"
+        assert pasted(page, "Copy link", "{ lam: 42, seed: 3 }") == at_once
+        page.evaluate("location.hash = '#there'")
+        page.wait_for_function("location.hash === '#there'")
+        assert pasted(page, "Copy link") == at_once
+        trained(page)
+
+
+def test_a_copied_command_is_the_one_in_its_field(opened):
+    with opened(lab(QUICK).html()) as page:
+        set_lam(page, 42)
+        assert pasted(page, "Copy") == "papermill book/08_synthetic.ipynb out.ipynb -p lam 42 -p seed 0"
+
+
 def test_nonsense_in_an_address_is_left_aside(opened):
     wrong = "#lab:lab?lam=-3&seed=1e9&optimizer=adam&epoch=x&token=99999999&data=moon&d=nan;other?lam=2"
     with opened(lab(QUICK).html(), address=wrong) as page:
@@ -700,6 +732,7 @@ def test_widget_of_a_live_kernel_keeps_state_in_step(opened):
         trained(page)
         page.wait_for_function("model.traits.numbers?.lam === 5")
         assert page.evaluate("location.hash") == ""
+        assert page.get_by_role("button", name="Copy link").count() == 0
 
 
 # Wall clocks stretch with whatever else runs here: these bounds catch what has become several times slower.

@@ -2,7 +2,7 @@
 import { buildAgain } from "./again.js";
 import { BaseLab } from "./base.js";
 import { buildCompact, drawCompact, placeCompact } from "./compact.js";
-import { control, copy, h } from "./controls.js";
+import { control, copyButton, h } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { buildSentence, drawSentence } from "./sentence.js";
@@ -132,7 +132,7 @@ function buildFull(lab) {
   parts.noSST = h("p", { class: "hint" });
   parts.greySST = () => { sst.disabled = !lab.sstPossible; parts.noSST.textContent = lab.whyNoSST; };
 
-  const link = h("button", { type: "button", onclick: () => { const field = h("input", { class: "unseen" }); lab.root.append(field); field.value = location.href; copy(location.href, field).then(() => field.remove()); lab.say("Link copied."); } }, "Copy link");
+  const link = lab.hasAttribute("no-address") ? null : copyButton("Copy link", () => lab.link(), (text) => lab.say(text));
 
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
     h("div", { class: "presets", role: "group", "aria-label": "presets" }, ...parts.presets), parts.says,
