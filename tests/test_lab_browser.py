@@ -707,24 +707,54 @@ def test_check_now_sees_one_number_that_is_off(opened, spoil):
         assert page.locator(".check .caption.alarm").count() == 1
 
 
-def test_widget_of_a_live_kernel_keeps_state_in_step(opened):
-    """The module's ``render`` with a stand-in for the kernel's model."""
-    state = json.dumps(lab(QUICK).state)
-    with opened(
-        f'<div id="here"></div><script type="text/plain" id="source">{module_source()}</script>', wait=False
-    ) as page:
-        page.evaluate(f"""async () => {{
-            const text = document.getElementById('source').textContent;
-            const module = await import(URL.createObjectURL(new Blob([text], {{type: 'text/javascript'}})));
-            const traits = {{state: {state}, mode: 'full', name: 'lab'}}, heard = {{}};
-            window.model = {{
-                traits, heard, get: (name) => traits[name], set: (name, value) => {{ traits[name] = value; }},
-                on: (name, what) => {{ heard[name] = what; }},
-                save_changes: () => {{}}, off: () => {{}}, send: () => {{}},
-            }};
-            module.default.render({{model, el: document.getElementById('here')}});
-        }}""")
+@pytest.fixture
+def in_a_live_kernel(opened):
+    """``in_a_live_kernel(answer)``: the module's ``render`` with a stand-in for the kernel's model, and its answer."""
+
+    @contextlib.contextmanager
+    def show(answer="null"):
+        state = json.dumps(lab(QUICK).state)
+        holders = f'<div id="here"></div><script type="text/plain" id="source">{module_source()}</script>'
+        with opened(holders, wait=False) as page:
+            page.evaluate(f"""async () => {{
+                const text = document.getElementById('source').textContent;
+                const module = await import(URL.createObjectURL(new Blob([text], {{type: 'text/javascript'}})));
+                const traits = {{state: {state}, mode: 'full', name: 'lab'}}, heard = {{}};
+                window.model = {{
+                    traits, heard, get: (name) => traits[name], set: (name, value) => {{ traits[name] = value; }},
+                    on: (name, what) => {{ heard[name] = what; }}, off: (name) => {{ delete heard[name]; }},
+                    save_changes: () => {{}}, send: () => setTimeout(() => heard['msg:custom']({answer})),
+                }};
+                module.default.render({{model, el: document.getElementById('here')}});
+            }}""")
+            trained(page)
+            yield page
+
+    return show
+
+
+def test_a_live_kernel_answers_with_sentences(in_a_live_kernel):
+    with in_a_live_kernel(f"{{ sst: {json.dumps(SST)} }}") as page:
+        page.evaluate(f"{LAB.format(0)}.change({{ data: 'sst' }})")
+        data_is_sst(page)
+        assert page.evaluate("model.traits.state.data") == "sst"
+        assert page.evaluate("'msg:custom' in model.heard") is False
+
+
+def test_a_live_kernel_without_the_data_says_so(in_a_live_kernel):
+    with in_a_live_kernel("{ sst_error: 'the archive is not here' }") as page:
+        page.get_by_text("All settings").click()
+        page.get_by_label("data", exact=True).select_option("sst")
+        page.locator(".status.alarm").wait_for()
         trained(page)
+        assert alarm(page) == "SST cannot be had: the archive is not here"
+        assert page.locator("option[value=sst]").is_disabled()
+        assert page.get_by_text("the archive is not here").count() == 2, "the status, and the hint below the settings"
+        assert numbers(page)["data"] == "synthetic" == page.evaluate("model.traits.state.data")
+
+
+def test_widget_of_a_live_kernel_keeps_state_in_step(in_a_live_kernel):
+    with in_a_live_kernel() as page:
         set_lam(page, 77)
         assert page.evaluate("model.traits.state.lam") == 77
         page.evaluate("model.traits.state = {...model.traits.state, lam: 5}; model.heard['change:state']()")

@@ -101,11 +101,11 @@ export class BaseLab extends HTMLElement {
   }
 
   get sstPossible() {
-    return Boolean(this.askSST || sstAddress());
+    return !this.refusedSST && Boolean(this.askSST || sstAddress());
   }
 
   get whyNoSST() {
-    return this.sstPossible ? "" : NO_SST;
+    return this.sstPossible ? "" : this.refusedSST || NO_SST;
   }
 
   async request(dragging = false) {
@@ -114,7 +114,7 @@ export class BaseLab extends HTMLElement {
     if (config.data === "sst") {
       if (!this.sstPossible) {
         this.change({ data: "synthetic" });
-        this.warn(NO_SST);
+        this.warn(this.whyNoSST);
         return;
       }
       this.say("Reading SST…");
@@ -122,7 +122,9 @@ export class BaseLab extends HTMLElement {
       try {
         given = await loadSST(this.askSST);
       } catch (error) {
-        if (job === this.job) this.warn(error.message);
+        this.refusedSST = `SST cannot be had: ${error.message}`;
+        if (this.state.data === "sst") this.change({ data: "synthetic", ...SETTINGS.suited.sgd, optimizer: "sgd" });
+        this.warn(this.refusedSST);
         return;
       }
       if (job !== this.job) return;  // the newer wish brings the corpus
