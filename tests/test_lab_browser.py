@@ -486,6 +486,21 @@ def test_the_angle_returns_to_as_drawn(opened):
         trained(page)
 
 
+def test_the_caption_says_why_the_conserved_matrix_drifts(opened):
+    with opened(lab(QUICK).html()) as page:
+        caption = page.locator("figure[data-figure=vectors] figcaption")
+        for change, said in (
+            ("{}", ()),
+            ("{ penalty: 0.001 }", ("penalty",)),
+            ("{ optimizer: 'adagrad' }", ("penalty", "Adagrad")),
+            ("{ penalty: 0 }", ("Adagrad",)),
+        ):
+            page.evaluate(f"{LAB.format(0)}.change({change})")
+            trained(page)
+            reason = caption.inner_text().partition("of its size")[2]
+            assert {word for word in ("penalty", "Adagrad") if word in reason} == set(said), change
+
+
 @pytest.mark.parametrize("figure", ["scatter", "means", "terms", "vectors", "weights", "accuracy"])
 def test_every_picture_can_stand_alone(opened, figure):
     with opened(lab(QUICK, mode="compact", figure=figure).html(), width=390) as page:

@@ -17,6 +17,13 @@ const FIGURES = [
 ];
 const EPOCH_TIME = 90;  // milliseconds, while playing
 
+// What keeps the matrix from being conserved, apart from the size of the steps.
+function whyDrift({ optimizer, penalty }) {
+  const reasons = [optimizer === "adagrad" && "Adagrad does not follow the gradient flow", penalty > 0 && "the penalty on |V·W| breaks the law of conservation"];
+  const said = reasons.filter(Boolean).join(", and ");
+  return said && `, for ${said}`;
+}
+
 function captions(lab) {
   const { run, index, token } = lab.view, shot = run.snapshots[index], told = lab.numbers, word = lab.words.word(token);
   const three = (values) => `${number(values[1])} positive, ${number(values[2])} negative, ${number(values[0])} neutral`;
@@ -27,7 +34,7 @@ function captions(lab) {
     scatter: `After epoch ${shot.epoch} at λ = ${number(told.lam)}: mean attention score ${three(shot.aMeans)}.`,
     means: `Mean polarity score ${three(shot.sMeans)}; the gap in attention between positive and negative is ${number(told.gap)}.`,
     terms: `${word} after epoch ${shot.epoch}: A ${number(term.A)}, B ${number(term.B)}, C ${number(term.C)}; D ${number(term.D)}, E ${number(term.E)}, F ${number(term.F)}.`,
-    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size${run.config.optimizer === "adagrad" ? ", for Adagrad does not follow the gradient flow" : ""}.`,
+    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size${whyDrift(run.config)}.`,
     weights: `Median weight ${boxes.map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
     accuracy: `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${dev}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`,
   };
