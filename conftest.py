@@ -129,14 +129,14 @@ def axe():
     path = folder / "node_modules" / "axe-core" / "axe.min.js"
     if not path.exists():
         if not shutil.which("npm"):
-            pytest.skip("axe-core is not at hand, and there is no npm to fetch it")
+            missing("browser", "axe-core is not at hand, and there is no npm to fetch it")
         folder.mkdir(exist_ok=True)
         (folder / "package.json").write_text('{"private": true}\n')
         command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"axe-core@{AXE}"]
         try:
             subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=90)
         except (subprocess.SubprocessError, OSError) as error:
-            pytest.skip(f"axe-core is not at hand, and npm could not fetch it: {error}")
+            missing("browser", f"axe-core is not at hand, and npm could not fetch it: {error}")
     return path.read_text(encoding="utf-8")
 
 

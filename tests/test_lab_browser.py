@@ -194,6 +194,38 @@ def test_address_reproduces_what_its_sender_saw(opened):
         assert numbers(page)["lam"] == 10
 
 
+def pasted(page, button: str, moved: str = "{}") -> str:
+    """What is in the clipboard once a button that copies, pressed right after a move, has said so."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name=button, exact=True).evaluate(
+        f"button => {{ {LAB.format(0)}.change({moved}); button.click(); }}"
+    )
+    page.get_by_role("button", name="Copied", exact=True).wait_for()
+    text = page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name=button, exact=True).wait_for()
+    return text
+
+
+def test_a_copied_link_says_what_is_shown(opened):
+    """At once after a move, before the address is written, and after a jump within the page."""
+    html = lab(QUICK).html() + '<h2 id="there">There</h2>'
+    with opened(html) as page:
+        plain = page.evaluate("location.href")
+        assert pasted(page, "Copy link") == plain
+        at_once = plain + "#lab:lab?lam=42&seed=3"
+        assert pasted(page, "Copy link", "{ lam: 42, seed: 3 }") == at_once
+        page.evaluate("location.hash = '#there'")
+        page.wait_for_function("location.hash === '#there'")
+        assert pasted(page, "Copy link") == at_once
+        trained(page)
+
+
+def test_a_copied_command_is_the_one_in_its_field(opened):
+    with opened(lab(QUICK).html()) as page:
+        set_lam(page, 42)
+        assert pasted(page, "Copy") == "papermill book/08_synthetic.ipynb out.ipynb -p lam 42 -p seed 0"
+
+
 def test_nonsense_in_an_address_is_left_aside(opened):
     wrong = "#lab:lab?lam=-3&seed=1e9&optimizer=adam&epoch=x&token=99999999&data=moon&d=nan;other?lam=2"
     with opened(lab(QUICK).html(), address=wrong) as page:
@@ -454,6 +486,21 @@ def test_the_angle_returns_to_as_drawn(opened):
         trained(page)
 
 
+def test_the_caption_says_why_the_conserved_matrix_drifts(opened):
+    with opened(lab(QUICK).html()) as page:
+        caption = page.locator("figure[data-figure=vectors] figcaption")
+        for change, said in (
+            ("{}", ()),
+            ("{ penalty: 0.001 }", ("penalty",)),
+            ("{ optimizer: 'adagrad' }", ("penalty", "Adagrad")),
+            ("{ penalty: 0 }", ("Adagrad",)),
+        ):
+            page.evaluate(f"{LAB.format(0)}.change({change})")
+            trained(page)
+            reason = caption.inner_text().partition("of its size")[2]
+            assert {word for word in ("penalty", "Adagrad") if word in reason} == set(said), change
+
+
 @pytest.mark.parametrize("figure", ["scatter", "means", "terms", "vectors", "weights", "accuracy"])
 def test_every_picture_can_stand_alone(opened, figure):
     with opened(lab(QUICK, mode="compact", figure=figure).html(), width=390) as page:
@@ -675,24 +722,54 @@ def test_check_now_sees_one_number_that_is_off(opened, spoil):
         assert page.locator(".check .caption.alarm").count() == 1
 
 
-def test_widget_of_a_live_kernel_keeps_state_in_step(opened):
-    """The module's ``render`` with a stand-in for the kernel's model."""
-    state = json.dumps(lab(QUICK).state)
-    with opened(
-        f'<div id="here"></div><script type="text/plain" id="source">{module_source()}</script>', wait=False
-    ) as page:
-        page.evaluate(f"""async () => {{
-            const text = document.getElementById('source').textContent;
-            const module = await import(URL.createObjectURL(new Blob([text], {{type: 'text/javascript'}})));
-            const traits = {{state: {state}, mode: 'full', name: 'lab'}}, heard = {{}};
-            window.model = {{
-                traits, heard, get: (name) => traits[name], set: (name, value) => {{ traits[name] = value; }},
-                on: (name, what) => {{ heard[name] = what; }},
-                save_changes: () => {{}}, off: () => {{}}, send: () => {{}},
-            }};
-            module.default.render({{model, el: document.getElementById('here')}});
-        }}""")
+@pytest.fixture
+def in_a_live_kernel(opened):
+    """``in_a_live_kernel(answer)``: the module's ``render`` with a stand-in for the kernel's model, and its answer."""
+
+    @contextlib.contextmanager
+    def show(answer="null"):
+        state = json.dumps(lab(QUICK).state)
+        holders = f'<div id="here"></div><script type="text/plain" id="source">{module_source()}</script>'
+        with opened(holders, wait=False) as page:
+            page.evaluate(f"""async () => {{
+                const text = document.getElementById('source').textContent;
+                const module = await import(URL.createObjectURL(new Blob([text], {{type: 'text/javascript'}})));
+                const traits = {{state: {state}, mode: 'full', name: 'lab'}}, heard = {{}};
+                window.model = {{
+                    traits, heard, get: (name) => traits[name], set: (name, value) => {{ traits[name] = value; }},
+                    on: (name, what) => {{ heard[name] = what; }}, off: (name) => {{ delete heard[name]; }},
+                    save_changes: () => {{}}, send: () => setTimeout(() => heard['msg:custom']({answer})),
+                }};
+                module.default.render({{model, el: document.getElementById('here')}});
+            }}""")
+            trained(page)
+            yield page
+
+    return show
+
+
+def test_a_live_kernel_answers_with_sentences(in_a_live_kernel):
+    with in_a_live_kernel(f"{{ sst: {json.dumps(SST)} }}") as page:
+        page.evaluate(f"{LAB.format(0)}.change({{ data: 'sst' }})")
+        data_is_sst(page)
+        assert page.evaluate("model.traits.state.data") == "sst"
+        assert page.evaluate("'msg:custom' in model.heard") is False
+
+
+def test_a_live_kernel_without_the_data_says_so(in_a_live_kernel):
+    with in_a_live_kernel("{ sst_error: 'the archive is not here' }") as page:
+        page.get_by_text("All settings").click()
+        page.get_by_label("data", exact=True).select_option("sst")
+        page.locator(".status.alarm").wait_for()
         trained(page)
+        assert alarm(page) == "SST cannot be had: the archive is not here"
+        assert page.locator("option[value=sst]").is_disabled()
+        assert page.get_by_text("the archive is not here").count() == 2, "the status, and the hint below the settings"
+        assert numbers(page)["data"] == "synthetic" == page.evaluate("model.traits.state.data")
+
+
+def test_widget_of_a_live_kernel_keeps_state_in_step(in_a_live_kernel):
+    with in_a_live_kernel() as page:
         set_lam(page, 77)
         assert page.evaluate("model.traits.state.lam") == 77
         page.evaluate("model.traits.state = {...model.traits.state, lam: 5}; model.heard['change:state']()")
@@ -700,6 +777,7 @@ def test_widget_of_a_live_kernel_keeps_state_in_step(opened):
         trained(page)
         page.wait_for_function("model.traits.numbers?.lam === 5")
         assert page.evaluate("location.hash") == ""
+        assert page.get_by_role("button", name="Copy link").count() == 0
 
 
 # Wall clocks stretch with whatever else runs here: these bounds catch what has become several times slower.

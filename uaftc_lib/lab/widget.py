@@ -137,7 +137,10 @@ def make_widget(shown: Lab):
                 from uaftc_lib.datasets import load_dataset
                 from uaftc_lib.lab.sst import pack
 
-                self.send({"sst": pack(load_dataset("sst"))})
+                try:
+                    self.send({"sst": pack(load_dataset("sst"))})
+                except (OSError, ValueError) as error:  # not there, or not what was meant
+                    self.send({"sst_error": str(error)})
 
     made = LabWidget(
         state=shown.state, name=shown.name, mode=shown.mode, figure=shown.figure, text=shown.text,

@@ -1,5 +1,5 @@
 // "Re-run this page": the papermill command with the reader's λ and seed.
-import { copy, h } from "./controls.js";
+import { copyButton, h } from "./controls.js";
 import { number } from "./draw.js";
 
 function command(lab) {
@@ -24,7 +24,7 @@ function remark(lab) {
 // Field, button and a remark; lab.placeAgain() keeps the field in step.
 export function buildAgain(lab) {
   const field = h("input", { type: "text", readOnly: true, class: "command", "aria-label": "command that runs this page's notebook again" });
-  const button = h("button", { type: "button", onclick: () => copy(field.value, field).then(() => lab.say("Command copied.")) }, "Copy");
+  const button = copyButton("Copy", () => field.value, (text) => lab.say(text));
   const hint = h("p", { class: "hint" });
   lab.placeAgain = () => {
     field.value = command(lab);

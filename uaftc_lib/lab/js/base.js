@@ -19,6 +19,16 @@ function darkPage() {
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
+// The present states of the page's labs go into its address, the one moved last first.
+function writeNow() {
+  clearTimeout(writing);
+  const named = [...new Set([...shared.keys(), ...labs.keys()])].filter((name) => labs.has(name)).map((name) => labs.get(name));
+  const parts = named.filter((lab) => !lab.hasAttribute("no-address")).map(({ name, state, base }) => [name, difference(state, base)]);
+  const hash = writeAddress(parts);
+  if (hash === location.hash || (!hash && !location.hash.startsWith("#lab:"))) return;
+  history.replaceState(null, "", hash || location.pathname + location.search);
+}
+
 function eachLab(what) {
   labs.forEach(what);
 }
@@ -91,11 +101,11 @@ export class BaseLab extends HTMLElement {
   }
 
   get sstPossible() {
-    return Boolean(this.askSST || sstAddress());
+    return !this.refusedSST && Boolean(this.askSST || sstAddress());
   }
 
   get whyNoSST() {
-    return this.sstPossible ? "" : NO_SST;
+    return this.sstPossible ? "" : this.refusedSST || NO_SST;
   }
 
   async request(dragging = false) {
@@ -104,7 +114,7 @@ export class BaseLab extends HTMLElement {
     if (config.data === "sst") {
       if (!this.sstPossible) {
         this.change({ data: "synthetic" });
-        this.warn(NO_SST);
+        this.warn(this.whyNoSST);
         return;
       }
       this.say("Reading SST…");
@@ -112,7 +122,9 @@ export class BaseLab extends HTMLElement {
       try {
         given = await loadSST(this.askSST);
       } catch (error) {
-        if (job === this.job) this.warn(error.message);
+        this.refusedSST = `SST cannot be had: ${error.message}`;
+        if (this.state.data === "sst") this.change({ data: "synthetic", ...SETTINGS.suited.sgd, optimizer: "sgd" });
+        this.warn(this.refusedSST);
         return;
       }
       if (job !== this.job) return;  // the newer wish brings the corpus
@@ -244,11 +256,14 @@ export class BaseLab extends HTMLElement {
     shared.delete(this.name);
     shared = new Map([[this.name, difference(this.state, this.base)], ...[...shared].map(([name, part]) => [name, part])]);
     clearTimeout(writing);
-    writing = setTimeout(() => {
-      const parts = [...shared.keys()].filter((name) => labs.has(name)).map((name) => [name, difference(labs.get(name).state, labs.get(name).base)]);
-      const hash = writeAddress(parts);
-      if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname + location.search);
-    }, 200);
+    writing = setTimeout(writeNow, 200);
+  }
+
+  // The page's address, with what its labs show at this moment.
+  link() {
+    this.remember();
+    writeNow();
+    return location.href;
   }
 
   readAddress() {

@@ -74,12 +74,32 @@ export function control(name, about, change) {
   };
 }
 
-export async function copy(text, field) {
+// Whether the text could be copied; without leave for the clipboard, through a field of the button's tree.
+async function copied(text, button) {
   try {
     await navigator.clipboard.writeText(text);
+    return true;
   } catch {
-    field.focus();
+    const field = h("input", { class: "unseen" });
+    field.value = text;
+    button.after(field);
     field.select();
-    document.execCommand("copy");
+    const done = document.execCommand("copy");
+    field.remove();
+    button.focus();
+    return done;
   }
+}
+
+// A button that copies what text() gives, and for a moment says so itself.
+export function copyButton(label, text, say) {
+  const button = h("button", { type: "button" }, label);
+  let back = null;
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(text(), button)) ? "Copied" : "Not copied";
+    say(`${button.textContent}.`);
+    clearTimeout(back);
+    back = setTimeout(() => { button.textContent = label; }, 1500);
+  });
+  return button;
 }

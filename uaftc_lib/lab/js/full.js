@@ -2,7 +2,7 @@
 import { buildAgain } from "./again.js";
 import { BaseLab } from "./base.js";
 import { buildCompact, drawCompact, placeCompact } from "./compact.js";
-import { control, copy, h } from "./controls.js";
+import { control, copyButton, h } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { buildSentence, drawSentence } from "./sentence.js";
@@ -17,6 +17,13 @@ const FIGURES = [
 ];
 const EPOCH_TIME = 90;  // milliseconds, while playing
 
+// What keeps the matrix from being conserved, apart from the size of the steps.
+function whyDrift({ optimizer, penalty }) {
+  const reasons = [optimizer === "adagrad" && "Adagrad does not follow the gradient flow", penalty > 0 && "the penalty on |V·W| breaks the law of conservation"];
+  const said = reasons.filter(Boolean).join(", and ");
+  return said && `, for ${said}`;
+}
+
 function captions(lab) {
   const { run, index, token } = lab.view, shot = run.snapshots[index], told = lab.numbers, word = lab.words.word(token);
   const three = (values) => `${number(values[1])} positive, ${number(values[2])} negative, ${number(values[0])} neutral`;
@@ -27,7 +34,7 @@ function captions(lab) {
     scatter: `After epoch ${shot.epoch} at λ = ${number(told.lam)}: mean attention score ${three(shot.aMeans)}.`,
     means: `Mean polarity score ${three(shot.sMeans)}; the gap in attention between positive and negative is ${number(told.gap)}.`,
     terms: `${word} after epoch ${shot.epoch}: A ${number(term.A)}, B ${number(term.B)}, C ${number(term.C)}; D ${number(term.D)}, E ${number(term.E)}, F ${number(term.F)}.`,
-    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size${run.config.optimizer === "adagrad" ? ", for Adagrad does not follow the gradient flow" : ""}.`,
+    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size${whyDrift(run.config)}.`,
     weights: `Median weight ${boxes.map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
     accuracy: `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${dev}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`,
   };
@@ -132,7 +139,7 @@ function buildFull(lab) {
   parts.noSST = h("p", { class: "hint" });
   parts.greySST = () => { sst.disabled = !lab.sstPossible; parts.noSST.textContent = lab.whyNoSST; };
 
-  const link = h("button", { type: "button", onclick: () => { const field = h("input", { class: "unseen" }); lab.root.append(field); field.value = location.href; copy(location.href, field).then(() => field.remove()); lab.say("Link copied."); } }, "Copy link");
+  const link = lab.hasAttribute("no-address") ? null : copyButton("Copy link", () => lab.link(), (text) => lab.say(text));
 
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
     h("div", { class: "presets", role: "group", "aria-label": "presets" }, ...parts.presets), parts.says,

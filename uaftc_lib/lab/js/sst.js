@@ -21,7 +21,7 @@ export function unpack({ words, splits }) {
 
 export function loadSST(ask) {
   loading ??= new Promise((resolve, reject) => {
-    if (ask) { ask(resolve); return; }
+    if (ask) { ask(resolve, reject); return; }
     const script = document.createElement("script");  // a classic one: file:// forbids fetch and modules
     script.src = new URL(sstAddress(), document.baseURI).href;
     script.onload = () => resolve(globalThis.uaftcSST);
