@@ -40,6 +40,9 @@ def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
     page.on("console", said)
     page.on("pageerror", lambda error: troubles.append(f"exception: {error}"))
     page.goto(path.as_uri(), wait_until="load")
+    # index.html only leads on to the first chapter: the page is there once its theme has been chosen
+    page.wait_for_function("['light', 'dark'].includes(document.documentElement.dataset.theme)")
+    page.wait_for_load_state("load")
     page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
     page.wait_for_timeout(100)
     yield page, troubles

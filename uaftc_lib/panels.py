@@ -14,7 +14,7 @@ import torch
 
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.locations import published
-from uaftc_lib.measures import Types, separation, weight_frame
+from uaftc_lib.measures import Types, seen_vectors, separation, weight_frame
 from uaftc_lib.models import AttentionClassifier
 
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
@@ -60,12 +60,11 @@ def in_order(order: str, means: Mapping[str, float]) -> bool:
 
 
 def tilt(model: AttentionClassifier) -> float:
-    """V·W, or what stands in its place: (MᵀW)·(MᵀV) of DP-A (Eq 64), W·MᵀV of AD (Eq 71); K classes: nan."""
+    """V·W, or of DP-A and AD what stands in its place (:func:`seen_vectors`); K classes: nan."""
     if not model.binary:
         return float("nan")
-    with torch.no_grad():
-        V, W = (model.V if model.M is None else model.V @ model.M), model.W
-        return float(V @ (model.M.T @ W if model.encoder == "affine" else W))
+    V, W = seen_vectors(model)
+    return float(V @ W)
 
 
 def scores_of(model: AttentionClassifier, dataset: Dataset, types: Types) -> Iterator[tuple[str, pd.DataFrame]]:
