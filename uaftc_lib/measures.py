@@ -27,9 +27,20 @@ def examined_types(dataset: Dataset) -> Types:
     }
 
 
-def score_frame(model: AttentionClassifier, dataset: Dataset, types: Types) -> pd.DataFrame:
-    """A row for each examined token: word, type, rank (of frequency, from 1), attention, polarity: global."""
-    scores = model.token_scores()
+def score_frame(
+    model: AttentionClassifier, dataset: Dataset, types: Types, corpus: Corpus | None = None
+) -> pd.DataFrame:
+    """A row for each examined token: word, type, rank (of frequency, from 1), attention, polarity.
+
+    Of K classes there is a "polarity CLASS" for each. Scores are global, or with ``corpus`` local: a recurrent
+    encoder's means over the occurrences there.
+    """
+    scores = model.token_scores(corpus)
+    if model.binary:
+        columns = {"attention": scores.attention, "polarity": scores.polarity}
+    else:
+        polarities = zip(dataset.classes, scores.polarity.T)
+        columns = {"attention": scores.attention, **{f"polarity {name}": values for name, values in polarities}}
     return pd.concat(
         [
             pd.DataFrame(
@@ -37,8 +48,7 @@ def score_frame(model: AttentionClassifier, dataset: Dataset, types: Types) -> p
                     "word": [dataset.vocabulary.word(i) for i in ids.tolist()],
                     "type": name,
                     "rank": (ids + 1).numpy(),
-                    "attention": scores.attention[ids].double().cpu().numpy(),
-                    "polarity": scores.polarity[ids].double().cpu().numpy(),
+                    **{column: values[ids].double().cpu().numpy() for column, values in columns.items()},
                 }
             )
             for name, ids in types.items()
