@@ -72,11 +72,13 @@ def dot_product(model: AttentionClassifier) -> float:
     return float(model.V.detach() @ model.W.detach())
 
 
-@torch.no_grad()
 def seen_vectors(model: AttentionClassifier) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
     """What embeddings see of V and W: MᵀV and MᵀW of DP-A (Eq 64), MᵀV and W of AD (Eq 71), else V and W."""
-    V = model.V if model.M is None else model.M.T @ model.V
-    return V, model.M.T @ model.W if model.encoder == "affine" else model.W
+    V, W = model.V.detach(), model.W.detach()
+    if model.M is None:
+        return V, W
+    M = model.M.detach()
+    return M.T @ V, M.T @ W if model.encoder == "affine" else W
 
 
 def start_perpendicular(model: AttentionClassifier) -> AttentionClassifier:
