@@ -132,7 +132,7 @@ def pytest_runtest_makereport(item: pytest.Item):
     if report.failed and "browser" in getattr(item, "funcargs", {}):
         pages = [page for context in item.funcargs["browser"].contexts for page in context.pages]
         for number, page in enumerate(pages):
-            name = re.sub(r"\W+", "-", f"{item.name} {number}")
+            name = re.sub(r"\W+", "-", f"{item.name}-{number}")
             page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
     return report
 

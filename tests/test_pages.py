@@ -3,7 +3,9 @@
 import contextlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import conftest
 import pytest
 
 from uaftc_lib.publish import CHECKOUT
@@ -129,3 +131,16 @@ def test_the_check_sees_what_it_should(browser, tmp_path):
         found = " ".join(troubles)
         assert all(word in found for word in ("request: https://example.org", "complaint", "thrown"))
         assert overflow(page) > 0
+
+
+@pytest.mark.parametrize("failed, pictures", [(True, ["test_of-a-b-0.png"]), (False, [])])
+def test_a_failure_leaves_a_picture_of_its_page(browser, tmp_path, monkeypatch, failed, pictures):
+    monkeypatch.setattr(conftest, "PICTURES", tmp_path)
+    page, report = browser.new_page(), SimpleNamespace(failed=failed)
+    hook = conftest.pytest_runtest_makereport(SimpleNamespace(name="test_of[a/b]", funcargs={"browser": browser}))
+    next(hook)
+    with pytest.raises(StopIteration) as returned:
+        hook.send(report)
+    assert returned.value.value is report
+    assert [path.name for path in tmp_path.iterdir()] == pictures
+    page.context.close()

@@ -122,7 +122,7 @@ function buildFull(lab) {
   const figures = FIGURES.map(([key, title]) => {
     const canvas = (parts.canvases[key] = h("canvas", { role: "img" }));
     const caption = (parts.captions[key] = h("figcaption", { class: "caption" }));
-    return h("figure", { "data-figure": key }, h("h4", {}, title), key === "scatter" ? buildScatter(lab, canvas) : canvas, caption);
+    return h("figure", { "data-figure": key }, h("h3", {}, title), key === "scatter" ? buildScatter(lab, canvas) : canvas, caption);
   });
   const legend = h("p", { class: "legend" }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
   parts.token = h("input", { type: "text", class: "token", "aria-label": "token whose terms are shown", spellcheck: "false" });
@@ -132,7 +132,7 @@ function buildFull(lab) {
     else lab.change({ token: id });
     lab.draw();
   });
-  figures[2].querySelector("h4").append(": ", parts.token);
+  figures[2].querySelector("h3").append(": ", parts.token);
 
   const others = Object.keys(CONTROLS).filter((name) => name !== "lam").map((name) => {
     const one = control(name, CONTROLS[name], changed(name));
@@ -156,7 +156,7 @@ function buildFull(lab) {
     h("div", { class: "figures" }, ...figures),
     buildSentence(lab),
     h("details", { class: "more" }, h("summary", {}, "All settings"), h("div", { class: "controls" }, ...others), parts.noSST),
-    h("div", { class: "again" }, h("h4", {}, "Re-run this page"), buildAgain(lab)),
+    h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
     buildCheck(lab),
   ));
 }
