@@ -122,6 +122,21 @@ def browser(chromium):
         running.close()
 
 
+PICTURES = CHECKOUT / "test-artifacts"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """A picture of every page that is open in the browser when a test fails."""
+    report = yield
+    if report.failed and "browser" in getattr(item, "funcargs", {}):
+        pages = [page for context in item.funcargs["browser"].contexts for page in context.pages]
+        for number, page in enumerate(pages):
+            name = re.sub(r"\W+", "-", f"{item.name}-{number}")
+            page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+    return report
+
+
 @pytest.fixture(scope="session")
 def axe():
     """The text of axe-core, fetched by npm into a folder that git ignores."""

@@ -17,13 +17,18 @@ SMALL = {"instances": 1200, "epochs": 3, "batch": 100, "d": 6}
 
 
 @cache
-def history(settings: str) -> list[dict]:
-    rows = [parity.numbers(moment) | {"moment": moment} for moment in parity.train(json.loads(settings))]
-    return rows
+def trained(settings: str) -> tuple[list[dict], parity.Epoch]:
+    """The rows that a page is held against, and the end of training: made once for all tests."""
+    rows = []
+    for moment in parity.train(json.loads(settings)):
+        rows.append(parity.row(moment))
+    return rows, moment
 
 
 def end_of(**state) -> dict:
-    return history(json.dumps(state, sort_keys=True))[-1]
+    """The numbers after the last epoch, and that moment."""
+    moment = trained(json.dumps(state, sort_keys=True))[1]
+    return parity.numbers(moment) | {"moment": moment}
 
 
 def test_draws_are_uniform_and_streams_differ():
@@ -135,13 +140,15 @@ def test_module_is_one_without_dependencies():
     assert not re.search(r"https?://", source)
 
 
-def test_stored_reference_is_what_pytorch_finds():
+@pytest.mark.parametrize("which, state", list(enumerate(parity.REFERENCE)))
+def test_stored_reference_is_what_pytorch_finds(which, state):
     stored = json.loads(module_source().split("const REFERENCE = ")[1].split(";\n")[0])
-    assert [one["state"] for one in stored] == [{}, {"lam": 100}]
-    (fresh,) = parity.reference(({"lam": 100},))
-    assert fresh["loss"][0] is None and len(fresh["loss"]) == 31
+    assert len(stored) == len(parity.REFERENCE) and stored[which]["state"] == state
+    rows, _ = trained(json.dumps(state))
+    assert rows[0]["loss"] is stored[which]["loss"][0] is None and len(rows) == 31
     for name in ("loss", "attention", "polarity"):
-        assert np.abs(np.array(fresh[name][1:]) - np.array(stored[1][name][1:])).max() < 1e-11, name
+        fresh = np.array([row[name] for row in rows[1:]])
+        assert np.abs(fresh - np.array(stored[which][name][1:])).max() < 1e-11, name
 
 
 def test_sums_with_random_signs_measure_a_distance():
@@ -191,12 +198,22 @@ def test_every_preset_is_asserted_here():
     }
 
 
+def sides(told: dict, term: str) -> torch.Tensor:
+    """A term of Eq 27, of the fifty positive and of the fifty negative types."""
+    from uaftc_lib.dynamics import attention_update
+
+    update = attention_update(told["moment"].model, told["moment"].data.train)
+    return getattr(update, term)[1000:1100].reshape(2, 50)
+
+
 def test_preset_moderate():
     told = preset("moderate")
     assert min(told["a_positive"], told["a_negative"]) > told["a_neutral"]
     lower, upper = band(told)
     assert lower < 10 < upper
     assert told["gap"] > 0.5 and told["accuracy"] > 0.999
+    D = sides(told, "D").mean(1)
+    assert D[0] < 0 < D[1] and told["a_positive"] < told["a_negative"] and told["VW"] < 0, "V·W pulls them apart"
 
 
 def test_preset_large():
@@ -204,6 +221,7 @@ def test_preset_large():
     assert told["a_positive"] < told["a_neutral"] < told["a_negative"]
     assert told["VW"] < 0
     assert band(told)[1] < 100
+    assert (sides(told, "D").abs() > sides(told, "E").abs() + sides(told, "F").abs()).all(), "D decides"
 
 
 def test_preset_calm():
@@ -222,22 +240,32 @@ def test_preset_penalty():
 
 def test_preset_small():
     told = preset("small")
-    moment = told["moment"]
-    start = parity.model(parity.complete(parity.settings()["presets"]["small"]["state"]), 1103)
-    out = start(moment.data.train)
-    largest = torch.zeros(len(moment.data.train), dtype=torch.float64)
-    largest = largest.scatter_reduce(0, moment.data.train.instance_of, out.weights.detach(), "amax")
-    assert float(largest.mean()) > 0.9
+    moment, corpus = told["moment"], told["moment"].data.train
+    start = parity.model(parity.settings()["presets"]["small"]["state"], 1103)
+    for model in (start, moment.model):
+        weights = model(corpus).weights.detach().reshape(-1, 12)
+        assert float(weights.amax(1).mean()) > 0.9, "nearly all on one word"
+    on_polarity = corpus.tokens.reshape(-1, 12).gather(1, weights.argmax(1, keepdim=True))[:, 0] >= 1000
+    right = (moment.model(corpus).polarity > 0).long() == corpus.labels
+    assert right[on_polarity].all() and on_polarity.double().mean() > 0.5
+    assert right[~on_polarity].double().mean() < 0.75, "where it is a neutral one, many are not"
     assert told["accuracy"] < 0.97 < preset("moderate")["accuracy"]
 
 
 def test_preset_skewed():
     told, balanced = preset("skewed"), preset("calm")
+    assert told["moment"].data.train.labels.double().mean() == 0.8
+    assert abs(parity.numbers(next(parity.train({"angle": 90, "ratio": 0.8})))["VW"]) < 1e-12
     assert told["VW"] > 2 * abs(balanced["VW"])
 
 
 def test_preset_noisy():
     told, clean = preset("noisy"), preset("moderate")
-    assert min(told["a_positive"], told["a_negative"]) < clean["a_negative"]
-    assert told["s_positive"] > 5 and told["s_negative"] < -5
-    assert abs(told["s_positive"]) < clean["s_positive"] and told["accuracy"] == pytest.approx(0.9, abs=0.01)
+    corpus = told["moment"].data.train
+    looks_positive = ((corpus.tokens >= 1000) & (corpus.tokens < 1050)).reshape(-1, 12).any(1)
+    mislabelled = looks_positive.long() != corpus.labels
+    assert mislabelled.double().mean() == 0.1
+    wrong = (told["moment"].model(corpus).polarity > 0).long() != corpus.labels
+    assert torch.equal(wrong, mislabelled), "that tenth is told wrong"
+    assert 5 < told["s_positive"] < clean["s_positive"] and 5 < -told["s_negative"] < -clean["s_negative"]
+    assert told["gap"] < 0.5 * clean["gap"]

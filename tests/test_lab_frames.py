@@ -81,6 +81,20 @@ def test_three_classes_have_frames_too():
     page = shown._repr_html_()
     assert "&lt;cars&gt;" in page and "<cars>" not in page and "test accuracy 100.0 %" in page
     assert len({style_of(frame)[kind] for kind in frame.means}) == 4
+    assert len(set.union(*shapes(page).values())) == 4, "nor do two kinds share a shape"
+
+
+def shapes(page: str) -> dict[str, set[str]]:
+    """Kind of dot -> what is drawn around its places."""
+    paths = re.findall(r'<path class="dots (\w+)" d="([^"]*)"', page)
+    return {kind: set(re.findall(r"M[-\d.]+ [-\d.]+([^M]*)", path)) for kind, path in paths}
+
+
+def test_kinds_differ_in_shape_not_only_in_colour(slider):
+    drawn = shapes(slider._repr_html_())
+    assert set(drawn) == {"positive", "negative", "neutral"}
+    assert all(len(shape) == 1 for shape in drawn.values())
+    assert len(set.union(*drawn.values())) == 3
 
 
 @pytest.mark.parametrize("dataset, model", STORED)

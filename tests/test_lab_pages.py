@@ -129,9 +129,12 @@ def test_nothing_is_cut_on_paper(browser, name):
     context.close()
 
 
+READ_BY_AXE = [("00_intro", 390), ("12_lambda", 390)]  # of all pages it would take too long
+
+
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, name, width, scheme):
+def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, request, name, width, scheme):
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
     )
@@ -154,4 +157,9 @@ def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, name, width, 
         assert labs.nth(i).evaluate("lab => lab.dataset.scheme") == scheme
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     assert troubles == []
+    if (name, width) in READ_BY_AXE:
+        page.evaluate(request.getfixturevalue("axe"))
+        found = page.evaluate("axe.run('article', {resultTypes: ['violations'], preload: false})")
+        assert len(found["passes"]) > 10
+        assert [one["id"] for one in found["violations"] if one["impact"] in ("serious", "critical")] == []
     context.close()

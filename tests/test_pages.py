@@ -4,9 +4,11 @@ import contextlib
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import conftest
 from uaftc_lib.publish import CHECKOUT
 
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
@@ -143,3 +145,17 @@ def test_the_check_sees_what_it_should(browser, tmp_path):
         found = " ".join(troubles)
         assert all(word in found for word in ("request: https://example.org", "complaint", "thrown"))
         assert overflow(page) > 0
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_failure_leaves_a_picture_of_every_open_page(browser, tmp_path, monkeypatch, failed):
+    monkeypatch.setattr(conftest, "PICTURES", tmp_path)
+    page, report = browser.new_page(), SimpleNamespace(failed=failed)
+    hook = conftest.pytest_runtest_makereport(SimpleNamespace(name="test_of[a/b]", funcargs={"browser": browser}))
+    next(hook)
+    with pytest.raises(StopIteration) as returned:
+        hook.send(report)
+    assert returned.value.value is report
+    pages = sum(len(context.pages) for context in browser.contexts) if failed else 0
+    assert {path.name for path in tmp_path.iterdir()} == {f"test_of-a-b-{i}.png" for i in range(pages)}
+    page.context.close()

@@ -19,7 +19,9 @@ def complete_page(app, pagename, templatename, context, doctree):
     if "body" in context and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
         checkout = Path(app.srcdir).parent
         above, below = publish.banner(pagename, checkout), publish.footer(pagename, checkout)
-        context["body"] = above + context["body"] + below
+        # Folded code is called what stands on it, by screen readers too.
+        body = context["body"].replace('<summary aria-label="Toggle hidden content">', "<summary>")
+        context["body"] = above + body + below
 
 
 def setup(app):

@@ -96,7 +96,7 @@ def own_polarity(polarity: Float[Tensor, "types ..."], kind: str, classes: Seque
 
 
 def style_of(frame: Frame) -> dict[str, str]:
-    """Kind of token -> the name of its colour in the style sheet; neutral ones last."""
+    """Kind of token -> the name of its colour and shape; neutral ones last."""
     polar = [kind for kind in frame.polarity if kind != NEUTRAL]
     named = {"positive", "negative"}.issuperset(polar)
     return {kind: kind if named else f"class{i % 4}" for i, kind in enumerate(polar)} | {NEUTRAL: NEUTRAL}
@@ -158,7 +158,7 @@ def caption(frame: Frame) -> str:
 
 
 def legend(frame: Frame) -> str:
-    """Which colour is which kind, and how many types it has."""
+    """Which shape and colour is which kind, and how many types it has."""
     return "".join(
         f'<span class="key {style}">{escape(kind)} ({frame.means[kind][2]:,})</span>'
         for kind, style in style_of(frame).items()

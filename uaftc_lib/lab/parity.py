@@ -15,17 +15,20 @@ from importlib import resources
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.dynamics import admissible_band
+from uaftc_lib.dynamics import admissible_band, invariants
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
 PURPOSES = ["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order", "sign"]
 PURPOSES = {name: i + 1 for i, name in enumerate(PURPOSES)}
 KINDS = ("neutral", "positive", "negative")
-TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper")
+TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper", "drift")
 TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
+REFERENCE = ({}, {"lam": 100})  # states that every page can check
 NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
 
@@ -200,17 +203,26 @@ class Epoch:
     loss: float
     model: AttentionClassifier
     data: Dataset
+    at_start: Float[Tensor, "d d"]  # EᵀE − VVᵀ − WWᵀ, which gradient flow conserves
+
+
+@torch.no_grad()
+def conserved_matrix(model: AttentionClassifier) -> Float[Tensor, "d d"]:
+    """EᵀE − VVᵀ − WWᵀ over the synthetic types: the vocabulary's special ones, which never move, are not the page's."""
+    types = NEUTRAL_TYPES + 2 * POLARITY_TYPES
+    (matrix,) = invariants("DP", {"embedding": model.embedding[:types], "V": model.V, "W": model.W}).values()
+    return matrix
 
 
 def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Epoch]:
     """Train a state by autograd (:class:`AutogradTrainer`); each epoch yields the one model as it is then."""
     config, data = complete(state), data or dataset(state)
     classifier = model(config, len(data.vocabulary))
-    trainer = AutogradTrainer(classifier, data.train, training(config))
-    yield Epoch(0, math.nan, classifier, data)
+    trainer, at_start = AutogradTrainer(classifier, data.train, training(config)), conserved_matrix(classifier)
+    yield Epoch(0, math.nan, classifier, data, at_start)
     for epoch in range(1, config["epochs"] + 1):
         loss = trainer.epoch(batches(config, len(data.train), epoch))
-        yield Epoch(epoch, loss, classifier, data)
+        yield Epoch(epoch, loss, classifier, data, at_start)
 
 
 def numbers(moment: Epoch) -> dict[str, float]:
@@ -227,6 +239,8 @@ def numbers(moment: Epoch) -> dict[str, float]:
     band = admissible_band(moment.model, moment.data.train)
     for name, ends in (("lower", band.lower), ("upper", band.upper)):
         told[name] = float(np.nanmedian(ends[NEUTRAL_TYPES:begin].numpy()))
+    change = conserved_matrix(moment.model) - moment.at_start
+    told["drift"] = float(change.norm() / moment.at_start.norm())
     return told
 
 
@@ -241,19 +255,19 @@ def sums(scores: torch.Tensor, count: int = 8) -> list[float]:
     return [float(np.where(one, values, -values).sum()) for one in bits]
 
 
-def reference(states: tuple[dict, ...] = ({}, {"lam": 100})) -> list[dict]:
-    """What PyTorch finds at every epoch, for the page to hold its own numbers against.
+def row(moment: Epoch) -> dict:
+    """One epoch as the page is held against it. loss: None before training; the scores: their :func:`sums`."""
+    scores = moment.model.token_scores()
+    loss = moment.loss if moment.epoch else None
+    return {"loss": loss, "attention": sums(scores.attention), "polarity": sums(scores.polarity)}
 
-    loss: None before training; attention, polarity: :func:`sums` of the scores of all types.
-    """
+
+def reference() -> list[dict]:
+    """What PyTorch finds at every epoch of some states, for the page to hold its own numbers against."""
     made = []
-    for state in states:
-        rows = []
-        for moment in train(state):
-            scores = moment.model.token_scores()
-            loss = moment.loss if moment.epoch else None
-            rows.append({"loss": loss, "attention": sums(scores.attention), "polarity": sums(scores.polarity)})
-        made.append({"state": state} | {name: [row[name] for row in rows] for name in rows[0]})
+    for state in REFERENCE:
+        rows = [row(moment) for moment in train(state)]
+        made.append({"state": state} | {name: [one[name] for one in rows] for name in rows[0]})
     return made
 
 

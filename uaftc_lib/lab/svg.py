@@ -9,6 +9,14 @@ from typing import NamedTuple
 
 WIDTH, HEIGHT = 380, 270
 LEFT, RIGHT, TOP, BOTTOM = 52, 10, 22, 38
+# Around a point: ▲ ▼ ■ ◆. Every other kind is a round dot, made by the style sheet.
+SHAPES = {
+    "positive": "m0-3.4 3 5.2h-6z",
+    "negative": "m0 3.4 3-5.2h-6z",
+    "class2": "m-2.5-2.5h5v5h-5z",
+    "class3": "m0-3.4 3.4 3.4-3.4 3.4-3.4-3.4z",
+}
+SHAPES |= {"class0": SHAPES["positive"], "class1": SHAPES["negative"]}
 
 
 class Axis(NamedTuple):
@@ -85,8 +93,9 @@ def plane(x: tuple[float, float], y: tuple[float, float], logarithmic: bool = Fa
 
 
 def dots(xs: Iterable[float], ys: Iterable[float], kind: str) -> str:
-    """Points of one kind as a single path; the style sheet gives them colour and size."""
-    path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in zip(xs, ys))
+    """Points of one kind as a single path, in the kind's shape; the style sheet gives them colour."""
+    shape = SHAPES.get(kind, "h0")
+    path = "".join(f"M{x:.1f} {y:.1f}{shape}" for x, y in zip(xs, ys))
     return f'<path class="dots {kind}" d="{path}"/>'
 
 

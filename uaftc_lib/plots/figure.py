@@ -123,7 +123,7 @@ class Table:
         heads = line("th", (html.escape(name, quote=False) for name in shown.columns))
         rows = "".join(line("td", row) for row in shown.itertuples(index=False, name=None))
         return (
-            '<div class="uaftc-table" style="overflow-x:auto">'
+            '<div class="uaftc-table" style="overflow-x:auto" tabindex="0">'  # arrow keys scroll what has the focus
             '<table style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums">'
             f"<thead>{heads}</thead><tbody>{rows}</tbody></table></div>"
         )

@@ -78,5 +78,5 @@ export function buildCheck(lab) {
       host.train({ lab: name, job: 0, config, at_once: false });
     });
   });
-  return h("div", { class: "check" }, h("h4", {}, "Is this the paper's model?"), h("div", { class: "row" }, says, button));
+  return h("div", { class: "check" }, h("h3", {}, "Is this the paper's model?"), h("div", { class: "row" }, says, button));
 }

@@ -3,6 +3,7 @@ import { buildAgain } from "./again.js";
 import { control, h, told } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
+import { numbers } from "./run.js";
 import { CONTROLS, difference } from "./state.js";
 
 // A setting or a result, as a sentence says it.
@@ -13,7 +14,7 @@ function said(name, value) {
 
 export function buildCompact(lab) {
   const sentence = h("p", { class: "sentence" });
-  // Until training has come to its end, the numbers that the page was written with, if it is in that state.
+  // Until training has begun, the numbers that the page was written with, if it is in that state.
   const written = difference(lab.state, lab.base) ? [] : lab.querySelectorAll("[data-name]");
   const before = new Map([...written].map((element) => [element.dataset.name, element.textContent]));
   lab.slots = [];
@@ -48,9 +49,9 @@ export function placeCompact(lab) {
 }
 
 export function drawCompact(lab) {
-  const { numbers } = lab;
-  for (const [name, slot] of lab.slots) slot.textContent = said(name, numbers[name]);
+  const view = lab.viewOf(lab.picture), told = numbers(view.run, view.index);  // one state, in words and picture
+  for (const [name, slot] of lab.slots) slot.textContent = said(name, told[name]);
   const chosen = lab.picture === "terms" ? lab.token : lab.state.token;
-  (pictures[lab.picture] ?? pictures.scatter)(lab.canvas, { ...lab.viewOf(lab.picture), token: chosen });
+  (pictures[lab.picture] ?? pictures.scatter)(lab.canvas, { ...view, token: chosen });
   lab.canvas.setAttribute("aria-label", lab.root.querySelector(".sentence").textContent);
 }

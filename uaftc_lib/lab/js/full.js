@@ -7,7 +7,7 @@ import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { buildSentence, drawSentence } from "./sentence.js";
 import { CONTROLS, SYNTHETIC_ONLY, settle, typed } from "./state.js";
-import { KINDS } from "./run.js";
+import { KINDS, numbers } from "./run.js";
 import { buildCheck } from "./check.js";
 
 const FIGURES = [
@@ -24,21 +24,26 @@ function whyDrift({ optimizer, penalty }) {
   return said && `, for ${said}`;
 }
 
-function captions(lab) {
-  const { run, index, token } = lab.view, shot = run.snapshots[index], told = lab.numbers, word = lab.words.word(token);
-  const three = (values) => `${number(values[1])} positive, ${number(values[2])} negative, ${number(values[0])} neutral`;
-  const term = run.terms(token)[index], boxes = pictures.weightsByKind(run, index);
-  const inside = told.lower < told.lam && told.lam < told.upper;
-  const dev = shot.devAccuracy === null ? "" : `, on the dev set ${percent(shot.devAccuracy)}`;
-  return {
-    scatter: `After epoch ${shot.epoch} at λ = ${number(told.lam)}: mean attention score ${three(shot.aMeans)}.`,
-    means: `Mean polarity score ${three(shot.sMeans)}; the gap in attention between positive and negative is ${number(told.gap)}.`,
-    terms: `${word} after epoch ${shot.epoch}: A ${number(term.A)}, B ${number(term.B)}, C ${number(term.C)}; D ${number(term.D)}, E ${number(term.E)}, F ${number(term.F)}.`,
-    vectors: `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${inside ? "inside" : "outside"}; the conserved matrix has drifted by ${number(shot.drift)} of its size${whyDrift(run.config)}.`,
-    weights: `Median weight ${boxes.map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
-    accuracy: `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${dev}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`,
-  };
-}
+const three = (values) => `${number(values[1])} positive, ${number(values[2])} negative, ${number(values[0])} neutral`;
+
+// What a caption says, of the run and the epoch that its picture shows.
+const CAPTIONS = {
+  scatter: ({ shot, told }) => `After epoch ${shot.epoch} at λ = ${number(told.lam)}: mean attention score ${three(shot.aMeans)}.`,
+  means: ({ shot, told }) => `Mean polarity score ${three(shot.sMeans)}; the gap in attention between positive and negative is ${number(told.gap)}.`,
+  terms({ run, shot, index, token, word }) {
+    const term = run.terms(token)[index], say = (names) => names.map((name) => `${name} ${number(term[name])}`).join(", ");
+    return `${word} after epoch ${shot.epoch}: ${say(["A", "B", "C"])}; ${say(["D", "E", "F"])}.`;
+  },
+  vectors({ run, shot, told }) {
+    const where = told.lower < told.lam && told.lam < told.upper ? "inside" : "outside";
+    return `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${where}; the conserved matrix has drifted by ${number(shot.drift)} of its size${whyDrift(run.config)}.`;
+  },
+  weights: ({ run, index }) => `Median weight ${pictures.weightsByKind(run, index).map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
+  accuracy({ shot }) {
+    const dev = shot.devAccuracy === null ? "" : `, on the dev set ${percent(shot.devAccuracy)}`;
+    return `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${dev}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`;
+  },
+};
 
 function buildScatter(lab, canvas) {
   const tip = h("div", { class: "tip", hidden: true });
@@ -117,7 +122,7 @@ function buildFull(lab) {
   const figures = FIGURES.map(([key, title]) => {
     const canvas = (parts.canvases[key] = h("canvas", { role: "img" }));
     const caption = (parts.captions[key] = h("figcaption", { class: "caption" }));
-    return h("figure", { "data-figure": key }, h("h4", {}, title), key === "scatter" ? buildScatter(lab, canvas) : canvas, caption);
+    return h("figure", { "data-figure": key }, h("h3", {}, title), key === "scatter" ? buildScatter(lab, canvas) : canvas, caption);
   });
   const legend = h("p", { class: "legend" }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
   parts.token = h("input", { type: "text", class: "token", "aria-label": "token whose terms are shown", spellcheck: "false" });
@@ -127,7 +132,7 @@ function buildFull(lab) {
     else lab.change({ token: id });
     lab.draw();
   });
-  figures[2].querySelector("h4").append(": ", parts.token);
+  figures[2].querySelector("h3").append(": ", parts.token);
 
   const others = Object.keys(CONTROLS).filter((name) => name !== "lam").map((name) => {
     const one = control(name, CONTROLS[name], changed(name));
@@ -151,7 +156,7 @@ function buildFull(lab) {
     h("div", { class: "figures" }, ...figures),
     buildSentence(lab),
     h("details", { class: "more" }, h("summary", {}, "All settings"), h("div", { class: "controls" }, ...others), parts.noSST),
-    h("div", { class: "again" }, h("h4", {}, "Re-run this page"), buildAgain(lab)),
+    h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
     buildCheck(lab),
   ));
 }
@@ -182,11 +187,13 @@ function play(lab) {
 }
 
 function drawFull(lab) {
-  const { parts, run, index } = lab, shot = run.snapshots[index], view = lab.view, said = captions(lab);
+  const { parts, run, index } = lab, shot = run.snapshots[index], view = lab.view, word = lab.words.word(view.token);
   for (const [key] of FIGURES) {
-    pictures[key](parts.canvases[key], lab.viewOf(key));
-    parts.captions[key].textContent = said[key];
-    parts.canvases[key].setAttribute("aria-label", said[key]);
+    const shown = lab.viewOf(key), { run, index } = shown;
+    pictures[key](parts.canvases[key], shown);
+    const said = CAPTIONS[key]({ ...shown, shot: run.snapshots[index], told: numbers(run, index), word });
+    parts.captions[key].textContent = said;
+    parts.canvases[key].setAttribute("aria-label", said);
   }
   pictures.band(parts.band, view, CONTROLS.lam);
   const told = lab.numbers, where = told.lam < told.lower ? "below" : told.lam > told.upper ? "above" : "within";
@@ -196,10 +203,10 @@ function drawFull(lab) {
   parts.epoch.value = String(shot.epoch);
   parts.epoch.setAttribute("aria-valuetext", `epoch ${shot.epoch} of ${run.config.epochs}`);
   parts.epochSays.textContent = `epoch ${shot.epoch} of ${run.config.epochs}`;
-  if (lab.root.activeElement !== parts.token) parts.token.value = lab.words.word(view.token);
+  if (lab.root.activeElement !== parts.token) parts.token.value = word;
   if (run.milliseconds !== null && lab.announced !== run.job) {
     lab.announced = run.job;
-    lab.say(said.scatter);
+    lab.say(parts.captions.scatter.textContent);
   }
   drawSentence(lab);
   lab.checkDone?.();

@@ -19,7 +19,7 @@ export function buildSentence(lab) {
   };
   lab.sentenceParts = { field, map, caption };
   lab.placeSentence = () => { if (lab.root.activeElement !== field) field.value = lab.state.sentence; };
-  return h("div", { class: "sentence-box" }, h("h4", {}, "A sentence, read by the model"),
+  return h("div", { class: "sentence-box" }, h("h3", {}, "A sentence, read by the model"),
     h("div", { class: "row" }, field, h("button", { type: "button", onclick: pick }, "Another one")), map, caption);
 }
 
