@@ -17,7 +17,8 @@ const cell = (row, text, name = "") => {
 const number = (x) => (x === null ? "–" : (x <= -0.005 ? "−" : "") + Math.abs(x).toFixed(2));
 const signed = (x) => (x >= 0.005 ? "+" : "") + number(x);
 const interval = (low, high) => (low === null ? "–" : `${number(low)} to ${number(high)}`);
-const isolated = (text, parent) => make("bdi", text, parent);
+const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text); // as in page.py
+const isolated = (text, parent) => make("bdi", short(text), parent);
 
 // A row: word, texts, attention, then by class influence, its ends over texts and over runs, leave-one-out, lift.
 const keys = {
@@ -121,7 +122,7 @@ function draw() {
     head.setAttribute("aria-sort", here ? (state.down ? "descending" : "ascending") : "none");
     head.classList.toggle("chosen", here);
   }
-  for (const row of found.slice(0, state.shown)) {
+  found.slice(0, state.shown).forEach((row, place) => {
     const line = make("tr", undefined, body);
     const button = make("button", undefined, cell(line));
     isolated(row[0], button);
@@ -129,12 +130,11 @@ function draw() {
     button.addEventListener("click", () => {
       state.open = state.open === row ? null : row;
       draw();
-      const again = [...find("words").querySelectorAll("button")].find((b) => b.textContent === row[0]);
-      if (again) again.focus();
+      find("words").querySelectorAll(":scope > tr > td > button")[place].focus();
     });
     for (const head of heads.slice(1)) cell(line, told[head.dataset.key](row, state.chosen), head.className);
     if (state.open === row) detail(row, body);
-  }
+  });
   find("found").textContent = found.length
     ? `${Math.min(state.shown, found.length)} of ${found.length.toLocaleString("en")} words`
     : "no such word in this table; words.csv holds every word";
@@ -143,7 +143,7 @@ function draw() {
 }
 
 classes.forEach((name, k) => {
-  const option = make("option", name, find("class"));
+  const option = make("option", short(name), find("class"));
   option.value = k;
 });
 find("class").addEventListener("change", (event) => {

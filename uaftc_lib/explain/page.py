@@ -106,8 +106,9 @@ def word_rows(words: pd.DataFrame, classes: int, listed: set[str]) -> list[list]
 
 def rounded(values: Float[np.ndarray, "..."]) -> list:
     """Four digits are enough to read; None for what is not finite."""
-    digits = 10.0 ** (3 - np.floor(np.log10(np.abs(values).clip(1e-12))))
-    return np.where(np.isfinite(values), np.round(values * digits) / digits, None).tolist()
+    finite = np.isfinite(values)
+    digits = 10.0 ** (3 - np.floor(np.log10(np.abs(values, where=finite, out=np.ones_like(values)).clip(1e-12))))
+    return np.where(finite, np.round(values * digits) / digits, None).tolist()
 
 
 def own(name: str) -> str:
@@ -130,6 +131,7 @@ def render(report: dict, words: pd.DataFrame) -> str:
         "signed": signed,
         "plain": plain,
         "level": level,
+        "short": short,
         "sure": sure,
         "count": "{:,}".format,
     }
@@ -178,6 +180,11 @@ def signed(value: float) -> str:
 def plain(value: float) -> str:
     """Two digits; what rounds to zero has no sign."""
     return f"{value:z.2f}".replace("-", "−")
+
+
+def short(text: str, most: int = 60) -> str:
+    """A word or a name that would fill the page is cut; the files beside the page have it whole."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def level(value: float, largest: float) -> str:
