@@ -26,7 +26,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     rows = reviews(400, classes=HOSTILE)
     rows["review"] = [
-        f"{text} <b>bold</b> </script><script>alert(2)</script> \u202e\u2028 ${{x}}" for text in rows["review"]
+        f"{text} <b>bold</b> </script><script>alert(2)</script> \u202e\u2028 ${{x}} {'y' * 300}" for text in rows["review"]
     ]
     frame = pd.DataFrame(rows).rename(columns={"review": "<i>text</i>", "stars": "'label'"})
     path = folder / "<u>&file.csv"
@@ -89,6 +89,10 @@ def rows_of(tab):
 def test_the_page_works(opened, made):
     wide = opened.evaluate("document.documentElement.scrollWidth > innerWidth")
     assert not wide, "the page must not scroll sideways"
+    opened.fill("#search", "yyyy")
+    for place in ("#words", "#examples"):
+        assert "y" * 59 + "…" in opened.inner_text(place) and "y" * 60 not in opened.inner_text(place)
+    opened.fill("#search", "")
     assert [option.inner_text() for option in opened.query_selector_all("#class option")] == sorted(HOSTILE)
 
     words = pd.read_csv(made[0] / "words.csv", keep_default_na=False).replace("", np.nan)
@@ -96,7 +100,7 @@ def test_the_page_works(opened, made):
         opened.select_option("#class", label=name)
         best = words[words["class"].str.lstrip("'") == name]
         ends = best[["influence_low", "influence_seed_low"]].astype(float).min(axis=1, skipna=False)
-        best = best.assign(sure=ends).nlargest(12, "sure")["word"].tolist()
+        best = [page.short(word) for word in best.assign(sure=ends).nlargest(12, "sure")["word"]]
         assert [row[0].strip() for row in rows_of(opened)][:12] == best, "in the order of the lists at first"
 
     opened.click("th[data-key=word] button")
@@ -140,7 +144,7 @@ def test_the_numbers_of_a_heat_map_are_within_reach_of_keys(opened, made):
     opened.focus("#examples details summary")
     opened.keyboard.press("Enter")
     rows = [row.inner_text().split("\t") for row in opened.query_selector_all("#examples details[open] tbody tr")]
-    assert [row[0].strip() for row in rows] == example["words"]
+    assert [row[0].strip() for row in rows] == [page.short(word) for word in example["words"]]
     pushes = [float(row[1].replace("−", "-")) for row in rows]
     assert pushes == pytest.approx(example["contributions"], abs=0.0051)
     assert [float(row[2]) for row in rows] == pytest.approx(example["weights"], abs=0.0051)
