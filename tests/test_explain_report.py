@@ -26,7 +26,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     rows = reviews(400, classes=HOSTILE)
     rows["review"] = [
-        f"{text} <b>bold</b> </script><script>alert(2)</script> \u202e\u2028 ${{x}} {'y' * 300}" for text in rows["review"]
+        f"{text} <b>bold</b> </script><script>alert(2)</script> \u202e\u2028 ${{x}} {'y' * 300}"
+        for text in rows["review"]
     ]
     frame = pd.DataFrame(rows).rename(columns={"review": "<i>text</i>", "stars": "'label'"})
     path = folder / "<u>&file.csv"
