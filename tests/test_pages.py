@@ -1,6 +1,7 @@
 """The built pages in a real browser, from file://, with the network shut: what a reader at home sees."""
 
 import contextlib
+import itertools
 import json
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
     page.on("console", said)
     page.on("pageerror", lambda error: troubles.append(f"exception: {error}"))
     page.goto(path.as_uri(), wait_until="load")
+    # index.html only leads on to the first chapter
+    page.wait_for_function("!document.querySelector('meta[http-equiv=Refresh]') && document.readyState == 'complete'")
     page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
     page.wait_for_timeout(100)
     yield page, troubles
@@ -51,47 +54,58 @@ def overflow(page) -> int:
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("device", WIDTHS)
-@pytest.mark.parametrize("name", NAMES)
-def test_page_is_quiet_and_fits(browser, name, device, scheme):
-    with opened(browser, PAGES / f"{name}.html", WIDTHS[device], scheme) as (page, troubles):
-        assert troubles == []
-        assert overflow(page) <= 0
-        assert page.evaluate("document.documentElement.dataset.theme") == scheme
-        broken = "[...document.images].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src)"
-        assert page.evaluate(broken) == []
+@pytest.fixture(scope="module", params=NAMES)
+def book_page(browser, request):
+    """A page of the book, read once for all of its tests: it, and the list of what went wrong."""
+    with opened(browser, PAGES / f"{request.param}.html") as both:
+        yield both
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_chapter_is_complete(browser, name):
-    with opened(browser, PAGES / f"{name}.html") as (page, _):
+def test_page_is_quiet_and_fits(book_page):
+    page, troubles = book_page
+    for (device, width), scheme in itertools.product(WIDTHS.items(), ("light", "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"document.documentElement.dataset.theme == '{scheme}'")  # or the test fails
+        assert overflow(page) <= 0, f"{device}, {scheme}"
+    broken = "[...document.images].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src)"
+    assert page.evaluate(broken) == []
+    assert troubles == []
+
+
+def test_a_phone_in_the_dark_opens_a_page_as_it_is_read(browser):
+    """Opened so, and not changed later."""
+    with opened(browser, PAGES / "index.html", WIDTHS["phone"], "dark") as (page, troubles):
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert overflow(page) <= 0 and troubles == []
+
+
+@pytest.mark.parametrize("book_page", CHAPTERS, indirect=True)
+class TestChapter:
+    def test_is_complete(self, book_page):
+        page, _ = book_page
+        name = Path(page.url).stem
         text = page.locator("article").inner_text()
         assert f"papermill book/{name}.ipynb out.ipynb" in page.locator("footer.provenance").inner_text()
         assert page.locator("mjx-container").count() == page.locator(".math").count()
         assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
         assert "Traceback (most recent call last)" not in text
         assert page.locator(".stale").count() == 0
-        downloads = page.locator(f'a[href$="{name}.ipynb"]')
-        assert downloads.count() >= 1
+        assert page.locator(f'a[href$="{name}.ipynb"]').count() >= 1, "the notebook can be downloaded"
         assert page.locator(".dropdown-launch-buttons a").count() >= 1
         assert page.locator("a.left-prev, a.right-next").count() >= 1
 
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_pictures_have_words(browser, name):
-    """Each figure has a caption; each drawing an alternative text that is more than a file's name."""
-    with opened(browser, PAGES / f"{name}.html") as (page, _):
+    def test_pictures_have_words(self, book_page):
+        """Each figure has a caption; each drawing an alternative text that is more than a file's name."""
+        page, _ = book_page
         captions = [figure.locator("figcaption").all_inner_texts() for figure in page.locator("figure").all()]
         assert [caption for caption in captions if len(caption) != 1 or len(caption[0]) < 20] == []
         drawn = [svg.get_attribute("aria-label") for svg in page.locator("figure svg").all()]
         shown = [image.get_attribute("alt") for image in page.locator("article img").all()]
         assert [words for words in drawn + shown if not words or len(words) < 20 or "_images/" in words] == []
 
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_links_within_the_book_lead_somewhere(browser, name):
-    with opened(browser, PAGES / f"{name}.html") as (page, _):
+    def test_links_within_the_book_lead_somewhere(self, book_page):
+        page, _ = book_page
         links = page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
         local = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
         assert len(local) > 2

@@ -403,6 +403,7 @@ def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
         ["--lam", ""],
         ["--workers", "0"],
         ["--workers", "-2"],
+        ["--dask", ""],
         ["--device", "meta"],
         ["--device", "nosuch"],
     ],

@@ -70,6 +70,7 @@ def test_more_classes_by_share():
     types = found(counts, share=0.8, minimum_count=20)
     assert types == {"0": [0], "1": [], "2": [2], "neutral": [3]}
     assert found(counts, share=0.75, minimum_count=19)["0"] == [0, 1]
+    assert set(types["neutral"]) < set(found(counts, excess=1.6)["neutral"])
     assert found(counts, share=0.75, minimum_count=19)["1"] == [4]
 
 
@@ -85,6 +86,7 @@ def test_ids_are_int64():
         (3, {"share": 0.3}, "share must lie between 1/3 and 1, got 0.3"),
         (3, {"share": 1.0}, "share must lie between 1/3 and 1, got 1.0"),
         (3, {"share": float("nan")}, "got nan"),
+        (3, {"excess": 0.9}, "excess must be at least 1, an even share, got 0.9"),
         (3, {"minimum_count": -1}, "minimum_count must be a whole number, at least 0, got -1"),
         (3, {"minimum_count": 2.5}, "minimum_count must be a whole number, at least 0, got 2.5"),
     ],

@@ -27,9 +27,20 @@ def examined_types(dataset: Dataset) -> Types:
     }
 
 
-def score_frame(model: AttentionClassifier, dataset: Dataset, types: Types) -> pd.DataFrame:
-    """A row for each examined token: word, type, rank (of frequency, from 1), attention, polarity: global."""
-    scores = model.token_scores()
+def score_frame(
+    model: AttentionClassifier, dataset: Dataset, types: Types, corpus: Corpus | None = None
+) -> pd.DataFrame:
+    """A row for each examined token: word, type, rank (of frequency, from 1), attention, polarity.
+
+    Of K classes there is a "polarity CLASS" for each. Scores are global, or with ``corpus`` local: a recurrent
+    encoder's means over the occurrences there.
+    """
+    scores = model.token_scores(corpus)
+    if model.binary:
+        columns = {"attention": scores.attention, "polarity": scores.polarity}
+    else:
+        polarities = zip(dataset.classes, scores.polarity.T)
+        columns = {"attention": scores.attention, **{f"polarity {name}": values for name, values in polarities}}
     return pd.concat(
         [
             pd.DataFrame(
@@ -37,8 +48,7 @@ def score_frame(model: AttentionClassifier, dataset: Dataset, types: Types) -> p
                     "word": [dataset.vocabulary.word(i) for i in ids.tolist()],
                     "type": name,
                     "rank": (ids + 1).numpy(),
-                    "attention": scores.attention[ids].double().cpu().numpy(),
-                    "polarity": scores.polarity[ids].double().cpu().numpy(),
+                    **{column: values[ids].double().cpu().numpy() for column, values in columns.items()},
                 }
             )
             for name, ids in types.items()
@@ -60,6 +70,15 @@ def type_means(model: AttentionClassifier, types: Types) -> dict[str, float]:
 def dot_product(model: AttentionClassifier) -> float:
     """V·W."""
     return float(model.V.detach() @ model.W.detach())
+
+
+def seen_vectors(model: AttentionClassifier) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
+    """What embeddings see of V and W: MᵀV and MᵀW of DP-A (Eq 64), MᵀV and W of AD (Eq 71), else V and W."""
+    V, W = model.V.detach(), model.W.detach()
+    if model.M is None:
+        return V, W
+    M = model.M.detach()
+    return M.T @ V, M.T @ W if model.encoder == "affine" else W
 
 
 def start_perpendicular(model: AttentionClassifier) -> AttentionClassifier:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pandas as pd
-import torch
 
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.locations import published
-from uaftc_lib.measures import Types, separation, weight_frame
+from uaftc_lib.measures import Types, score_frame, seen_vectors, separation, weight_frame
 from uaftc_lib.models import AttentionClassifier
 
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
@@ -60,12 +59,11 @@ def in_order(order: str, means: Mapping[str, float]) -> bool:
 
 
 def tilt(model: AttentionClassifier) -> float:
-    """V·W, or what stands in its place: (MᵀW)·(MᵀV) of DP-A (Eq 64), W·MᵀV of AD (Eq 71); K classes: nan."""
+    """V·W, or of DP-A and AD what stands in its place (:func:`seen_vectors`); K classes: nan."""
     if not model.binary:
         return float("nan")
-    with torch.no_grad():
-        V, W = (model.V if model.M is None else model.V @ model.M), model.W
-        return float(V @ (model.M.T @ W if model.encoder == "affine" else W))
+    V, W = seen_vectors(model)
+    return float(V @ W)
 
 
 def scores_of(model: AttentionClassifier, dataset: Dataset, types: Types) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -75,20 +73,11 @@ def scores_of(model: AttentionClassifier, dataset: Dataset, types: Types) -> Ite
     over the training occurrences; of DP the mean "weight" on the test set, and "times equal share", the same
     over the mean of 1/length.
     """
-
-    def frame(values: torch.Tensor) -> pd.DataFrame:
-        parts = ({"type": name, "value": values[ids].double().cpu().numpy()} for name, ids in types.items())
-        return pd.concat(map(pd.DataFrame, parts), ignore_index=True)
-
     recurrent = model.recurrent is not None
     for prefix, corpus in (("", None), ("local ", dataset.train))[: 1 + recurrent]:
-        scores = model.token_scores(corpus)
-        yield f"{prefix}attention", frame(scores.attention)
-        if model.binary:
-            yield f"{prefix}polarity", frame(scores.polarity)
-        else:
-            for k, name in enumerate(dataset.classes):
-                yield f"{prefix}polarity {name}", frame(scores.polarity[:, k])
+        frame = score_frame(model, dataset, types, corpus)
+        for name in frame.columns[frame.columns.str.startswith(("attention", "polarity"))]:
+            yield prefix + name, frame[["type", name]].rename(columns={name: "value"})
     if not recurrent and model.M is None:
         weights = weight_frame(model, dataset, types)
         yield "weight", weights.assign(value=weights["weight"])

@@ -183,12 +183,9 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
 
 
 def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
-    """The paper's panels of scores and weights: distributions by token type, a row for each of both.
-
-    IMDB is trained for 12 epochs.
-    """
+    """The paper's panels of scores and weights: distributions by token type, a row for each of both."""
     data = load_dataset(dataset)
-    settings = {"model": model, "lam": lam, "seed": seed} | ({"epochs": 12} if dataset == "imdb" else {})
+    settings = {"model": model, "lam": lam, "seed": seed}
     cell = table2_cell(dataset, **settings)
     classifier, run = train_real(data, **settings)
     of_run = {
@@ -203,7 +200,7 @@ def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]
 def figure_points(dataset: str, model: str, lam: float) -> list[dict]:
     """The scatters of Figs 2 to 4 that take long to make: up to 100 tokens of each type, from frequent to rare."""
     data = load_dataset(dataset)
-    classifier, _ = train_real(data, model=model, lam=lam, **({"epochs": 12} if dataset == "imdb" else {}))
+    classifier, _ = train_real(data, model=model, lam=lam)
     types = {
         name: ids[torch.linspace(0, len(ids) - 1, min(100, len(ids))).long()]
         for name, ids in examined_types(data).items()

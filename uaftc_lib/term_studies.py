@@ -15,6 +15,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.exact_studies import (
+    SEEDS,
     booked,
     ends,
     pair_means,
@@ -150,7 +151,6 @@ def data_counts(dataset: str) -> list[dict]:
     return [{"table": t, "what": what, "ours": ours, "published": said[t, what]} for (t, what), ours in counts.items()]
 
 
-SEEDS = range(10)
 TERM_STUDIES = {
     "terms": (
         terms,

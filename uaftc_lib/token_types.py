@@ -47,26 +47,30 @@ def token_types(
     vocabulary: Vocabulary,
     share: float = 0.8,
     minimum_count: int = 20,
+    excess: float = 1.2,
 ) -> dict[str, Int[Tensor, "ids"]]:
     """Ids of the polarity and neutral tokens of a training corpus.
 
     Two classes: "positive" where γ ∈ (0.5, 1] and f⁺ > 5, "negative" where γ ∈ [−1, −0.5) and f⁻ > 5,
     "neutral" where |γ| < 0.1 and |f⁺ − f⁻| < 5. The paper prints the intervals open; the published
-    numbers of tokens decide for the half-open ones. ``share`` and ``minimum_count`` play no part.
+    numbers of tokens decide for the half-open ones. The other arguments play no part.
 
     More classes: a type of at least ``minimum_count`` occurrences belongs to the class that holds more than
-    ``share`` of them; it is "neutral" where the largest share is at most 1.2/K, a fifth above an even one.
+    ``share`` of them; it is "neutral" where the largest share is at most ``excess`` times an even one, 1/K.
     The paper gives none of the three numbers; these come near its counts for 20News II.
 
     Raises
     ------
     ValueError
-        If ``share`` is not between 1/K and 1 (K classes), or ``minimum_count`` is no whole number.
+        If ``share`` is not between 1/K and 1 (K classes), ``minimum_count`` is no whole number, or ``excess`` is
+        below 1.
     """
     K = corpus.class_count
     if not 1 / K < share < 1:
         raise ValueError(f"share must lie between 1/{K} and 1, got {share}")
     whole("minimum_count", minimum_count)
+    if not excess >= 1:
+        raise ValueError(f"excess must be at least 1, an even share, got {excess}")
     if corpus.class_count == 2:
         negative, positive = class_frequencies(corpus, vocabulary).unbind(1)
         gamma = association(corpus, vocabulary)
@@ -81,5 +85,5 @@ def token_types(
     largest, owner = (counts / total.clamp(min=1).unsqueeze(1)).max(1)
     frequent = (total >= minimum_count) & (total > 0)
     chosen = {name: frequent & (owner == k) & (largest > share) for k, name in enumerate(corpus.classes)}
-    chosen["neutral"] = frequent & (largest <= 1.2 / K)
+    chosen["neutral"] = frequent & (largest <= excess / K)
     return {name: mask.nonzero().squeeze(1) for name, mask in chosen.items()}

@@ -15,7 +15,7 @@ from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets.synthetic import distinct_integers
 from uaftc_lib.exact_studies import SEEDS, ends, small_config, small_data, start_model
-from uaftc_lib.measures import Types, examined_types
+from uaftc_lib.measures import Types, examined_types, seen_vectors
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.streams import generator, stream_seed
 from uaftc_lib.training import Run, TrainingConfig, batches_of, fit
@@ -142,11 +142,8 @@ def train_to_loss(trainer: TermTrainer, loss: float, most: int = 1000) -> tuple[
 
 
 def seen_cosine(model: AttentionClassifier) -> float:
-    """The cosine of the vectors that embeddings see: V and W; DP-A: MᵀV and MᵀW; AD: MᵀV and W."""
-    with torch.no_grad():
-        V = model.V if model.M is None else model.M.T @ model.V
-        W = model.M.T @ model.W if model.encoder == "affine" else model.W
-        return float(torch.cosine_similarity(V, W, dim=0))
+    """The cosine of :func:`seen_vectors`."""
+    return float(torch.cosine_similarity(*seen_vectors(model), dim=0))
 
 
 def variants_terms(variant: str, penalty: float, lam: float, seed: int) -> list[dict]:

@@ -28,7 +28,7 @@ LEAD, LOST = (
 
 def columns_of(tables: Tables, model: str) -> Iterator[tuple[str, Column | None]]:
     """The columns of Table 2 of a model with their names; None where a λ has no runs yet."""
-    known = tables.frames.setdefault("columns of table2", {})
+    known = tables.compared
     runs = tables("table2")
     for key, title in PAPER_NAMES.items():
         if (key, model) not in known:

@@ -103,10 +103,7 @@ def panel_item(panel: dict) -> Item:
     page, number = "10_scores#every-panel-of-the-paper", f"Fig {panel['figure']}"
     if panel["scores"] == "weight":
         return Item(number, what, "11_weights#average-weights", "figure_scores", run("11_weights"))
-    if panel["dataset"] == "20news-2":  # the chapter draws two classes live, three from the stored table
-        return Item(number, what, page, "figure_scores", study("figure_scores"))
-    brief = {"epochs": 12} if panel["dataset"] == "imdb" else {}  # as the study has it
-    cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]), **brief)
+    cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]))
     settings = {name: getattr(cell, name) for name in ("dataset", "model", "lam", "epochs", "learning_rate")}
     return Item(number, what, page, "figure_scores", run("10_scores", **settings))
 

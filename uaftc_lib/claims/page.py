@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from uaftc_lib.claims.verdicts import OPEN, WORDS, Judged, Part, counted
+from uaftc_lib.claims.verdicts import MARKS, OPEN, WORDS, Judged, Part, counted
 
 SIGNS = dict(zip(WORDS, ("✓", "◐", "✗", "?", "…")))
-MARKS = {"supported": "yes", "contradicted": "no", "undecided": "undecided", OPEN: "open"}
 
 
 def address(page: str) -> str:

@@ -25,6 +25,7 @@ from uaftc_lib.locations import results_folder
 
 SMALL = 0.2
 OPEN = "open"
+MARKS = {"supported": "yes", "contradicted": "no", "undecided": "undecided", OPEN: "open"}  # of a case
 WORDS = ("holds", "holds under a condition", "does not hold", "undecided", "not yet measured")
 
 
@@ -34,6 +35,7 @@ class Tables:
     def __init__(self, frames: Mapping[str, pd.DataFrame] | None = None):
         self.frames = dict(frames or {})
         self.stored = frames is None
+        self.compared: dict = {}  # columns of Table 2, by data set and model: several claims ask for each
 
     def __call__(self, name: str, **where) -> pd.DataFrame:
         """The rows of a table that have these values, ordered by seed."""
@@ -103,7 +105,8 @@ def same(case: str, differences: Iterable[float]) -> Part:
 
 def exact(case: str, errors: Iterable[float], tolerance: float = 1e-12) -> Part:
     """An identity, from its relative error in each of several random models."""
-    worst, n = max(errors), len(list(errors))
+    errors = list(errors)
+    worst, n = max(errors), len(errors)
     if worst < tolerance:
         return Part(case, "supported", f"relative error below {tolerance:.0e} in {n} of {n}", n, 1.0)
     return Part(case, "contradicted", f"relative error up to {worst:.0e}, {n} tried", n, -1.0)
@@ -213,7 +216,6 @@ def counted(judged: Iterable[Judged]) -> dict[str, int]:
 
 def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
     """A row a case: section, claim, verdict on the claim, case, what was found there, and what of it was made."""
-    marks = {"supported": "yes", "contradicted": "no", "undecided": "undecided", OPEN: "open"}
     return pd.DataFrame(
         [
             {
@@ -224,7 +226,7 @@ def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
                 "case": part.case,
                 "found": part.found,
                 "n": part.n,
-                "holds there": marks[part.verdict],
+                "holds there": MARKS[part.verdict],
                 "page": one.claim.page,
                 "name": one.claim.name,
             }

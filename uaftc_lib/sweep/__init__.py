@@ -137,6 +137,8 @@ def check_request(out: str | os.PathLike, workers: int = 1, dask: str | None = N
     checks.whole("workers", workers, 1)
     if dask is None:
         checks.device(device)
+    elif not dask.strip():
+        raise ValueError("dask needs the address of a scheduler, such as tcp://127.0.0.1:8786, got ''")
     complete_lines(Path(out))
 
 
