@@ -90,6 +90,10 @@ def rows_of(tab):
 def test_the_page_works(opened, made):
     wide = opened.evaluate("document.documentElement.scrollWidth > innerWidth")
     assert not wide, "the page must not scroll sideways"
+    opened.click("nav >> text=Word → classes")
+    places = "['nav', '#table-of-words h2'].map((each) => document.querySelector(each).getBoundingClientRect())"
+    nav, heading = opened.evaluate(f"{places}.map(({{top, bottom}}) => [top, bottom])")
+    assert nav[0] == 0 and nav[1] <= heading[0] < 200, "a jump shows the heading, and the way back"
     opened.fill("#search", "yyyy")
     for place in ("#words", "#examples"):
         assert "y" * 59 + "…" in opened.inner_text(place) and "y" * 60 not in opened.inner_text(place)
