@@ -172,7 +172,8 @@ def test_flip_sets_by_hand(scores, polarity, expected):
 
 
 def divergence(p, q):
-    return sum(entropy(x, (p + q) / 2) / 2 for x in (p, q))
+    """Of p and q, or of p and each row of q."""
+    return sum(entropy(x, (p + q) / 2, axis=-1) / 2 for x in np.broadcast_arrays(p, q))
 
 
 def random_weights(random, n, support, samples=150):
@@ -209,7 +210,7 @@ def test_no_weights_beat_the_adversary(classes, loss, supports, tolerance):
             allowed = (rise[:, :, None] - rise[:, None, :] <= bounds).all((1, 2))
         else:
             allowed = abs(np.array([class_probabilities(z) for z in logits]) - before).max(1) <= tolerance
-        best = max([0.0, *(divergence(alpha, other) for other in others[allowed])])
+        best = divergence(alpha, others[allowed]).max(initial=0.0)
         assert best <= found + 1e-9
         reached.append(best / found if found else 1.0)
     if tolerance >= 0.2:

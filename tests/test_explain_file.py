@@ -63,11 +63,11 @@ def test_decimals_and_dates_are_labels(tmp_path):
 
 
 def test_a_stray_quote_is_a_character_in_tsv(tmp_path):
-    path = file_of(tmp_path, "a.tsv", b'review\tstars\n"Great" film\t1\n"open\t2\nthe "end"\t1\n')
+    path = file_of(tmp_path, "a.tsv", b'review\tstars\n"Great" film\t1\n"open\t2\nthe "end"\t1\n"a\t1\nb"\t2\n')
     table = read_table(path, "review", "stars")
-    assert (table.texts, table.labels) == (['"Great" film', '"open', 'the "end"'], ["1", "2", "1"])
+    assert table.texts == ['"Great" film', '"open', 'the "end"', '"a', 'b"'] and table.labels == list("12112")
     assert table.notes == [
-        "A quotation mark that encloses no whole cell was read as a character in 2 rows (first in line 2)"
+        "A quotation mark that encloses no whole cell was read as a character in 3 rows (first in line 2)"
     ]
 
 
@@ -85,14 +85,14 @@ plain,4
     table = read_table(file_of(tmp_path, "a.csv", content.encode()), "review", "stars")
     read = ['"Great" film', '"open', "over, two\nlines", "plain", "Great, really dull", 'closed "here"', '"last']
     assert table.texts == read and table.labels == list("1234567") and not table.dropped
-    assert "in 4 rows (first in line 2)" in table.notes[0]
+    assert "in 4 rows (first in line 2)" in table.notes[0] and "1 lines continue" in table.notes[1]
 
 
 def test_rows_that_a_stray_quote_tears_are_counted_with_their_line(tmp_path):
     rows = "".join(f"text {i},{i % 2}\n" for i in range(300))
     path = file_of(tmp_path, "a.csv", f'review,stars\n{rows}"torn, too,1\n{rows}'.encode())
     table = read_table(path, "review", "stars")
-    assert len(table.texts) == 600 and table.rows_read == 601
+    assert table.texts == [f"text {i}" for i in range(300)] * 2 and table.rows_read == 601
     assert table.dropped == {"not as many fields as the header (first in line 302)": 1}
 
 
@@ -111,6 +111,8 @@ def test_other_encodings_are_refused_until_named(tmp_path):
     path = written(tmp_path, "b.csv", encoding="utf-16")
     with pytest.raises(Refused, match="--encoding utf-16"):
         read_table(path, "review", "stars")
+    with pytest.raises(Refused, match="c.csv is not encoded in utf-16: UTF-16 stream does not start with BOM"):
+        read_table(file_of(tmp_path, "c.csv", b"review,stars\nx,1\n"), "review", "stars", "utf-16")
     assert read_table(path, "review", "stars", "utf-16").texts == TEXTS
 
 
@@ -125,15 +127,16 @@ def file_of(tmp_path, name, content):
     [
         ("a.csv", b"", "a.csv is empty"),
         ("a.csv", b"review,stars\n", "holds no rows"),
+        ("a.csv", b"\nreview,stars\n", "begins with a blank line"),
         ("a.csv", b"text,stars\nx,1\n", r"no column 'review'; its columns are .by its first line. 'text', 'stars'"),
         ("a.csv", b"reviews,stars\nx,1\n", "Did you mean 'reviews'"),
         ("a.csv", b"review,stars,review\nx,1,y\n", "2 columns called 'review'"),
         ("a.csv", b"review,stars\nx,1\ny,2,3\n", "line 3 has 3 fields, the header 2"),
         ("a.csv", b'review,stars\n"x,1,2\n', "line 2 has 3 fields, the header 2"),
         ("a.csv", b"r\0eview,stars\n", "zero bytes"),
-        ("a.jsonl", b'{"review": "x", "stars": 1}\n{"review"\n', "line 2 is no JSON"),
-        ("a.jsonl", b"[" * 200_000, "line 1 is nested too deeply"),
-        ("a.jsonl", b'{"review": "x", "stars": ' + b"9" * 5000 + b"}", "line 1 cannot be read"),
+        ("a.jsonl", b'{"review": "x", "stars": 1}\n{"review"\n', "line 2 cannot be read as JSON: Expecting"),
+        ("a.jsonl", b"[" * 200_000, "line 1 cannot be read as JSON: maximum recursion depth"),
+        ("a.jsonl", b'{"review": "x", "stars": ' + b"9" * 5000 + b"}", "line 1 cannot be read as JSON: Exceeds"),
         ("a.jsonl", b"[1, 2]\n", "line 1 is no JSON object but list"),
         ("a.jsonl", b'{"review": "x"}\n', "no column 'stars'"),
         ("a.jsonl", b"\n", "holds no rows"),
@@ -178,6 +181,12 @@ def test_mixed_types_agree_with_themselves(tmp_path):
         "label is neither text nor number": 1,
     }
     assert any("1 texts were numbers" in note for note in table.notes)
+
+
+def test_half_a_character_is_no_label(tmp_path):
+    path = file_of(tmp_path, "a.jsonl", b'{"review": "x \\ud83d", "stars": "a"}\n{"review": "y", "stars": "\\ud83d"}\n')
+    table = read_table(path, "review", "stars")
+    assert table.labels == ["a"] and table.dropped == {"label holds half a character": 1}
 
 
 def test_a_torn_row_is_counted_and_many_are_refused(tmp_path):
@@ -244,6 +253,7 @@ def test_nothing_is_lost_silently(tmp_path):
         (reviews(600, classes=tuple(f"class {i:02}" for i in range(51))), "51 classes, at most 50.*'class 00'"),
         ({"review": [f"text {i}" for i in range(200)], "stars": list(range(200))}, "is the label column the right one"),
         ({"review": ["!", "?"] * 100, "stars": list("ab") * 100}, "no class"),
+        ({"review": list(range(1000, 1200)), "stars": list("ab") * 100}, "no word occurs twice"),
     ],
 )
 def test_tables_that_cannot_be_explained_are_refused_in_words(tmp_path, rows, message):
@@ -280,7 +290,7 @@ def test_words_of_any_script(text, words):
 
 def test_splits_partition_the_texts_and_hold_every_class():
     rows = reviews(300, classes=("a", "b", "c"))
-    rows["stars"][:6] = ["tiny"] * 6
+    rows["stars"][:5] = ["tiny"] * 5
     table = Table(rows["review"], rows["stars"], 300)
     prepared = prepare(table, "test")
     gathered = sorted(text for texts in prepared.texts.values() for text in texts)

@@ -26,7 +26,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     rows = reviews(400, classes=HOSTILE)
     rows["review"] = [
-        f"{text} <b>bold</b> </script><script>alert(2)</script> \u202e\u2028 ${{x}}" for text in rows["review"]
+        f"{text} <b>bold</b> </script><script>alert(2)</script> \u202e\u2028 ${{x}} {'y' * 300}"
+        for text in rows["review"]
     ]
     frame = pd.DataFrame(rows).rename(columns={"review": "<i>text</i>", "stars": "'label'"})
     path = folder / "<u>&file.csv"
@@ -89,14 +90,23 @@ def rows_of(tab):
 def test_the_page_works(opened, made):
     wide = opened.evaluate("document.documentElement.scrollWidth > innerWidth")
     assert not wide, "the page must not scroll sideways"
+    opened.click("nav >> text=Word → classes")
+    places = "['nav', '#table-of-words h2'].map((each) => document.querySelector(each).getBoundingClientRect())"
+    nav, heading = opened.evaluate(f"{places}.map(({{top, bottom}}) => [top, bottom])")
+    assert nav[0] == 0 and nav[1] <= heading[0] < 200, "a jump shows the heading, and the way back"
+    opened.fill("#search", "yyyy")
+    for place in ("#words", "#examples"):
+        assert "y" * 59 + "…" in opened.inner_text(place) and "y" * 60 not in opened.inner_text(place)
+    opened.fill("#search", "")
     assert [option.inner_text() for option in opened.query_selector_all("#class option")] == sorted(HOSTILE)
 
     words = pd.read_csv(made[0] / "words.csv", keep_default_na=False).replace("", np.nan)
     for name in sorted(HOSTILE)[:2]:
         opened.select_option("#class", label=name)
         best = words[words["class"].str.lstrip("'") == name]
-        best = best.astype({"influence_low": float}).sort_values("influence_low", ascending=False)
-        assert rows_of(opened)[0][0].strip() == best["word"].iloc[0], "sorted by the lower end at first"
+        ends = best[["influence_low", "influence_seed_low"]].astype(float).min(axis=1, skipna=False)
+        best = [page.short(word) for word in best.assign(sure=ends).nlargest(12, "sure")["word"]]
+        assert [row[0].strip() for row in rows_of(opened)][:12] == best, "in the order of the lists at first"
 
     opened.click("th[data-key=word] button")
     shown = [row[0].strip() for row in rows_of(opened)]
@@ -104,6 +114,9 @@ def test_the_page_works(opened, made):
     opened.click("th[data-key=word] button")
     shown = [row[0].strip() for row in rows_of(opened)]
     assert shown == sorted(shown, reverse=True)
+    opened.select_option("#order", label="texts")
+    counts = [int(row[-1]) for row in rows_of(opened)]
+    assert counts == sorted(counts, reverse=True) and counts[0] == words["support"].astype(int).max() > counts[-1]
 
     opened.fill("#search", "MARK")
     assert {row[0].strip() for row in rows_of(opened)} == {f"mark{i}" for i in range(4)}
@@ -137,7 +150,7 @@ def test_the_numbers_of_a_heat_map_are_within_reach_of_keys(opened, made):
     opened.focus("#examples details summary")
     opened.keyboard.press("Enter")
     rows = [row.inner_text().split("\t") for row in opened.query_selector_all("#examples details[open] tbody tr")]
-    assert [row[0].strip() for row in rows] == example["words"]
+    assert [row[0].strip() for row in rows] == [page.short(word) for word in example["words"]]
     pushes = [float(row[1].replace("−", "-")) for row in rows]
     assert pushes == pytest.approx(example["contributions"], abs=0.0051)
     assert [float(row[2]) for row in rows] == pytest.approx(example["weights"], abs=0.0051)
@@ -159,7 +172,11 @@ def test_the_policy_lets_nothing_in(browser, made):
     )
     tab.wait_for_timeout(200)
     assert tab.evaluate("window.got") is None
-    assert tab.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')") == "refused"
+    refused = """() => new Promise((told) => {
+        document.addEventListener("securitypolicyviolation", (event) => told(event.effectiveDirective));
+        fetch("http://127.0.0.1:9/").catch(() => setTimeout(told, 500, "let through"));
+    })"""
+    assert tab.evaluate(refused) == "connect-src"
     tab.close()
 
 
@@ -184,7 +201,10 @@ def test_the_files_agree(made):
             np.testing.assert_allclose(np.array(column, float), words[name].astype(float), rtol=1e-5, atol=1e-12)
         else:
             assert column == words["word"].tolist()
+    right = sum(each["right"] for each in stored["classes"])
+    assert right / stored["quality"]["test_instances"] == stored["quality"]["attention"]["accuracy"]
     text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "these words do not tell" not in text
     assert f"{100 * stored['quality']['attention']['accuracy']:.1f}\u00a0%" in text
 
 
@@ -216,8 +236,9 @@ def test_pushes_mean_the_same_in_examples_and_in_the_table(tmp_path):
     assert shown["contributions"] == pushes[:, 1].tolist()
 
 
-def test_every_listed_word_is_in_the_table_of_the_page():
+def test_every_listed_word_is_in_the_table_of_the_page(monkeypatch):
     """Fifty classes: the table holds few words, and some of the listed ones move little in all."""
+    monkeypatch.setattr(page, "SHOWN_NUMBERS", 150_000)
     classes, count = 50, 1500
     names = [f"word{i}" for i in range(count)]
     words = pd.DataFrame({"word": np.repeat(names, classes), "class": list(range(classes)) * count})
@@ -230,6 +251,49 @@ def test_every_listed_word_is_in_the_table_of_the_page():
     assert [name for name in rows if name not in few] == [name for name in names if name not in few][: len(usual) - 2]
     many = set(names[500:])
     assert {row[0] for row in page.word_rows(words, classes, many)} == many
+
+
+def test_fifty_classes_can_be_read_on_a_phone(browser, tmp_path):
+    names = [f"class {i:02}" for i in range(50)]
+    path = written(tmp_path, "a.csv", reviews(1000, classes=names))
+    settings = Settings(seeds=1, epochs=8, dimension=16, replicates=20, learning_rate=0.1)
+    explain_file(path, "review", "stars", tmp_path / "out", settings, progress=False)
+    tab = browser.new_page(viewport={"width": 390, "height": 800})
+    tab.goto((tmp_path / "out" / "report.html").as_uri())
+    folded = tab.query_selector_all("#classes details")
+    assert [each.inner_text().strip().splitlines()[0][:8] for each in folded] == names
+    assert tab.inner_text("#data summary").startswith("50 classes") and not tab.is_visible("#data td >> text=class 07")
+    assert tab.get_attribute("#data details", "open") is None
+    for each in folded:
+        each.evaluate("each => each.open = true")
+    tab.select_option("#class", label="class 49")
+    tab.fill("#search", "mark49")
+    tab.click("#words button")
+    pushes = [row.inner_text() for row in tab.query_selector_all("tr.detail tr") if row.is_visible()]
+    assert len(pushes) == 9 and pushes[0].startswith("class 49"), "the strongest both ways"
+    assert not tab.evaluate("document.documentElement.scrollWidth > innerWidth")
+    tab.click("text=Show the 41 classes between")
+    assert sum(row.is_visible() for row in tab.query_selector_all("tr.detail tr")) == 50
+    tab.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert tab.evaluate("document.querySelector('nav').getBoundingClientRect().top") == 0, "the way back stays in sight"
+    tab.close()
+
+
+def test_the_page_holds_four_digits_of_each_number():
+    values = np.array([[0.123456, -12345.678, 0.0], [np.nan, np.inf, 9.9999e-7]])
+    assert page.rounded(values) == [[0.1235, -12350.0, 0.0], [None, None, 1e-6]]
+
+
+def test_numbers_that_round_to_zero_have_no_sign():
+    told = [page.signed(x) for x in (0.004, -0.004, 0.0, 0.006, -0.006)]
+    assert told == ["0.00", "0.00", "0.00", "+0.01", "−0.01"]
+
+
+def test_only_words_of_little_effect_are_called_so():
+    words = pd.DataFrame({"word": list("aabbcc"), "class": list("xy") * 3, "attention": 0.5, "support": 20})
+    words = words.assign(influence=[-1, 1, -0.05, 0.04, -0.2, 0.1])
+    assert [row["word"] for row in report.attended_without_effect(words)] == ["b"], "c pushes 0.15 of what a does"
+    assert report.attended_without_effect(words[words["word"] != "b"]) == []
 
 
 def test_same_seed_same_bytes(tmp_path):
@@ -345,7 +409,7 @@ def test_one_run_has_one_interval(browser, tmp_path):
 
 def test_a_recurrent_encoder_and_long_texts_are_spoken_of_truly(tmp_path):
     rows = reviews(120)
-    rows["review"] = [text + f" the film {i}" * (60 * (i % 2)) for i, text in enumerate(rows["review"])]
+    rows["review"] = [text + f" the film {i}" * (60 * (i % 4 == 1)) for i, text in enumerate(rows["review"])]
     told = {}
     for encoder in ("none", "lstm"):
         settings = Settings(seeds=1, epochs=1, dimension=4, replicates=5, encoder=encoder)
@@ -365,7 +429,8 @@ def test_random_labels_are_called_useless(tmp_path):
         written(tmp_path, "a.csv", rows), "review", "stars", tmp_path / "out", SETTINGS, progress=False
     )
     assert report["quality"]["verdict"] == "useless"
-    assert "No conclusion may be drawn." in (tmp_path / "out" / "report.html").read_text()
+    told = (tmp_path / "out" / "report.html").read_text()
+    assert "No conclusion may be drawn." in told and "these words do not tell the classes apart" in told
 
 
 def judged(ours, linear, labels):

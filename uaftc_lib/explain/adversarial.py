@@ -70,13 +70,15 @@ def adversarial_attention(model: AttentionClassifier, corpus: Corpus, tolerance:
             f"has {model.classes}: train it on one class against the others"
         )
     out = one_hop(model(corpus), "the search for other weights")
-    polarity = class_scores(out.token_polarity)
     alpha = out.weights.cpu().double().numpy()
     # A little inside, so that the probabilities keep the promise in the model's own precision.
     inside = max(tolerance - 32 * torch.finfo(out.weights.dtype).eps, 0.0)
     bounds = log_odds_bounds(torch.from_numpy(class_scores(out.polarity)), inside)
-    search = _search_two if model.classes == 2 else _search_three
-    weights, _ = search(alpha, polarity, corpus.offsets.cpu().numpy(), bounds.numpy())
+    # Two classes are three, of which the last is free.
+    missing = 3 - model.classes
+    polarity = np.pad(class_scores(out.token_polarity), ((0, 0), (0, missing)))
+    bounds = np.pad(bounds.numpy(), ((0, 0), (0, missing), (0, missing)), constant_values=np.inf)
+    weights = _search(alpha, polarity, corpus.offsets.cpu().numpy(), bounds)
     weights = torch.from_numpy(weights).to(out.weights)
     return Adversary(weights, jensen_shannon(out.weights, weights, corpus))
 
@@ -109,41 +111,6 @@ def _term(a, b):
     return value / 2
 
 
-@numba.njit(cache=True, nogil=True)
-def _search_two(alpha, polarity, offsets, bounds):
-    weights = np.zeros(len(alpha))
-    divergences = np.zeros(len(offsets) - 1)
-    for t in range(len(divergences)):
-        begin, end = offsets[t], offsets[t + 1]
-        p = alpha[begin:end]
-        x = polarity[begin:end, 1] - polarity[begin:end, 0]
-        logit = (p * x).sum()
-        slack = 8 * 2.3e-16 * (1 + np.abs(x).max())
-        low, high = logit - bounds[t, 0, 1], logit + bounds[t, 1, 0]
-        best, first, second, share = -1.0, 0, 0, 1.0
-        for i in range(len(p)):
-            if low - slack <= x[i] <= high + slack:
-                value = LOG2 / 2 * (1 - p[i]) + _term(p[i], 1.0)
-                if value > best:
-                    best, first, second, share = value, i, i, 1.0
-            for bound in (low, high):
-                if not x[i] < bound:
-                    continue
-                for j in range(len(p)):
-                    if x[j] > bound:
-                        u = (x[j] - bound) / (x[j] - x[i])
-                        value = LOG2 / 2 * (1 - p[i] - p[j]) + _term(p[i], u) + _term(p[j], 1 - u)
-                        if value > best:
-                            best, first, second, share = value, i, j, u
-        if best < 0:  # only by rounding; the model's own weights are always allowed
-            weights[begin:end] = p
-            continue
-        weights[begin + second] = 1 - share
-        weights[begin + first] = share
-        divergences[t] = best
-    return weights, divergences
-
-
 # Rows g of the bounds g·(s_1 − s_0, s_2 − s_0) ≤ bounds[k, l], and which k, l each one is.
 _NORMALS = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1], [1, -1], [-1, 1]])
 _PAIRS = np.array([[1, 0], [0, 1], [2, 0], [0, 2], [1, 2], [2, 1]])
@@ -173,11 +140,10 @@ def _corners(limits, slack):
 
 
 @numba.njit(cache=True, nogil=True)
-def _search_three(alpha, polarity, offsets, bounds):
+def _search(alpha, polarity, offsets, bounds):
     weights = np.zeros(len(alpha))
-    divergences = np.zeros(len(offsets) - 1)
     limits = np.zeros(6)
-    for t in range(len(divergences)):
+    for t in range(len(offsets) - 1):
         begin, end = offsets[t], offsets[t + 1]
         p = alpha[begin:end]
         n = len(p)
@@ -233,5 +199,4 @@ def _search_three(alpha, polarity, offsets, bounds):
             continue
         for m in range(3):
             weights[begin + support[m]] += shares[m]
-        divergences[t] = best
-    return weights, divergences
+    return weights

@@ -14,13 +14,14 @@ from pathlib import Path
 import jinja2
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from markupsafe import Markup
 
 from uaftc_lib.explain.quality import VERDICTS
-from uaftc_lib.explain.settings import LEAST
+from uaftc_lib.explain.settings import ENOUGH_TEST, LEAST
 from uaftc_lib.explain.words import FEWEST
 
-SHOWN_NUMBERS = 150_000  # of words in the page; words.csv has all
+SHOWN_NUMBERS = 500_000  # of words in the page; words.csv has all
 SHOWN_WORDS = 5000
 PER_CLASS = ("influence", "influence_low", "influence_high", "influence_seed_low", "influence_seed_high")
 PER_CLASS += ("leave_one_out", "lift")
@@ -97,17 +98,17 @@ def word_rows(words: pd.DataFrame, classes: int, listed: set[str]) -> list[list]
     named = words["word"].iloc[::classes].isin(listed).to_numpy()
     order = np.lexsort([-moved, ~named])[: max(wanted, named.sum())]
     by_class = words.reindex(columns=PER_CLASS)  # one run has no intervals over runs
-    columns = [by_class[name].to_numpy(float).reshape(shape)[order] for name in PER_CLASS]
+    columns = [rounded(by_class[name].to_numpy(float).reshape(shape)[order]) for name in PER_CLASS]
     first = words.iloc[order * classes]
-    return [
-        [word, int(support), rounded(attention), *([rounded(x) for x in column[i]] for column in columns)]
-        for i, (word, support, attention) in enumerate(zip(first["word"], first["support"], first["attention"]))
-    ]
+    alone = first["word"].tolist(), first["support"].tolist(), rounded(first["attention"].to_numpy(float))
+    return [list(row) for row in zip(*alone, *columns)]
 
 
-def rounded(value: float) -> float | None:
-    """Four digits are enough to read."""
-    return float(f"{value:.4g}") if math.isfinite(value) else None
+def rounded(values: Float[np.ndarray, "..."]) -> list:
+    """Four digits are enough to read; None for what is not finite."""
+    finite = np.isfinite(values)
+    digits = 10.0 ** (3 - np.floor(np.log10(np.abs(values, where=finite, out=np.ones_like(values)).clip(1e-12))))
+    return np.where(finite, np.round(values * digits) / digits, None).tolist()
 
 
 def own(name: str) -> str:
@@ -130,6 +131,7 @@ def render(report: dict, words: pd.DataFrame) -> str:
         "signed": signed,
         "plain": plain,
         "level": level,
+        "short": short,
         "sure": sure,
         "count": "{:,}".format,
     }
@@ -151,6 +153,7 @@ def render(report: dict, words: pd.DataFrame) -> str:
         data={"classes": names, "rows": shown, "several": report["settings"]["seeds"] > 1},
         shown=len(shown),
         least=LEAST,
+        enough_test=ENOUGH_TEST,
         fewest=FEWEST,
         all_words=len(words) // len(names),
         verdict=[part.format_map(report["quality"]) for part in VERDICTS[report["quality"]["verdict"]]],
@@ -171,11 +174,17 @@ def sure(confidence: float) -> str:
 
 
 def signed(value: float) -> str:
-    return ("+" if value > 0 else "") + plain(value)
+    return ("+" if value >= 0.005 else "") + plain(value)
 
 
 def plain(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    """Two digits; what rounds to zero has no sign."""
+    return f"{value:z.2f}".replace("-", "−")
+
+
+def short(text: str, most: int = 60) -> str:
+    """A word or a name that would fill the page is cut; the files beside the page have it whole."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def level(value: float, largest: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 import uaftc_lib
 from uaftc_lib.corpus import Corpus, Dataset
@@ -19,7 +19,7 @@ from uaftc_lib.explain.contributions import contributions, probabilities
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.page import write
 from uaftc_lib.explain.quality import LinearBaseline, quality
-from uaftc_lib.explain.settings import LEAST, Settings
+from uaftc_lib.explain.settings import ENOUGH_TEST, LEAST, Settings
 from uaftc_lib.explain.tables import Refused, read_table, sample
 from uaftc_lib.explain.texts import Prepared, prepare, words_of
 from uaftc_lib.explain.words import class_polarity, word_class_influence
@@ -27,7 +27,6 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.training import fit
 
-ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
 TOP = 15  # words listed for each class
 EXAMPLES = 5  # of each kind
 LONGEST_EXAMPLE = 150  # words
@@ -102,7 +101,7 @@ def explain_file(
             "columns": {"text": text, "label": label},
             "rows": {"read": table.rows_read, "used": len(table.texts), "dropped": table.dropped},
             "notes": table.notes,
-            "classes": class_counts(prepared),
+            "classes": class_counts(dataset, np.mean(by_seed, 0).argmax(1)),
             "vocabulary": {"words": dataset.vocabulary.word_count, "rare": prepared.rare_words},
             "settings": asdict(settings)
             | {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer},
@@ -179,12 +178,13 @@ def influence_table(
     return table[table["word"] != unknown].reset_index(drop=True), over
 
 
-def class_counts(prepared: Prepared) -> list[dict]:
-    """How many texts of each class went into which split."""
-    splits = prepared.dataset.splits.items()
+def class_counts(dataset: Dataset, answers: Int[np.ndarray, "instances"]) -> list[dict]:
+    """How many texts of each class went into which split, and how many of those tested were answered right."""
+    right = dataset.test.labels[torch.from_numpy(answers) == dataset.test.labels]
+    labels = {split: corpus.labels for split, corpus in dataset.splits.items()} | {"right": right}
     return [
-        {"name": name} | {split: int((corpus.labels == k).sum()) for split, corpus in splits}
-        for k, name in enumerate(prepared.dataset.classes)
+        {"name": name} | {part: int((of_part == k).sum()) for part, of_part in labels.items()}
+        for k, name in enumerate(dataset.classes)
     ]
 
 
@@ -205,14 +205,16 @@ def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
 
 
 def attended_without_effect(words: pd.DataFrame) -> list[dict]:
-    """Of the hundred words that hold most attention in all, the ten that push least for the attention they get.
+    """Of the hundred words that hold most attention in all, up to ten that push least for the attention they get.
 
-    The push of a word is the range of its influences over the classes.
+    The push of a word is the range of its influences over the classes; only what is less than LEAST of the largest
+    among the hundred counts as little.
     """
     by_word = words.groupby("word", sort=False)
     push = by_word["influence"].max() - by_word["influence"].min()
     found = words.drop_duplicates("word").set_index("word")[["attention", "support"]]
     found = found.assign(total=found["attention"] * found["support"], push=push).nlargest(100, "total")
+    found = found[found["push"] < LEAST * found["push"].max()]
     found = found.assign(effect=found["push"] / found["attention"]).nsmallest(10, "effect")
     return found.reset_index()[["word", "attention", "push", "support"]].to_dict("records")
 

@@ -9,6 +9,7 @@ from uaftc_lib.models import ENCODERS
 from uaftc_lib.training import TrainingConfig
 
 LEAST = 0.1  # sure influence of a listed word, as a share of the leading word's
+ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
 
 
 @dataclass(frozen=True)

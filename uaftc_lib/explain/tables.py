@@ -7,7 +7,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, time
@@ -22,6 +22,7 @@ FORMATS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl, .ndjson) and Parquet (.pa
 MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+HALF = re.compile("[\ud800-\udfff]")  # what JSON can hold, and no file
 MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
@@ -72,7 +73,7 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8", progr
     with_mark = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     try:
         table = reader(path, text, label, with_mark, progress)
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise Refused(wrong_encoding(path, encoding, error)) from None
     except LookupError:
         raise Refused(f"{encoding!r} is no encoding that Python knows; try utf-8, cp1252 or utf-16") from None
@@ -91,7 +92,7 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8", progr
     table.drop("label is neither text nor number", [isinstance(cell, (str, int, float)) for cell in table.labels])
     table.texts = [printed(cell) for cell in table.texts]
     table.labels = [printed(cell).strip() for cell in table.labels]
-    table.drop("no label", [bool(cell) for cell in table.labels])
+    table.drop("label holds half a character", [not HALF.search(cell) for cell in table.labels])
     table.notes += remarks(table)
     return table
 
@@ -143,6 +144,8 @@ def read_delimited(path: Path, text: str, label: str, encoding: str, progress: C
         first = file.readline()
         if not first:
             raise Refused(f"{path.name} is empty")
+        if not first.strip():
+            raise Refused(f"{path.name} begins with a blank line: its first line must name the columns")
         if "\0" in first:
             raise Refused(f"{path.name} holds zero bytes: it is no text, or is encoded in utf-16 (--encoding)")
     headers = {d: next(csv.reader([first], delimiter=d), []) for d in DELIMITERS[path.suffix.lower()]}
@@ -152,17 +155,24 @@ def read_delimited(path: Path, text: str, label: str, encoding: str, progress: C
     header = headers[delimiter]
     check_columns(path, (text, label), header)
     places = [header.index(text), header.index(label)]
-    notes = []
+
+    def read(most: int | None = None):
+        with unlimited_cells(), path.open(encoding=encoding, newline="") as file:
+            return read_rows(iter(progress(file)), places, len(header), delimiter, most)
+
     try:
-        cells, wrong, lines = read_rows(path, encoding, places, len(header), delimiter, progress)
-        if spread := lines - len(cells) - len(wrong):
-            notes.append(f"Quoted cells were read over line breaks: {spread:,} lines continue the row before them")
+        cells, wrong, stray, lines = read()
     except csv.Error:
-        cells, wrong, stray = read_lines(path, encoding, places, len(header), delimiter, progress)
+        # Programs that write tabs mostly do not quote at all, so there no row goes on over the end of its line.
+        cells, wrong, stray, lines = read(1 if delimiter == "\t" else MOST_LINES)
+    notes = []
+    if stray:
         notes.append(
             f"A quotation mark that encloses no whole cell was read as a character in {len(stray):,} rows (first in "
             f"line {stray[0]})"
         )
+    if spread := lines - len(cells) - len(wrong):
+        notes.append(f"Quoted cells were read over line breaks: {spread:,} lines continue the row before them")
     if len(wrong) > TORN_ROWS * (len(cells) + len(wrong)):
         line, fields = wrong[0]
         raise Refused(
@@ -175,67 +185,54 @@ def read_delimited(path: Path, text: str, label: str, encoding: str, progress: C
     return table
 
 
-Rows = tuple[list[list[str]], list[tuple[int, int]]]  # the wanted cells; line and number of fields of torn rows
-
-
 def read_rows(
-    path: Path, encoding: str, places: list[int], width: int, delimiter: str, progress: Callable
-) -> tuple[*Rows, int]:
-    """The wanted cells of each row after the header, torn rows, and the number of lines that are not blank.
+    source: Iterator[str], places: list[int], width: int, delimiter: str, most: int | None
+) -> tuple[list[list[str]], list[tuple[int, int]], list[int], int]:
+    """The wanted cells of each row after the header; line and number of fields of torn rows; lines with stray quotation
+    marks; the number of lines that are not blank.
+
+    With ``most``, a row that cannot be read with quoting within so many lines ends with its first one, and its
+    quotation marks are characters.
 
     Raises
     ------
     csv.Error
-        If a quoted cell is followed by anything but a delimiter, or is never closed.
+        Without ``most``: if a quoted cell is followed by anything but a delimiter, or is never closed.
     """
-    cells, wrong, blank = [], [], 0
-    with unlimited_cells(), path.open(encoding=encoding, newline="") as file:
-        rows = csv.reader(progress(file), delimiter=delimiter, strict=True)
-        next(rows)
-        for row in rows:
-            if len(row) == width:
-                cells.append([row[place] for place in places])
-            elif row:
-                wrong.append((rows.line_num, len(row)))
-            else:
-                blank += 1
-    return cells, wrong, rows.line_num - 1 - blank
+    cells, wrong, stray, blank, at = [], [], [], 0, 1
+    of_row, again = [], []  # the lines of the row that is being read; lines to be read once more, the next one last
+    next(source)
 
+    def lines():
+        while (most is None or len(of_row) < most) and (again or (line := next(source, None)) is not None):
+            of_row.append(again.pop() if again else line)
+            yield of_row[-1]
 
-def read_lines(
-    path: Path, encoding: str, places: list[int], width: int, delimiter: str, progress: Callable
-) -> tuple[*Rows, list[int]]:
-    """The same where quotation marks are stray, and the lines in which they are.
-
-    A row that cannot be read with quoting ends with its line, and its quotation marks are characters. Programs that
-    write tabs mostly do not quote at all, so there no row goes on over the end of its line.
-    """
-    cells, wrong, stray = [], [], []
-    with path.open(encoding=encoding, newline="") as file:
-        lines = list(progress(file))
-    most = 1 if delimiter == "\t" else MOST_LINES
-    at = 1
-    with unlimited_cells():
-        while at < len(lines):
-            rows = csv.reader(lines[at : at + most], delimiter=delimiter, strict=True)
-            try:
-                row = next(rows)
-                used = rows.line_num
-            except csv.Error:
-                # The second reading is for a delimiter within quotation marks.
-                readings = [
-                    next(csv.reader([lines[at]], delimiter=delimiter, quoting=quoting))
-                    for quoting in (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
-                ]
-                row = next((row for row in readings if len(row) == width), readings[0])
-                used = 1
-                stray.append(at + 1)
-            at += used
-            if len(row) == width:
-                cells.append([row[place] for place in places])
-            elif row:
-                wrong.append((at, len(row)))
-    return cells, wrong, stray
+    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
+    while True:
+        of_row.clear()
+        try:
+            row = next(rows)
+        except StopIteration:
+            return cells, wrong, stray, at - 1 - blank
+        except csv.Error:
+            if most is None:
+                raise
+            # The second reading is for a delimiter within quotation marks.
+            ways = (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
+            readings = [next(csv.reader(of_row[:1], delimiter=delimiter, quoting=way)) for way in ways]
+            row = next((row for row in readings if len(row) == width), readings[0])
+            again += of_row[:0:-1]
+            del of_row[1:]
+            stray.append(at + 1)
+            rows = csv.reader(lines(), delimiter=delimiter, strict=True)
+        at += len(of_row)
+        if len(row) == width:
+            cells.append([row[place] for place in places])
+        elif row:
+            wrong.append((at, len(row)))
+        else:
+            blank += 1
 
 
 @contextmanager
@@ -257,12 +254,9 @@ def read_json_lines(path: Path, text: str, label: str, encoding: str, progress: 
                 continue
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise Refused(f"{path.name}, line {number} is no JSON: {error.msg}") from None
-            except RecursionError:
-                raise Refused(f"{path.name}, line {number} is nested too deeply to be read") from None
-            except ValueError as error:
-                raise Refused(f"{path.name}, line {number} cannot be read: {error}") from None
+            except (ValueError, RecursionError) as error:
+                why = getattr(error, "msg", error)
+                raise Refused(f"{path.name}, line {number} cannot be read as JSON: {why}") from None
             if not isinstance(row, dict):
                 raise Refused(f"{path.name}, line {number} is no JSON object but {type(row).__name__}")
             known |= dict.fromkeys(row)
@@ -287,14 +281,14 @@ def read_parquet(path: Path, text: str, label: str, encoding: str, progress: Cal
     return Table(frame[text].to_pylist(), frame[label].to_pylist(), len(frame))
 
 
-def wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> str:
+def wrong_encoding(path: Path, encoding: str, error: UnicodeError) -> str:
     """What is wrong with the bytes, and which encoding to try."""
     with path.open("rb") as file:
-        head = file.read(4)
-    guess = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
+        guess = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
+    byte = f"byte 0x{error.object[error.start]:02x} cannot be read" if isinstance(error, UnicodeDecodeError) else error
     return (
-        f"{path.name} is not encoded in {encoding}: byte 0x{error.object[error.start]:02x} cannot be read. "
-        f"If it comes from a spreadsheet, try --encoding {guess}, or save it as UTF-8"
+        f"{path.name} is not encoded in {encoding}: {byte}. If it comes from a spreadsheet, try --encoding {guess}, or "
+        "save it as UTF-8"
     )
 
 

@@ -61,7 +61,7 @@ def prepare(table: Table, name: str, seed: int = 0, progress: Callable = iter) -
     Raises
     ------
     Refused
-        If what is left has fewer than 2 or more than 50 classes, or fewer than 100 rows.
+        If what is left has fewer than 2 or more than 50 classes, fewer than 100 rows, or no word twice.
     """
     spellings, tokens, lengths = count_words(progress(table.texts))
     kept = keep_rows(table, tokens, lengths)
@@ -75,6 +75,8 @@ def prepare(table: Table, name: str, seed: int = 0, progress: Callable = iter) -
     counts = np.bincount(tokens[training], minlength=len(spellings))
     by_frequency = np.argsort(-counts, kind="stable")
     frequent = by_frequency[: int((counts >= 2).sum())]
+    if not len(frequent):
+        raise Refused("no word occurs twice in the training texts: nothing can be learnt about any of them")
     vocabulary = Vocabulary([spellings[i] for i in frequent])
     ids = np.full(len(spellings), vocabulary.unk)
     ids[frequent] = np.arange(len(frequent))
