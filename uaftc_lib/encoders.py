@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 NETWORKS = {"lstm": nn.LSTM, "gru": nn.GRU}
-BUDGET = 2**15  # padded tokens that are encoded together
-FULLNESS = 0.6  # an instance joins a bucket unless it is shorter than this share of the bucket's longest
+BUDGET = 2**12  # padded tokens that are encoded together
+FULLNESS = 0.75  # an instance joins a bucket unless it is shorter than this share of the bucket's longest
 PART = 2**18  # tokens that are evaluated together
 
 
