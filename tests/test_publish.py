@@ -30,7 +30,7 @@ epochs: list = [1, 2]  # a list
 ```
 
 ```{code-cell} ipython3
-from uaftc_lib.publish import check_parameters
+from uaftc_lib.parameters import check_parameters
 
 check_parameters(globals(), dataset=["synthetic-1", "sst"])
 ```

@@ -30,7 +30,6 @@ import nbformat
 from nbformat import NotebookNode
 
 from uaftc_lib import __version__
-from uaftc_lib.parameters import check_parameters as check_parameters
 from uaftc_lib.parameters import default_parameters
 
 CHECKOUT = Path(__file__).resolve().parents[1]
