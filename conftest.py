@@ -51,6 +51,10 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 AXE = "4.14.1"
 
+LONGEST = ["test_publish", "test_sweep", "test_lab_browser", "test_pages", "test_lab_pages", "test_benchmarks"]
+LONGEST += ["test_datasets_real", "test_lab", "test_scorecard", "test_explain_report", "test_flow", "test_plots"]
+LONGEST += ["13_words_and_classes", "04_attention_dynamics", "12_lambda"]
+
 
 def missing(kind: str, reason: str) -> None:
     """Skip, saying why; fail where the run was promised that nothing of this kind is missing."""
@@ -153,6 +157,12 @@ def axe():
         except (subprocess.SubprocessError, OSError) as error:
             missing("browser", f"axe-core is not at hand, and npm could not fetch it: {error}")
     return path.read_text(encoding="utf-8")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first: whoever begins one of them last keeps the other workers waiting."""
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
 @functools.cache
