@@ -1,4 +1,4 @@
-"""fit: the optimisers by hand, the protocol, what it leaves alone, what it refuses."""
+"""fit: the optimizers by hand, the protocol, what it leaves alone, what it refuses."""
 
 import math
 

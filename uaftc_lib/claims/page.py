@@ -62,16 +62,16 @@ def counted_line(judged: Iterable[Judged]) -> str:
     holds, condition, fails, undecided, missing = counted(judged).values()
     line = (
         f"Of **{len(judged)} claims** {holds} hold, {condition} hold under a condition, {fails} do not hold"
-        + (f", {undecided} are undecided" if undecided else "")
-        + (f", and {missing} have not been measured yet" if missing else "")
+        + (f"; undecided: {undecided}" if undecided else "")
+        + (f"; not measured yet: {missing}" if missing else "")
     )
     return line + "."
 
 
 def surprise(one: Judged) -> str:
-    """A claim that fails, in a sentence."""
+    """A claim that fails, and by what."""
     worst = min((part for part in one.parts if part.verdict == "contradicted"), key=lambda part: part.strength)
     return (
-        f"*{one.claim.said}* Not so ([here it is shown]({address(one.claim.page)})). The sentence asks for more than "
-        f"zero in this: {one.claim.measured}. It is {worst.found} ({worst.case})."
+        f"*{one.claim.said}* Not so. Were it so, this would be above zero: {one.claim.measured}. At worst "
+        f"({worst.case}) it is {worst.found}; [the page]({address(one.claim.page)}) shows it."
     )
