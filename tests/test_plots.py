@@ -100,6 +100,12 @@ def test_alternative_text_states_the_data():
     assert "from 50.2 at 0.001 to 56.2 at 1e+04" in plots.accuracy_against_lam(ACCURACIES, "c").alt
 
 
+def test_a_curve_goes_from_left_to_right_whatever_the_order_of_its_rows():
+    in_order, shuffled = (plots.curves(rows, "epoch", "score", "type", "c") for rows in (RUNS, RUNS.iloc[::-1]))
+    assert "negative: from −1 at 0 to −4 at 3" in shuffled.alt
+    assert sorted(shuffled.alt) == sorted(in_order.alt)  # which type comes first is left to the rows
+
+
 def test_stored_quantiles_are_averaged_and_published_ones_are_not():
     assert plots.quantiles(SPREAD, "type", "c").alt.endswith(
         "positive: median 2.5, middle half 1.5 to 3.5; negative: median −2.5, middle half −3.5 to −1.5."

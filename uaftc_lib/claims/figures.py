@@ -114,11 +114,9 @@ def items() -> list[Item]:
     return sorted(found, key=lambda item: (item.number.startswith("Fig"), " S" in item.number, order(item.number)))
 
 
-def order(number: str) -> tuple[int, str]:
-    """The number of a figure and the name of its panel: "Fig S13top" -> (13, "top")."""
-    name = number.split()[1].removeprefix("S")
-    digits = "".join(character for character in name if character.isdigit())
-    return int(digits), name[len(digits) :]
+def order(number: str) -> int:
+    """The number of a figure: "Fig S13top" -> 13. Its panels stay as the paper has them."""
+    return int("".join(filter(str.isdigit, number.split()[1])))
 
 
 def by_claims(shows: Mapping[str, tuple[str, ...]], judged: Mapping[str, Judged]) -> tuple[str, str]:

@@ -49,7 +49,7 @@ def curves(
         raise ValueError(f'band must be "range" or "interval", got {band!r}')
     scale = 100 if percent else 1
     names = groups(data[group])
-    summary = summarise(data, [group, x], y)
+    summary = summarise(data, [group, x], y).sort_values(x)
     low, high = ("least", "greatest") if band == "range" else ("low", "high")
 
     def draw(axes: Axes) -> None:
