@@ -6,7 +6,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(she
 TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' requirements.lock)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --no-compile --constraint requirements.lock --editable
-FILES := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+FILES := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 STRICT ?=
 # One thread for each process: small models are faster so, and sums come out the same everywhere.
 export OMP_NUM_THREADS := 1
@@ -25,16 +25,17 @@ book: $(VENV)/book.installed
 rerun: $(VENV)/book.installed
 	@$(BIN)/python -m uaftc_lib.publish --forget $(if $(STRICT),--strict)
 
-# A file is one worker's, and conftest.py says which come first. Every notebook is replayed twice, without progress
-# bars: whether one shows depends on the machine's speed.
+# A file is one worker's, and conftest.py says which come first. A third worker computes while tests of pages and
+# of processes wait. Every notebook is replayed twice, without progress bars: whether one shows depends on the
+# machine's speed.
 test: book $(VENV)/test.installed
 	$(BIN)/ruff check .
 	@for chapter in notebooks/*.md; do \
 	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
 	done
-	$(FILES) tests
-	TQDM_DISABLE=1 $(FILES) --nbval -q book
-	TQDM_DISABLE=1 $(FILES) --nbval book
+	$(FILES) -n 3 tests
+	TQDM_DISABLE=1 $(FILES) -n 2 --nbval -q book
+	TQDM_DISABLE=1 $(FILES) -n 2 --nbval book
 
 test-long: $(VENV)/test.installed
 	$(BIN)/python -m pytest -m long tests
