@@ -167,6 +167,16 @@ def test_printed_accuracies(shift, verdict):
     assert verdicts(tables, ["table_2"])["table_2"].verdict == (CONDITION if shift else HOLDS)
 
 
+def test_a_column_with_one_start_at_some_lam_is_not_judged():
+    runs = table2(lambda d, m, lam: printed(d, m, lam) - 0.1, models=("DP",), datasets=("sst",))
+    for rows, verdict in (
+        (runs, FAILS),
+        (runs[(runs.seed < 1) | (runs.lam != 10)], MISSING),
+        (runs[runs.lam != 10], MISSING),
+    ):
+        assert verdicts({"table2": rows}, ["table_2"])["table_2"].verdict == verdict
+
+
 def test_a_column_compares_the_starts_that_all_lam_share():
     runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
     column = columns.compare(runs[(runs.seed < 6) | (runs.lam == 10)])

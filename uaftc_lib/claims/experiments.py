@@ -26,15 +26,20 @@ LEAD, LOST = (
 )
 
 
+def is_complete(rows: pd.DataFrame) -> bool:
+    """Whether a column of Table 2 has every λ, with at least two seeds each."""
+    made = rows.groupby("lam").seed.nunique() if len(rows) else ()
+    return len(made) == LAMS and bool(made.min() > 1)
+
+
 def columns_of(tables: Tables, model: str) -> Iterator[tuple[str, Column | None]]:
-    """The columns of Table 2 of a model with their names; None where a λ has no runs yet."""
+    """The columns of Table 2 of a model with their names; None where one is not complete yet."""
     known = tables.compared
     runs = tables("table2")
     for key, title in PAPER_NAMES.items():
         if (key, model) not in known:
             rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
-            made = rows.groupby("lam").seed.nunique() if len(rows) else pd.Series(dtype=int)
-            known[key, model] = compare(rows) if len(made) == LAMS and made.min() > 1 else None
+            known[key, model] = compare(rows) if is_complete(rows) else None
         yield f"{title}, {model}", known[key, model]
 
 
@@ -135,7 +140,7 @@ def table_2(tables: Tables) -> Iterator[Part]:
     for key, title in PAPER_NAMES.items():
         for model in ("DP", "DP-A", "AD", "DP-L"):
             rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
-            if not len(rows):
+            if not is_complete(rows):
                 yield not_made(f"{title}, {model}")
                 continue
             cells, of = rows.groupby("lam").test_accuracy.agg(["mean", "size"]), printed[title, model]
