@@ -269,6 +269,12 @@ def test_a_file_with_something_else_is_left_alone(tmp_path):
     assert out.read_text() == "a,b\n1,2\n"
 
 
+def test_a_folder_is_no_results_file(tmp_path):
+    with pytest.raises(ValueError, match="is a folder: name a file in it"):
+        sweep(CELLS, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("text", ["one line of notes", "dataset,model,lam and more"])
 def test_a_file_without_a_whole_line_is_left_alone_too(tmp_path, text):
     out = tmp_path / "notes.txt"

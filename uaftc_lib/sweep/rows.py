@@ -46,8 +46,10 @@ def complete_lines(out: Path) -> str:
     Raises
     ------
     ValueError
-        If the file is none of ours: its first line, or the part of it that is there, is another.
+        If it is a folder, or none of ours: its first line, or the part of it that is there, is another.
     """
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder: name a file in it, such as {out / 'sweep.csv'}")
     content = out.read_bytes() if out.exists() else b""
     first, end, _ = content.partition(b"\n")
     header = ",".join(COLUMNS).encode()
