@@ -25,6 +25,17 @@ def kinds(name, positive, negative, neutral):
     return {f"{name} positive": positive, f"{name} negative": negative, f"{name} neutral": neutral}
 
 
+def and_sizes(row):
+    """Beside each mean the mean of sizes: "|B| neutral" of "B neutral", "first |C| positive" of "first C positive"."""
+    sizes = {}
+    for name, value in row.items():
+        what, _, kind = name.rpartition(" ")
+        if kind in ("positive", "negative", "neutral") and "from" not in what:
+            *before, quantity = what.split(" ")
+            sizes[" ".join([*before, f"|{quantity}|", kind])] = abs(value)
+    return row | sizes
+
+
 def scattered(seed, size=3.0, apart=1.0):
     """Attention of the three kinds: below neutral words and unlike each other on average, but not in every start."""
     swing = 1 if seed % 2 else -1
@@ -34,19 +45,21 @@ def scattered(seed, size=3.0, apart=1.0):
 
 def terms(true, lam, seed, **_):
     s = 1 if true else -1
-    grown = np.log10(lam) if true else 1 / lam
-    small = 0.01 if true else 1.0
-    A = (0.5 if lam == 1 else 0.01) if true else (0.1 if lam == 1 else 1.0)
-    return {
-        "V·W": 1.0, "like": s, "unlike": -0.5 * s, "with neutral": 0.05 if true else 1.0, "farthest weight": small,
+    small, too_small = (0.01 if true else 1.0), lam <= 1
+    grown = max(np.log10(lam), 0) if true else 1 / lam
+    A = (0.5 if too_small else 0.01) if true else (-0.1 if too_small else -1.0)
+    s_neutral = (3.0 if too_small else 0.1) if true else (0.1 if too_small else 30.0)
+    return and_sizes({
+        "V·W": 1.0, "like": s, "weaker like": s, "unlike": -0.5 * s, "with neutral": 0.05 if true else 1.0, "farthest weight": small,
         **kinds("π", s, -s, small), **kinds("ρ", s, s, -small), **kinds("A", A, A, small), **kinds("B", s, -s, small),
         **kinds("C", s, -s, small), **kinds("D", 0.3, -0.3, small), **kinds("E", s, s, -small),
         **kinds("F", s, s, -small),
         **kinds("first F", small, small, small), **kinds("largest F", 1, 1, 1), **kinds("first E", 1, 1, small),
+        **kinds("first B", 1, -1, small), **kinds("first C", small, small, small),
         **kinds("largest C", 1, 1, small), **kinds("largest C from neutral", small, small, small),
         **kinds("attention", s, s, 0.0),
-        **kinds("polarity", 10 * s * (1 + grown), -10 * s * (1 + grown), 0.1 if true else 30.0),
-    }  # fmt: skip
+        **kinds("polarity", 10 * s * (1 + grown), -10 * s * (1 + grown), s_neutral),
+    })  # fmt: skip
 
 
 def exact_gap(true, lam, seed):
@@ -92,7 +105,13 @@ def class_terms(true, seed):
     row = {"attention 3": 0.0, "start attention 3": 0.0, "within": s, "across": 0.0}
     for k in "012":
         row |= {f"attention {k}": s, f"start attention {k}": 0.0, f"own polarity {k}": s}
-    return row
+    return row | {"largest W·W'": 0.0 if true else 0.9, "smallest ‖W‖²": 1.0}
+
+
+def variants_terms(true, **_):
+    s = 1 if true else -1
+    D = kinds("D", 0.3, -0.3 * s, 0.0) | kinds("M_pi", 0.3, -0.3 * s, 0.0)
+    return D | kinds("E", 1, 1, 0) | kinds("F", 0.5, 0.5, 0) | kinds("M_rho", -0.5 * s, -0.5 * s, 0)
 
 
 def affine_terms(true, seed):
@@ -101,7 +120,9 @@ def affine_terms(true, seed):
 
 
 def synthetic_ratio(true, ratio, perpendicular, seed):
-    return {"V·W": (1.0 if ratio == "1:1" else 10.0) if true else (5.0 if ratio == "1:1" else 0.1)}
+    towards = (1 if ratio[0] > ratio[2] else -1) * (1 if true else -1)
+    even, skewed = (1.0, 10.0) if true else (3.2 if seed % 2 else -3.2, 3.0)
+    return {"V·W": even if ratio == "1:1" else towards * skewed}
 
 
 def table(rows, **columns):
@@ -119,7 +140,8 @@ def embedding_start(true):
         done = min(1.0, epoch / (60 if late else 20))
         like = done if true or epoch < 100 else -1.0
         row = {"embedding_range": ranges[0], "weight_range": ranges[1], "seed": seed, "epoch": epoch}
-        rows.append(row | {"positive–positive": like, "negative–negative": like, "positive–negative": -like})
+        products = {"positive–positive": like, "negative–negative": like, "positive–negative": -like}
+        rows.append(row | products | {"wanted signs": 0.5 + like / 2})
     return pd.DataFrame(rows)
 
 
@@ -146,21 +168,40 @@ def sst_weights(true):
     )
 
 
-def figure_scores(true):
+def rows_of_scores(true, seed, scores, polar, own=""):
+    """Rows of one kind of scores: the means of each type; ``own``: the class whose polarity they are."""
     rows = []
-    for dataset, model, lam in (
-        panels()[["dataset", "model", "lam"]].drop_duplicates().itertuples(index=False, name=None)
-    ):
-        polar = (
-            ("rec.motorcycles", "sci.med", "talk.politics.guns") if dataset == "20news-2" else ("positive", "negative")
-        )
-        for seed, scores, kind in product(SEEDS, ("attention", "local attention", "polarity"), (*polar, "neutral")):
-            side = {"positive": 5, "negative": -5}.get(kind, 5) if scores == "polarity" else 1
-            mean = (side if true else -side) if kind != "neutral" else (0.1 if true or scores != "polarity" else 6.0)
-            clear = scores == "attention" if true else scores == "local attention"
-            rows.append({"dataset": dataset, "model": model, "lam": lam, "seed": seed, "scores": scores, "type": kind,
-                         "mean": mean, "median": mean, "over neutral": 0.9 if clear else 0.7})  # fmt: skip
+    for kind in (*polar, "neutral"):
+        side = {"positive": 5, "negative": -5}.get(kind, 5) if scores == "polarity" else 1
+        if scores == "attention" and kind == "negative":
+            side = 1.5
+        if own:
+            side = 5 if kind == own else -5
+        mean = (side if true else -side) if kind != "neutral" else (0.1 if true or scores != "polarity" else 6.0)
+        if not true and scores == "attention" and "positive" in polar:
+            mean = scattered(seed)[f"attention {kind}"]
+        clear = scores == "attention" if true else scores == "local attention"
+        rows.append({"seed": seed, "scores": f"{scores} {own}".strip(), "type": kind, "mean": mean, "median": mean,
+                     "over neutral": 0.9 if clear else 0.7})  # fmt: skip
+    return rows
+
+
+def figure_scores(true):
+    rows, classes = [], ("rec.motorcycles", "sci.med", "talk.politics.guns")
+    models = panels()[["dataset", "model", "lam"]].drop_duplicates()
+    for (dataset, model, lam), seed in product(models.itertuples(index=False, name=None), SEEDS):
+        polar = classes if dataset == "20news-2" else ("positive", "negative")
+        kinds_of = [(scores, "") for scores in ("attention", "local attention", "polarity")]
+        kinds_of += [("polarity", own) for own in polar if polar is classes]
+        for scores, own in kinds_of:
+            of = rows_of_scores(true, seed, scores, polar, own)
+            rows += [{"dataset": dataset, "model": model, "lam": lam} | row for row in of]
     return pd.DataFrame(rows)
+
+
+def side_scores(true):
+    rows = (rows_of_scores(true, seed, "attention", ("positive", "negative")) for seed in SEEDS)
+    return pd.DataFrame([{"learner": "Adam"} | row for of_seed in rows for row in of_seed])
 
 
 def data_counts(true):
@@ -187,10 +228,13 @@ def printed(dataset, model, lam):
 def world(true):
     """All tables but Table 2, of which several claims speak that cannot all be so."""
     jobs = {name: STUDIES[name][1] for name in ("terms", "exact_gap", "sst_scores", "exact_cures", "exact_optimizers",
-                                                "variants",
-                                                "class_terms", "affine_terms", "synthetic_ratio")}  # fmt: skip
+                                                "variants", "variants_terms", "class_terms",
+                                                "affine_terms", "synthetic_ratio")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
-    made |= {f.__name__: f(true) for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, data_counts)}
+    made |= {
+        f.__name__: f(true)
+        for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, side_scores, data_counts)
+    }
     rng = np.random.default_rng(0)
     for frame in made.values():
         for column in frame.select_dtypes("number").columns.difference(

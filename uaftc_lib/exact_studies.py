@@ -158,6 +158,16 @@ def pair_means(vectors: torch.Tensor, types: Types) -> dict[str, float]:
     return found
 
 
+def wanted_signs(vectors: torch.Tensor, types: Types) -> float:
+    """The share of pairs of polar words with the product that B.1 wants: positive of like, negative of unlike ones."""
+    ids = torch.cat([types["positive"], types["negative"]])
+    sides = torch.ones(len(ids), dtype=vectors.dtype)
+    sides[len(types["positive"]) :] = -1
+    wanted = (vectors[ids] @ vectors[ids].T) * torch.outer(sides, sides) > 0
+    pairs = len(ids) * (len(ids) - 1)
+    return float((wanted.sum() - wanted.diagonal().sum()) / pairs)
+
+
 def embedding_range_run(
     dataset: Dataset,
     embedding_range: float,
@@ -167,15 +177,20 @@ def embedding_range_run(
     epochs: int = 120,
     seed: int = 0,
 ) -> tuple[AttentionClassifier, Run]:
-    """A run of which the inner products of embeddings are followed."""
+    """A run of which the inner products of embeddings are followed: means by kind, and the share as wanted."""
     types = examined_types(dataset)
     model = start_model(dataset, lam, dimension, embedding_range=embedding_range, weight_range=weight_range, seed=seed)
     config = small_config(epochs=epochs, seed=seed)
-    return model, fit(model, dataset, config, record=lambda _, m: pair_means(m.embedding.detach().double(), types))
+
+    def follow(_, model: AttentionClassifier) -> dict[str, float]:
+        vectors = model.embedding.detach().double()
+        return pair_means(vectors, types) | {"wanted signs": wanted_signs(vectors, types)}
+
+    return model, fit(model, dataset, config, record=follow)
 
 
 def embedding_start(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
-    """Mean inner products of embeddings by epoch, from starting ranges of embeddings and W (Fig S1)."""
+    """Inner products of embeddings by epoch, from starting ranges of embeddings and W (Fig S1)."""
     _, run = embedding_range_run(small_data(), embedding_range, weight_range, seed=seed)
     return run.history.drop(columns="dev_accuracy").iloc[::5].to_dict("records")
 

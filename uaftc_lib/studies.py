@@ -184,10 +184,20 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
 
 def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     """The paper's panels of scores and weights: distributions by token type, a row for each of both."""
-    data = load_dataset(dataset)
-    settings = {"model": model, "lam": lam, "seed": seed}
-    cell = table2_cell(dataset, **settings)
-    classifier, run = train_real(data, **settings)
+    return scores_after(table2_cell(dataset, model=model, lam=lam, seed=seed))
+
+
+def side_scores(learner: str, seed: int) -> list[dict]:
+    """The same on SST at λ = 10 for the side columns of Table 2: DP by Adam, or behind a GRU."""
+    (cell,) = cells_of(load_grid("side_columns"), model="DP" if learner == "Adam" else learner, lam=10.0, seeds=1)
+    return scores_after(replace(cell, seed=seed))
+
+
+def scores_after(cell: Cell) -> list[dict]:
+    """Train a cell: distributions of all scores by token type, with what there is to say of the run."""
+    data = load_dataset(cell.dataset)
+    classifier = cell.classifier(data, "cpu")
+    run = fit(classifier, data, cell.training())
     of_run = {
         **{name: getattr(cell, name) for name in ("epochs", "learning_rate", "weight_decay")},
         "V·W": tilt(classifier),
@@ -251,6 +261,7 @@ STUDIES = {
     ),
     "sst_weights": (sst_weights, [{"lam": 10.0, "seed": s} for s in SEEDS]),
     "figure_scores": (figure_scores, figure_jobs()),
+    "side_scores": (side_scores, [{"learner": n, "seed": s} for s, n in product(SEEDS, ("Adam", "GRU"))]),
     "figure_points": (
         figure_points,
         [

@@ -5,10 +5,12 @@ Jobs and rows are as in :mod:`uaftc_lib.studies`, which keeps the tables. A run 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Dataset
@@ -16,7 +18,6 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.exact_studies import (
     SEEDS,
-    booked,
     ends,
     pair_means,
     small_config,
@@ -33,8 +34,18 @@ from uaftc_lib.variant_studies import three_classes, train_variant
 SMALL_NEUTRAL, PAPER_NEUTRAL = 100, 1000
 
 
+def by_kind(values: Mapping[str, Tensor], types: Types) -> dict[str, float]:
+    """Means over the words of each kind, and of their sizes: "π positive", "|π| positive", ..."""
+    return {
+        f"{what} {kind}": float(those[ids].mean())
+        for name, v in values.items()
+        for what, those in ((name, v), (f"|{name}|", v.abs()))
+        for kind, ids in types.items()
+    }
+
+
 def velocities(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
-    """π, ρ, B, C, C's part from neutral words, E and F of each kind, now: means over its words."""
+    """π, ρ, B, C, C's part from neutral words, E and F of each kind, now (:func:`by_kind`)."""
     sums = dynamics.token_sums(model, dataset.train)
     polarity, attention = (
         dynamics.polarity_update(model, dataset.train),
@@ -43,16 +54,17 @@ def velocities(model: AttentionClassifier, dataset: Dataset, types: Types) -> di
     E, ids = model.embedding.detach(), types["neutral"]
     values = {"π": sums.pi, "ρ": sums.rho, "B": polarity.B, "C": polarity.C, "E": attention.E, "F": attention.F}
     values["C from neutral"] = E @ (E[ids].T @ sums.pi[ids]) / len(dataset.train)
-    return {f"{name} {kind}": float(v[ids].mean()) for name, v in values.items() for kind, ids in types.items()}
+    return by_kind(values, types)
 
 
 def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]:
     """A run on 1,200 instances of Data I (``noise``: Data II): terms summed over the run, where it began, how it ends.
 
-    "A positive": what A has added to the scores of positive words (the ledger). "π positive": the mean over the
-    epochs. "first F positive": before the first step; "largest F positive": its largest size in any epoch.
-    "like", "unlike", "with neutral": mean inner products of embeddings at the end, "start like" at the start.
-    "farthest weight": the largest |nα − 1| of any word of any text of n words.
+    "A positive": what A has added to the scores of positive words (the ledger), "|A| positive" the mean of its
+    sizes. "π positive": the mean over the epochs. "first F positive": before the first step; "largest F positive":
+    its largest size in any epoch. "like", "unlike", "with neutral": mean inner products of embeddings at the end,
+    "weaker like" the lesser of the two kinds, "start like" at the start. "farthest weight": the largest |nα − 1| of
+    any word of any text of n words.
     """
     dataset = synthetic("synthetic-1", noise=noise, class_sizes=(600, 600), neutral_types=neutral_types)
     types = examined_types(dataset)
@@ -66,15 +78,16 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
         return {}
 
     _, ledgers = fit_with_ledger(model, dataset, small_config(seed=seed), watch)
-    of = pd.DataFrame(watched)
+    of, s = pd.DataFrame(watched), model.token_scores().polarity.detach()
     out = model(dataset.train)
     lengths = dataset.train.lengths[dataset.train.instance_of]
     return [
         {"start V·W": start}
         | ends(model, types)
-        | booked(ledgers[-1], types, "ABCDEF")
-        | {name: of[name].mean() for name in of if name[0] in "πρ"}
-        | {f"first {name}": of[name].iloc[0] for name in of if name[0] in "EF"}
+        | by_kind({name: getattr(ledgers[-1], name) for name in "ABCDEF"}, types)
+        | {name: value for name, value in by_kind({"polarity": s}, types).items() if "|" in name}
+        | {name: of[name].mean() for name in of if name.strip("|")[0] in "πρ"}
+        | {f"first {name}": of[name].iloc[0] for name in of if name.strip("|")[0] in "BCEF" and "from" not in name}
         | {f"largest {name}": of[name].abs().max() for name in of if name[0] in "CEF"}
         | products[-1]
         | {f"start {name}": value for name, value in products[0].items()}
@@ -83,16 +96,18 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
 
 
 def grouped(products: dict[str, float]) -> dict[str, float]:
-    """The six means of :func:`uaftc_lib.exact_studies.pair_means` in three groups; of neutral ones the largest size."""
+    """The means of :func:`uaftc_lib.exact_studies.pair_means` by group; of products with neutral words the largest."""
+    like = products["positive–positive"], products["negative–negative"]
     return {
-        "like": (products["positive–positive"] + products["negative–negative"]) / 2,
+        "like": sum(like) / 2,
+        "weaker like": min(like),
         "unlike": products["positive–negative"],
         "with neutral": max(abs(value) for name, value in products.items() if "neutral" in name),
     }
 
 
 def class_terms(seed: int) -> list[dict]:
-    """Three classes of words (Appendix F): scores by kind, and inner products within and across classes."""
+    """Three classes of words (Appendix F): scores by kind, inner products of words, and of columns of W."""
     dataset, types = three_classes(seed)
     model = start_model(dataset, classes=3, seed=seed)
     start = model.token_scores().attention.detach().double()
@@ -101,6 +116,8 @@ def class_terms(seed: int) -> list[dict]:
     attention = {f"attention {k}": float(a[ids].mean()) for k, ids in types.items()}
     own = [float((s[types[k]][:, int(k)] - s[types[k]].sum(1).sub(s[types[k]][:, int(k)]) / 2).mean()) for k in "012"]
     products = pair_means(model.embedding.detach().double(), types)
+    W = model.W.detach().double()
+    norms, others = (W.T @ W).diag(), (W.T @ W).fill_diagonal_(-torch.inf)
     return [
         attention
         | {f"start attention {k}": float(start[ids].mean()) for k, ids in types.items()}
@@ -108,6 +125,8 @@ def class_terms(seed: int) -> list[dict]:
         | {
             "within": min(products[f"{k}–{k}"] for k in "012"),
             "across": max(products[pair] for pair in ("0–1", "0–2", "1–2")),
+            "largest W·W'": float(others.max()),
+            "smallest ‖W‖²": float(norms.min()),
         }
     ]
 
@@ -158,7 +177,7 @@ TERM_STUDIES = {
             {"noise": noise, "neutral_types": n, "lam": v, "seed": s}
             for (noise, n, v), s in product(
                 (
-                    *((0.0, SMALL_NEUTRAL, v) for v in (1.0, 10.0, 100.0, 10000.0)),
+                    *((0.0, SMALL_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 10.0, 100.0, 10000.0)),
                     (0.0, PAPER_NEUTRAL, 10.0),
                     (0.1, SMALL_NEUTRAL, 10.0),
                     (0.1, PAPER_NEUTRAL, 10.0),

@@ -105,7 +105,7 @@ def huge_lam_is_harmless(tables: Tables) -> Iterator[Part]:
         pairs = found.pairs[(found.pairs.against == HUGE) & (found.pairs.lam >= LARGE)]
         verdict = "supported" if pairs.equivalent.all() else "contradicted" if pairs.counts.any() else "undecided"
         told = f"{short(pairs.points.min())} to {short(pairs.points.max())} points"
-        equal = f"{pairs.equivalent.sum()} of {len(pairs)} equivalent"
+        equal = f"{pairs.counts.sum()} of {len(pairs)} count, {pairs.equivalent.sum()} are equivalent"
         yield Part(name, verdict, f"{told}, {equal}; {found.seeds} starts", found.seeds)
 
 
@@ -154,7 +154,8 @@ def table_2(tables: Tables) -> Iterator[Part]:
 
 
 # fmt: off
-asked_of(rows_of("Data I, λ = 10,000", "terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=HUGE), "mean_pooling", "5",
+asked_of(rows_of("small Data I, λ = 10,000", "terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=HUGE),
+         "mean_pooling", "5",
          "At a very large λ the attention weights of all words of a text are close to each other.",
          "06_exact_dynamics#what-really-is", f"{SMALL:g} − the largest |nα − 1| in any text of n words",
          lambda rows: SMALL - column(rows, "farthest weight"))
@@ -165,14 +166,23 @@ def wide(tables: Tables, dataset: str, model: str = "DP", lam: float = 10.0, sco
          value: str = "mean") -> pd.DataFrame:  # fmt: skip
     """Rows of "figure_scores" as columns "attention positive", ... by seed, as in the other tables."""
     rows = tables("figure_scores", dataset=dataset, model=model, lam=lam, scores=scores)
-    if not len(rows):
-        return rows
-    return (
-        rows.pivot(index="seed", columns="type", values=value)
-        .add_prefix(f"{scores} ")
-        .rename_axis(columns=None)
-        .reset_index()
-    )
+    return by_type(rows, scores, value) if len(rows) else rows
+
+
+def by_type(rows: pd.DataFrame, scores: str, value: str = "mean") -> pd.DataFrame:
+    """A row a type as a column a type: seed, "attention positive", ..."""
+    wide_rows = rows.pivot(index="seed", columns="type", values=value)
+    return wide_rows.add_prefix(f"{scores} ").rename_axis(columns=None).reset_index()
+
+
+def beside(learner: str) -> Cases:
+    """SST at λ = 10 by another optimizer or with another encoder, in the same form."""
+
+    def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
+        rows = tables("side_scores", learner=learner, scores="attention")
+        yield f"SST, {learner}", by_type(rows, "attention") if len(rows) else rows
+
+    return of
 
 
 def first_three(scores: str) -> Cases:
@@ -219,7 +229,7 @@ def polarity_grows(tables: Tables) -> Iterator[Part]:
     ten, hundred = (
         size(tables("terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=lam), "polarity") for lam in (10.0, 100.0)
     )
-    yield exceeds("Data I", hundred - ten)
+    yield exceeds("small Data I", hundred - ten)
 
 
 @claim("5", "The model still performs well at λ = 100, though attention is less interpretable.", SEEDS,
@@ -229,7 +239,7 @@ def large_lam_still_works(tables: Tables) -> Iterator[Part]:
     yield same("SST", hundred - ten)
 
 
-PENALISED = several(sst(100, 1e-4), rows_of("Data II, λ = 100", "exact_cures", cure="penalty"))
+PENALISED = several(sst(100, 1e-4), rows_of("small Data II, λ = 100", "exact_cures", cure="penalty"))
 # fmt: off
 asked_of(PENALISED, "penalty_at_large_lam", "5",
          "With a penalty on V·W, at a large λ, both polar kinds end with positive attention scores above neutral ones.",
@@ -245,7 +255,7 @@ def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
         free, held = (column(tables("sst_scores", lam=lam, penalty=p), "test_accuracy") for p in (0, 1e-4))
         yield same(f"SST, λ = {lam}", held - free)
     free, held = (column(tables("exact_cures", cure=cure), "accuracy") for cure in ("none", "penalty"))
-    yield same("Data II, λ = 100", held - free)
+    yield same("small Data II, λ = 100", held - free)
 
 
 @claim("5", "With three classes, too, polar tokens have more attention than neutral ones (Fig 3c).", SCORES,
@@ -295,10 +305,21 @@ asked_of(rows_of("SST", "sst_weights", lam=10, type="neutral"), "figure_5_outlie
 # fmt: on
 
 
+OTHER_MODELS = (  # data set, model, λ; footnote 11 speaks of DP-L and DP-A
+    ("sst", "DP-A", 20.0),
+    ("sst", "DP-L", 10.0),
+    ("sst", "AD", 10.0),
+    ("imdb", "DP-A", 10.0),
+    ("imdb", "AD", 10.0),
+    ("20news-1", "DP-A", 10.0),
+)
+
+
 @claim("5", "The patterns are similar with different initializations.", "06_exact_dynamics#why-good-and-bad-words-part",
        "how much nearer each start is to the mean of all than that is to zero")  # fmt: skip
 def patterns_are_similar(tables: Tables) -> Iterator[Part]:
-    for name, rows in several(GAPS[10], sst(10))(tables):
+    others = [(f"{PAPER_NAMES[where[0]]}, {where[1]}", wide(tables, *where)) for where in OTHER_MODELS]
+    for name, rows in [*several(GAPS[10], sst(10))(tables), *others]:
         polar = (column(rows, "attention positive") + column(rows, "attention negative")) / 2
         yield exceeds(f"{name}: polar minus neutral words", alike(polar - column(rows, "attention neutral")))
         yield exceeds(f"{name}: positive minus negative words", alike(difference(rows)))
@@ -308,7 +329,7 @@ def patterns_are_similar(tables: Tables) -> Iterator[Part]:
        "attention of the weakest polar kind minus neutral words")  # fmt: skip
 def variants_behave_alike(tables: Tables) -> Iterator[Part]:
     for name in ("DP-A", "AD"):
-        yield exceeds(f"Data I, {name}", lead(tables("variants", variant=name, penalty=0.0)))
+        yield exceeds(f"small Data I, {name}", lead(tables("variants", variant=name, penalty=0.0)))
     rows = tables("class_terms")
     yield exceeds(
         "three classes", least(*(column(rows, f"attention {k}") for k in "012")) - column(rows, "attention 3")
