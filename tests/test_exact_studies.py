@@ -17,9 +17,11 @@ from uaftc_lib.exact_studies import (
     small_data,
     start_model,
     train_with_cure,
+    wanted_signs,
 )
 from uaftc_lib.measures import dot_product, examined_types
 from uaftc_lib.studies import STUDIES, results, same_as_stored
+from uaftc_lib.term_studies import TERM_STUDIES, by_kind, terms
 from uaftc_lib.training import fit
 from uaftc_lib.variant_studies import VARIANT_STUDIES, three_classes
 
@@ -45,6 +47,28 @@ def test_three_classes_hold_their_own_words_and_neutral_ones():
         neutral = torch.isin(tokens, types["3"]).sum()
         assert (len(tokens), int(own), int(neutral)) == (12, 2, 10)
         assert len(tokens.unique()) == 12
+
+
+def test_wanted_signs_are_those_of_pairs_of_polar_words():
+    """Good words at 1 and 2, a bad one at ``x``, a neutral one that does not count."""
+    types = {"positive": torch.tensor([0, 1]), "negative": torch.tensor([2]), "neutral": torch.tensor([3])}
+    for x, share in ((-1.0, 1.0), (1.0, 1 / 3)):
+        assert wanted_signs(torch.tensor([[1.0], [2.0], [x], [-5.0]]), types) == pytest.approx(share)
+    assert wanted_signs(torch.tensor([[1.0], [-2.0], [1.0], [9.0]]), types) == pytest.approx(1 / 3)
+
+
+def test_means_of_sizes_do_not_cancel():
+    types = {"neutral": torch.tensor([0, 1]), "positive": torch.tensor([2])}
+    found = by_kind({"π": torch.tensor([-3.0, 1.0, 2.0])}, types)
+    assert found == {"π neutral": -1.0, "π positive": 2.0, "|π| neutral": 2.0, "|π| positive": 2.0}
+
+
+def test_a_row_of_the_terms_is_no_smaller_in_size_than_in_the_mean():
+    (row,) = terms(0.0, 100, 10.0, 3)
+    sizes = [name for name in row if "|" in name]
+    assert len(sizes) == 39  # six terms, polarity, π, ρ and four first ones, of three kinds
+    assert all(row[name] >= abs(row[name.replace("|", "")]) * (1 - 1e-12) for name in sizes)
+    assert row["weaker like"] <= row["like"]
 
 
 def test_pair_means_leave_out_the_diagonal():
@@ -73,7 +97,7 @@ def test_cures_start_as_they_should():
     assert abs(dot_product(held)) < 0.5
 
 
-@pytest.mark.parametrize("name", [*EXACT_STUDIES, *VARIANT_STUDIES])
+@pytest.mark.parametrize("name", [*EXACT_STUDIES, *VARIANT_STUDIES, *TERM_STUDIES, "side_scores"])
 def test_stored_tables_are_complete(name):
     table, (_, jobs) = results(name), STUDIES[name]
     found = set(map(tuple, table[list(jobs[0])].itertuples(index=False)))
