@@ -270,17 +270,9 @@ def test_cards_tell_verdict_numbers_and_link(judged):
         assert all(part.found == "" or part.found.split(";")[0][:20] in shown for part in one.parts)
     assert page.cards([]).count("No claim here") == 1
     failing = [one for one in judged if one.verdict == FAILS]
-    assert all(one.claim.said in page.surprise(one) for one in claims.surprises(failing))
+    assert all(one.claim.said in page.surprise(one) for one in claims.surprises(judged))
+    assert len(claims.surprises(failing)) <= len(claims.surprises(judged)) == 3
     assert sum(claims.counted(judged).values()) == len(judged)
-
-
-def test_surprises_are_the_clearest_failures():
-    words = ["contradicted", "supported", "contradicted", "contradicted"]
-    made = [
-        claims.Judged(claim, (Part("x", word, "f", 10, strength),))
-        for claim, word, strength in zip(claims.CLAIMS.values(), words, (-2.0, 9.0, -5.0, -1.0))
-    ]
-    assert [one.strength for one in claims.surprises(made, 2)] == [-5.0, -2.0]
 
 
 # --- the reproduction map ------------------------------------------------------------------------------------
@@ -367,3 +359,75 @@ def test_the_command_prints_verdicts_and_writes_cases(tmp_path, judged):
 def test_the_command_refuses(words, message):
     result = CliRunner().invoke(app, ["scorecard", *words])
     assert result.exit_code == 2 and message in result.stderr
+
+
+# --- what is said of a verdict ---------------------------------------------------------------------------------
+
+
+def made_up(*parts, instead=""):
+    """A judged claim of our own; parts: (case, verdict, strength)."""
+    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model", "a − b", lambda tables: (), instead)
+    return claims.Judged(claim, tuple(Part(case, word, f"found in {case}", 10, s) for case, word, s in parts))
+
+
+NAN = float("nan")
+
+
+def test_surprises_are_the_clearest_failures_and_then_the_clearest_counter_cases():
+    fails = made_up(("a", "contradicted", -2.0), ("b", "contradicted", -5.0))
+    less = made_up(("a", "contradicted", -3.0), ("b", "undecided", 0.5))
+    but = made_up(("a", "supported", 90.0), ("b", "contradicted", -70.0))
+    barely = made_up(("a", "supported", 90.0), ("b", "contradicted", -1.1))
+    never = [made_up(("a", "supported", 9.0)), made_up(("a", "undecided", -0.5)), made_up(("a", OPEN, NAN)),
+             made_up(("a", "supported", 9.0), ("b", "undecided", -0.9)), made_up(("a", "contradicted", NAN)),
+             made_up(("a", "contradicted", -np.inf))]  # fmt: skip
+    assert claims.surprises([*never, barely, less, but, fails], 9) == [fails, less, but, barely]
+    assert claims.surprises([barely, less, but, fails]) == [fails, less, but] and claims.surprises(never) == []
+    assert made_up(("a", "contradicted", NAN), ("b", "contradicted", -1.5), ("c", "undecided", -0.1)).worst.case == "b"
+
+
+def test_a_surprise_says_what_was_found_instead():
+    steady = np.full(10, 2.0) + np.linspace(-1, 1, 10)
+    parts = exceeds("x", -steady), exceeds("y", 1 - steady), exceeds("z", steady)
+    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model#a", "a − b", lambda tables: parts,
+                                  "In {case} it is {mean} [{low}, {high}], by {size}; {held} of {n}; {share}.")  # fmt: skip
+    told = page.surprise(claims.judge(claim, claims.Tables({})))
+    assert told == (
+        "*It is so.* In x it is −2 [−2.5, −1.5], by 2; 0 of 10; 2.2. The sentence holds in 1 of 3 cases. "
+        "[The page](01_model.html#a) shows it."
+    )
+    plainly = page.surprise(made_up(("a", "contradicted", -2.0)))
+    assert plainly.startswith("*It is so.* Not in this case: a. ") and "found in a" in plainly and "a − b" in plainly
+    assert "The sentence holds" not in plainly
+    with pytest.raises(ValueError, match="no placeholder {median}; there are case, held"):
+        claims.verdicts.claim("3", "", "", "", "never registered", instead="it is {median}")
+    assert "never registered" not in claims.CLAIMS
+
+
+def test_no_surprise_tells_a_number_that_is_not_there(judged):
+    assert not [one.claim.name for one in judged if one.worst and re.search(r"\bnan\b|[{}]", page.surprise(one))]
+    assert "nan" in page.surprise(made_up(("a", "contradicted", -2.0), instead="it is {mean}"))
+
+
+def test_the_evidence_is_that_of_the_case_that_decides():
+    shown = page.evidence(made_up(("a", "undecided", NAN), ("b", "contradicted", NAN), ("c", "undecided", NAN)))
+    assert shown == "b: found in b (other cases: 2 undecided)"
+    shown = page.evidence(made_up(("a", "contradicted", -2.0), ("b", "contradicted", -9.0), ("c", "undecided", 0.1)))
+    assert shown == "b: found in b (other cases: 1 contradicted, 1 undecided)"
+    assert page.evidence(made_up(("a", "contradicted", -2.0))) == "a: found in a"
+    holding = made_up(("a", "supported", 3.0), ("b", "supported", 2.0), ("c", OPEN, NAN))
+    assert page.evidence(holding) == "b: found in b (2 cases; this is the weakest)"
+    open_ = made_up(("a", "undecided", -0.9), ("b", "undecided", 0.2))
+    assert page.evidence(open_) == "b: found in b (2 cases; this is the nearest)"
+    unknown = made_up(("a", "undecided", NAN), ("b", "undecided", -0.5))
+    assert page.evidence(unknown) == "a: found in a (the first of 2 cases)"
+
+
+def test_a_condition_names_the_shorter_side():
+    most = made_up(("a", "supported", 2.0), ("b", "undecided", 0.0), ("c", "supported", 2.0),
+                   ("d", "contradicted", -2.0), ("e", "supported", 3.0), ("f", OPEN, NAN))  # fmt: skip
+    assert most.condition == page.evidence(most) == "in 3 of 5 cases; not: b (undecided); d (contradicted)"
+    few = made_up(("a", "supported", 2.0), ("b", "contradicted", -2.0), ("c", "undecided", 0.0),
+                  ("d", "contradicted", -2.0))  # fmt: skip
+    assert few.condition == "in 1 of 4 cases: a · contradicted in 2, undecided in 1"
+    assert made_up(("a", "supported", 2.0), ("b", OPEN, NAN)).condition == ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from math import isfinite
 
-from uaftc_lib.claims.verdicts import MARKS, OPEN, WORDS, Judged, Part, counted
+from uaftc_lib.claims.verdicts import MARKS, OPEN, WORDS, Judged, Part, counted, filled
 
 SIGNS = dict(zip(WORDS, ("✓", "◐", "✗", "?", "…")))
 
@@ -22,15 +23,22 @@ def told(part: Part) -> str:
 
 
 def evidence(one: Judged) -> str:
-    """The verdict in one line: where it holds, or the case that decides, with its numbers."""
+    """The verdict in one line: where it holds, or the case that decides, with its numbers, and how the others stand."""
     decided = [part for part in one.parts if part.verdict != OPEN]
     if not decided:
         return told(one.parts[0])
     if one.condition:
-        return f"yes: {one.condition} · not: {'; '.join(one.cases('contradicted', 'undecided'))}"
-    nearest = min(decided, key=lambda part: part.strength if part.strength == part.strength else 0.0)
-    more = f" ({len(decided)} cases; this is the weakest)" if one.verdict == "holds" and len(decided) > 1 else ""
-    return told(nearest) + more
+        return one.condition
+    if one.worst:
+        against, open_ = len(one.cases("contradicted")) - 1, len(one.cases("undecided"))
+        more = [f"{n} {word}" for n, word in ((against, "contradicted"), (open_, "undecided")) if n]
+        return told(one.worst) + (f" (other cases: {', '.join(more)})" if more else "")
+    if len(decided) == 1:
+        return told(decided[0])
+    if not all(isfinite(part.strength) for part in decided):  # which is the weakest is not known
+        return f"{told(decided[0])} (the first of {len(decided)} cases)"
+    choose, which = (min, "weakest") if one.verdict == "holds" else (max, "nearest")
+    return f"{told(choose(decided, key=lambda part: part.strength))} ({len(decided)} cases; this is the {which})"
 
 
 def card(one: Judged) -> str:
@@ -69,9 +77,11 @@ def counted_line(judged: Iterable[Judged]) -> str:
 
 
 def surprise(one: Judged) -> str:
-    """A claim that fails, and by what."""
-    worst = min((part for part in one.parts if part.verdict == "contradicted"), key=lambda part: part.strength)
-    return (
-        f"*{one.claim.said}* Not so. Were it so, this would be above zero: {one.claim.measured}. At worst "
-        f"({worst.case}) it is {worst.found}; [the page]({address(one.claim.page)}) shows it."
-    )
+    """A claim that fails, what was found instead in its worst case, and where it is shown."""
+    claim, worst = one.claim, one.worst
+    instead = f"Not in this case: {worst.case}. What should be above zero there ({claim.measured}) is {worst.found}."
+    if claim.instead:
+        instead = filled(claim.instead, worst)
+    held, decided = len(one.cases("supported")), sum(part.verdict != OPEN for part in one.parts)
+    but = f" The sentence holds in {held} of {decided} cases." if held else ""
+    return f"*{claim.said}* {instead}{but} [The page]({address(claim.page)}) shows it."
