@@ -15,6 +15,7 @@ from uaftc_lib import claims
 from uaftc_lib.claims import columns, figures, page, rules
 from uaftc_lib.claims.verdicts import OPEN, Part, alike, exact, exceeds, same
 from uaftc_lib.cli import app, parameters_from
+from uaftc_lib.panels import compare, in_print, panels
 from uaftc_lib.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
 from uaftc_lib.studies import STUDIES
 from uaftc_lib.sweep.cells import load_grid
@@ -251,7 +252,8 @@ def test_claims_are_many_and_of_all_parts():
 
 
 def test_links_of_claims_and_figures_lead_to_headings():
-    assert broken([one.page for one in claims.CLAIMS.values()] + [item.page for item in figures.items()]) == []
+    assert broken([one.page for one in claims.CLAIMS.values()]) == []
+    assert broken([page for item in figures.items() for page in (item.page, item.told) if page]) == []
     assert broken(["17_scorecard#nowhere", "nochapter"]) == ["17_scorecard#nowhere", "nochapter#"]
 
 
@@ -279,8 +281,8 @@ def test_cards_tell_verdict_numbers_and_link(judged):
 
 
 def plain(number):
-    """ "Fig S13top" -> "Fig S13"."""
-    return re.sub(r"(?<=\d)[a-z]+$", "", number)
+    """ "Fig S13, top" -> "Fig S13"."""
+    return re.sub(r"(?<=\d)([a-z]|, top|, bottom)$", "", number)
 
 
 def test_the_map_has_every_figure_and_table():
@@ -316,7 +318,7 @@ def parses(command):
 
 
 def test_every_command_of_the_map_parses():
-    assert [item.command for item in figures.items() if not parses(item.command)] == []
+    assert [word for item in figures.items() for word in item.commands if not parses(word)] == []
     assert not parses("uaftc run 99_none") and not parses("uaftc run 10_scores -p nosuch 1")
     assert not parses("python -m uaftc_lib.studies nosuch") and not parses("make coffee")
 
@@ -389,8 +391,8 @@ def test_surprises_are_the_clearest_failures_and_then_the_clearest_counter_cases
 def test_a_surprise_says_what_was_found_instead():
     steady = np.full(10, 2.0) + np.linspace(-1, 1, 10)
     parts = exceeds("x", -steady), exceeds("y", 1 - steady), exceeds("z", steady)
-    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model#a", "a − b", lambda tables: parts,
-                                  "In {case} it is {mean} [{low}, {high}], by {size}; {held} of {n}; {share}.")  # fmt: skip
+    template = "In {case} it is {mean} [{low}, {high}], by {size}; {held} of {n}; {share}."
+    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model#a", "a − b", lambda tables: parts, template)
     told = page.surprise(claims.judge(claim, claims.Tables({})))
     assert told == (
         "*It is so.* In x it is −2 [−2.5, −1.5], by 2; 0 of 10; 2.2. The sentence holds in 1 of 3 cases. "
@@ -431,3 +433,73 @@ def test_a_condition_names_the_shorter_side():
                   ("d", "contradicted", -2.0))  # fmt: skip
     assert few.condition == "in 1 of 4 cases: a · contradicted in 2, undecided in 1"
     assert made_up(("a", "supported", 2.0), ("b", OPEN, NAN)).condition == ""
+
+
+# --- the map, as it is shown -----------------------------------------------------------------------------------
+
+
+def test_why_is_told_of_what_differs_alone(so, not_so):
+    true, false = statuses(so), statuses(not_so)
+    for made in (true, false):
+        assert set(made.why[made.status != "differs"]) <= {""}
+    known = ["Table 1", "Table S1", "Fig S1", "Fig S7", "Fig S10", "Fig S18", "Fig S23"]
+    assert (false.status[known] == "differs").all() and (false.why[known] != "").all()
+    told = page.differing(false.reset_index())
+    assert all(false.why[number] in told for number in known)
+    assert told.count("* **") == (false.status == "differs").sum()
+    table_2 = {"number": "Table 2", "status": "differs", "reason": "", "why": "", "told": figures.OTHERS[1].told}
+    assert "(12_lambda.html#the-cells-that-differ-and-why)" in page.differing(pd.DataFrame([table_2]))
+    assert set(figures.WHYS) <= {panel["figure"] for panel in panels().to_dict("records")}
+    assert not re.search(r"\d", " ".join(re.sub(r"20News II?|L2", "", item.why) for item in figures.items()))
+
+
+def test_sizes_far_from_print_are_told():
+    scores = figure_scores(True)
+    printed_medians = in_print("S18").set_index("type")["median"]
+    s18 = scores[["dataset", "model", "scores"]].eq(["imdb", "DP-A", "attention"]).all(axis=1)
+    as_printed = scores.assign(median=scores["median"].where(~s18, scores.type.map(printed_medians)))
+    near, far = (compare(rows).set_index("figure").off for rows in (as_printed, scores.assign(median=99.0)))
+    for rows, off in ((as_printed, near), (scores.assign(median=99.0), far)):
+        reasons = statuses({"figure_scores": rows}).reason
+        for figure, distance in off.items():
+            told = f"a median {distance:.1f} boxes off" in reasons[figures.named(figure)]
+            assert told == (distance > figures.FAR), figure
+    assert near["S18"] < figures.FAR and (far.dropna() > figures.FAR).all() and far["S18"] > 0
+
+
+def test_numbers_commands_and_data_of_the_map():
+    by_number = {item.number: item for item in figures.items()}
+    assert {"Fig S13, top", "Fig S13, bottom", "Fig 2a"} <= set(by_number)
+    assert figures.whole("Fig S13, top") == "Fig S13" and figures.whole("Fig 2a") == "Fig 2"
+    assert figures.whole("Table S1") == "Table S1" and figures.order("Fig S13, bottom") == 13
+    again = "python -m uaftc_lib.studies"
+    assert by_number["Fig S20"].commands[1:] == (f"{again} figure_scores",)
+    assert by_number["Fig 4b"].commands[1:] == (f"{again} figure_scores", f"{again} figure_points")
+    assert by_number["Fig 5"].commands == ("uaftc run 11_weights", f"{again} figure_scores", f"{again} sst_weights")
+    assert by_number["Fig S1"].commands == (f"{again} embedding_start",)
+    assert by_number["Fig S2"].commands == ("uaftc run 05_embedding_geometry", f"{again} terms")
+    drawn = {name: read_source(name) for name in ("10_scores", "11_weights")}
+    for item in figures.items():  # the data are those that the chapter reads
+        source = drawn.get(item.page.split("#")[0])
+        assert source is None or all(f'"{name}"' in cells_text(source) for name in item.data.split(", ")), item.number
+
+
+def cells_text(source):
+    return "".join(cell.source for cell in source.cells)
+
+
+def test_commands_break_between_options_alone():
+    shown = page.unbroken("uaftc run 10_scores -p dataset 20news-1 -p lam 10")
+    pieces = re.findall(r'<span style="white-space:nowrap">(.*?)</span>', shown)
+    assert pieces == ["uaftc run 10_scores", "-p dataset 20news-1", "-p lam 10"]
+    assert re.sub(r"<.*?>", "", shown) == "uaftc run 10_scores -p dataset 20news-1 -p lam 10"
+
+
+def test_the_map_is_one_table(so):
+    made = statuses(so).reset_index()
+    shown = page.map_table(made)
+    assert shown.count("<tr>") == len(made) + 1 and shown.count("<table>") == 1
+    for row in made.itertuples():
+        assert f'<a href="{page.address(row.page)}">{row.number}</a>' in shown.replace("&nbsp;", " ")
+        assert all(page.unbroken(command) in shown for command in row.commands)
+    assert shown.count("10 of 10 starts") == made.reason[made.status == "reproduced"].str.contains("10 of 10").sum() > 0

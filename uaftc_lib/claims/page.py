@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from math import isfinite
 
+import pandas as pd
+
 from uaftc_lib.claims.verdicts import MARKS, OPEN, WORDS, Judged, Part, counted, filled
 
 SIGNS = dict(zip(WORDS, ("✓", "◐", "✗", "?", "…")))
+JOINED = "&nbsp;"  # no line breaks here
 
 
 def address(page: str) -> str:
@@ -85,3 +89,33 @@ def surprise(one: Judged) -> str:
     held, decided = len(one.cases("supported")), sum(part.verdict != OPEN for part in one.parts)
     but = f" The sentence holds in {held} of {decided} cases." if held else ""
     return f"*{claim.said}* {instead}{but} [The page]({address(claim.page)}) shows it."
+
+
+def unbroken(command: str) -> str:
+    """A command as HTML whose lines break between options only, not within "-p name value"."""
+    parts = (f'<span style="white-space:nowrap">{escape(part)}</span>' for part in re.split(r" (?=-)", command))
+    return f'<code style="display:block">{" ".join(parts)}</code>'
+
+
+def map_table(made: pd.DataFrame) -> str:
+    """The reproduction map as HTML: printed, what it shows, how it came out, data and commands."""
+    rows = "".join(
+        f'<tr><td><a href="{address(row.page)}">{escape(row.number).replace(" ", JOINED, 1)}</a></td>'
+        + f"<td>{escape(row.what).replace(' = ', f'{JOINED}={JOINED}')}</td><td>{row.status}"
+        + (f" <small>{escape(row.reason)}</small>" if row.status == "reproduced" else "")
+        + f"</td><td>{escape(row.data)} {''.join(map(unbroken, row.commands))}</td></tr>"
+        for row in made.itertuples()
+    )
+    heads = "".join(
+        f"<th>{head}</th>" for head in ("printed", "what it shows", "status", "data, and what makes it again")
+    )
+    return f'<div class="uaftc-table map"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def differing(made: pd.DataFrame) -> str:
+    """What differs from print: in what, why as far as it is known, and where that is told."""
+    return "\n".join(
+        f"* **{row.number}**: {row.reason}. " + (f"Why: {row.why}" if row.why else "Why is not known")
+        + f" ([more]({address(row.told)}))."
+        for row in made[made.status == "differs"].itertuples()
+    )  # fmt: skip

@@ -143,8 +143,8 @@ class Claim:
 def filled(template: str, part: Part) -> str:
     """A template with the numbers of a case.
 
-    {case}; {mean}, {low}, {high}: of X − Y; {held}, {n}: starts in which X was larger, and all; {size}: the mean without
-    its sign; {share}: Y itself where X is :data:`SMALL`, that is ``SMALL`` − mean.
+    {case}; {mean}, {low}, {high}: of X − Y; {held}, {n}: starts in which X was larger, and all; {size}: the mean
+    without its sign; {share}: Y itself where X is :data:`SMALL`, that is ``SMALL`` − mean.
 
     Raises
     ------
