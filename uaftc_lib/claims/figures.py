@@ -82,8 +82,8 @@ OTHERS = (
     Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()},
          "which release of the tokenizer cut the texts of IMDB, and which posts are 20News II, is not in print"),
     Item("Table 2", "test accuracy by λ", ACCURACY, "table2", "uaftc sweep --grid table2", {"table_2": ()},
-         "for most cells a reason was found (the split of 20News II, the seed, the length of training, dropout, L2), for "
-         "some none", "12_lambda#the-cells-that-differ-and-why"),
+         "for most cells a reason was found (the split of 20News II, the seed, the length of training, dropout, L2), "
+         "for some none", "12_lambda#the-cells-that-differ-and-why"),
     Item("Table S1", "examined tokens", f"{COUNTS}#counting-words", "data_counts", run(COUNTS), {"table_S1": ()},
          "neither the split of 20News II nor the rule for its lists is printed; on IMDB it may be that our tokenizer "
          "keeps a blank at the end of some words"),
