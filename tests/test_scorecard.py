@@ -15,6 +15,7 @@ from uaftc_lib import claims
 from uaftc_lib.claims import columns, figures, page, rules
 from uaftc_lib.claims.verdicts import OPEN, Part, alike, exact, exceeds, same
 from uaftc_lib.cli import app, parameters_from
+from uaftc_lib.panels import compare, in_print, panels
 from uaftc_lib.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
 from uaftc_lib.studies import STUDIES
 from uaftc_lib.sweep.cells import load_grid
@@ -251,7 +252,8 @@ def test_claims_are_many_and_of_all_parts():
 
 
 def test_links_of_claims_and_figures_lead_to_headings():
-    assert broken([one.page for one in claims.CLAIMS.values()] + [item.page for item in figures.items()]) == []
+    assert broken([one.page for one in claims.CLAIMS.values()]) == []
+    assert broken([page for item in figures.items() for page in (item.page, item.told) if page]) == []
     assert broken(["17_scorecard#nowhere", "nochapter"]) == ["17_scorecard#nowhere", "nochapter#"]
 
 
@@ -270,25 +272,17 @@ def test_cards_tell_verdict_numbers_and_link(judged):
         assert all(part.found == "" or part.found.split(";")[0][:20] in shown for part in one.parts)
     assert page.cards([]).count("No claim here") == 1
     failing = [one for one in judged if one.verdict == FAILS]
-    assert all(one.claim.said in page.surprise(one) for one in claims.surprises(failing))
+    assert all(one.claim.said in page.surprise(one) for one in claims.surprises(judged))
+    assert len(claims.surprises(failing)) <= len(claims.surprises(judged)) == 3
     assert sum(claims.counted(judged).values()) == len(judged)
-
-
-def test_surprises_are_the_clearest_failures():
-    words = ["contradicted", "supported", "contradicted", "contradicted"]
-    made = [
-        claims.Judged(claim, (Part("x", word, "f", 10, strength),))
-        for claim, word, strength in zip(claims.CLAIMS.values(), words, (-2.0, 9.0, -5.0, -1.0))
-    ]
-    assert [one.strength for one in claims.surprises(made, 2)] == [-5.0, -2.0]
 
 
 # --- the reproduction map ------------------------------------------------------------------------------------
 
 
 def plain(number):
-    """ "Fig S13top" -> "Fig S13"."""
-    return re.sub(r"(?<=\d)[a-z]+$", "", number)
+    """ "Fig S13, top" -> "Fig S13"."""
+    return re.sub(r"(?<=\d)([a-z]|, top|, bottom)$", "", number)
 
 
 def test_the_map_has_every_figure_and_table():
@@ -324,7 +318,7 @@ def parses(command):
 
 
 def test_every_command_of_the_map_parses():
-    assert [item.command for item in figures.items() if not parses(item.command)] == []
+    assert [word for item in figures.items() for word in item.commands if not parses(word)] == []
     assert not parses("uaftc run 99_none") and not parses("uaftc run 10_scores -p nosuch 1")
     assert not parses("python -m uaftc_lib.studies nosuch") and not parses("make coffee")
 
@@ -367,3 +361,147 @@ def test_the_command_prints_verdicts_and_writes_cases(tmp_path, judged):
 def test_the_command_refuses(words, message):
     result = CliRunner().invoke(app, ["scorecard", *words])
     assert result.exit_code == 2 and message in result.stderr
+
+
+# --- what is said of a verdict ---------------------------------------------------------------------------------
+
+
+def made_up(*parts, instead="It is not."):
+    """A judged claim of our own; parts: (case, verdict, strength)."""
+    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model", "a − b", lambda tables: (), instead)
+    return claims.Judged(claim, tuple(Part(case, word, f"found in {case}", 10, s) for case, word, s in parts))
+
+
+NAN = float("nan")
+
+
+def test_surprises_are_the_clearest_failures_and_then_the_clearest_counter_cases():
+    fails = made_up(("a", "contradicted", -2.0), ("b", "contradicted", -5.0))
+    less = made_up(("a", "contradicted", -3.0), ("b", "undecided", 0.5))
+    but = made_up(("a", "supported", 90.0), ("b", "contradicted", -70.0))
+    barely = made_up(("a", "supported", 90.0), ("b", "contradicted", -1.1))
+    never = [made_up(("a", "supported", 9.0)), made_up(("a", "undecided", -0.5)), made_up(("a", OPEN, NAN)),
+             made_up(("a", "supported", 9.0), ("b", "undecided", -0.9)), made_up(("a", "contradicted", NAN)),
+             made_up(("a", "contradicted", -np.inf))]  # fmt: skip
+    assert claims.surprises([*never, barely, less, but, fails], 9) == [fails, less, but, barely]
+    assert claims.surprises([barely, less, but, fails]) == [fails, less, but] and claims.surprises(never) == []
+    assert claims.surprises([made_up(("a", "contradicted", -2.0), instead="")]) == [], "nothing to say of it"
+    assert made_up(("a", "contradicted", NAN), ("b", "contradicted", -1.5), ("c", "undecided", -0.1)).worst.case == "b"
+
+
+def test_a_surprise_says_what_was_found_instead():
+    steady = np.full(10, 2.0) + np.linspace(-1, 1, 10)
+    parts = exceeds("x", -steady), exceeds("y", 1 - steady), exceeds("z", steady)
+    template = "In {case} it is {mean} [{low}, {high}], by {size}; {held} of {n}; {share}."
+    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model#a", "a − b", lambda tables: parts, template)
+    told = page.surprise(claims.judge(claim, claims.Tables({})))
+    assert told == (
+        "*It is so.* In x it is −2 [−2.5, −1.5], by 2; 0 of 10; 2.2. The sentence holds in 1 of 3 cases. "
+        "[The page](01_model.html#a) shows it."
+    )
+    assert page.surprise(made_up(("a", "contradicted", -2.0))) == (
+        "*It is so.* It is not. [The page](01_model.html) shows it."
+    )
+    with pytest.raises(ValueError, match="no placeholder {median}; there are case, held"):
+        claims.verdicts.claim("3", "", "", "", "never registered", instead="it is {median}")
+    assert "never registered" not in claims.CLAIMS
+
+
+def test_no_surprise_tells_a_number_that_is_not_there(judged):
+    told = [page.surprise(one) for one in judged if one.worst and one.claim.instead]
+    assert len(told) >= 3 and not [each for each in told if re.search(r"\bnan\b|[{}]", each)]
+    assert "nan" in page.surprise(made_up(("a", "contradicted", -2.0), instead="it is {mean}"))
+
+
+def test_the_evidence_is_that_of_the_case_that_decides():
+    shown = page.evidence(made_up(("a", "undecided", NAN), ("b", "contradicted", NAN), ("c", "undecided", NAN)))
+    assert shown == "b: found in b (other cases: 2 undecided)"
+    shown = page.evidence(made_up(("a", "contradicted", -2.0), ("b", "contradicted", -9.0), ("c", "undecided", 0.1)))
+    assert shown == "b: found in b (other cases: 1 contradicted, 1 undecided)"
+    assert page.evidence(made_up(("a", "contradicted", -2.0))) == "a: found in a"
+    holding = made_up(("a", "supported", 3.0), ("b", "supported", 2.0), ("c", OPEN, NAN))
+    assert page.evidence(holding) == "b: found in b (2 cases; this is the weakest)"
+    open_ = made_up(("a", "undecided", -0.9), ("b", "undecided", 0.2))
+    assert page.evidence(open_) == "b: found in b (2 cases; this is the nearest)"
+    unknown = made_up(("a", "undecided", NAN), ("b", "undecided", -0.5))
+    assert page.evidence(unknown) == "a: found in a (the first of 2 cases)"
+
+
+def test_a_condition_names_the_shorter_side():
+    most = made_up(("a", "supported", 2.0), ("b", "undecided", 0.0), ("c", "supported", 2.0),
+                   ("d", "contradicted", -2.0), ("e", "supported", 3.0), ("f", OPEN, NAN))  # fmt: skip
+    assert most.condition == page.evidence(most) == "in 3 of 5 cases; not: b (undecided); d (contradicted)"
+    few = made_up(("a", "supported", 2.0), ("b", "contradicted", -2.0), ("c", "undecided", 0.0),
+                  ("d", "contradicted", -2.0))  # fmt: skip
+    assert few.condition == "in 1 of 4 cases: a · contradicted in 2, undecided in 1"
+    assert made_up(("a", "supported", 2.0), ("b", OPEN, NAN)).condition == ""
+
+
+# --- the map, as it is shown -----------------------------------------------------------------------------------
+
+
+def test_why_is_told_of_what_differs_alone(so, not_so):
+    true, false = statuses(so), statuses(not_so)
+    for made in (true, false):
+        assert set(made.why[made.status != "differs"]) <= {""}
+    known = ["Table 1", "Table S1", "Fig S10", "Fig S18", "Fig S23"]
+    assert (false.status[known] == "differs").all() and (false.why[known] != "").all()
+    told = page.differing(false.reset_index())
+    assert all(false.why[number] in told for number in known)
+    assert told.count("* **") == (false.status == "differs").sum()
+    table_2 = {"number": "Table 2", "status": "differs", "reason": "", "why": "", "told": figures.OTHERS[1].told}
+    assert "(12_lambda.html#the-cells-that-differ-and-why)" in page.differing(pd.DataFrame([table_2]))
+    assert set(figures.WHYS) <= {panel["figure"] for panel in panels().to_dict("records")}
+    assert not re.search(r"\d", " ".join(re.sub(r"20News II?|L2", "", item.why) for item in figures.items()))
+
+
+def test_sizes_far_from_print_are_told():
+    scores = figure_scores(True)
+    printed_medians = in_print("S18").set_index("type")["median"]
+    s18 = scores[["dataset", "model", "scores"]].eq(["imdb", "DP-A", "attention"]).all(axis=1)
+    as_printed = scores.assign(median=scores["median"].where(~s18, scores.type.map(printed_medians)))
+    near, far = (compare(rows).set_index("figure").off for rows in (as_printed, scores.assign(median=99.0)))
+    for rows, off in ((as_printed, near), (scores.assign(median=99.0), far)):
+        reasons = statuses({"figure_scores": rows}).reason
+        for figure, distance in off.items():
+            told = f"a median {distance:.1f} boxes off" in reasons[figures.named(figure)]
+            assert told == (distance > figures.FAR), figure
+    assert near["S18"] < figures.FAR and (far.dropna() > figures.FAR).all() and far["S18"] > 0
+
+
+def test_numbers_commands_and_data_of_the_map():
+    by_number = {item.number: item for item in figures.items()}
+    assert {"Fig S13, top", "Fig S13, bottom", "Fig 2a"} <= set(by_number)
+    assert figures.whole("Fig S13, top") == "Fig S13" and figures.whole("Fig 2a") == "Fig 2"
+    assert figures.whole("Table S1") == "Table S1" and figures.order("Fig S13, bottom") == 13
+    again = "python -m uaftc_lib.studies"
+    assert by_number["Fig S20"].commands[1:] == (f"{again} figure_scores",)
+    assert by_number["Fig 4b"].commands[1:] == (f"{again} figure_scores", f"{again} figure_points")
+    assert by_number["Fig 5"].commands == ("uaftc run 11_weights", f"{again} figure_scores", f"{again} sst_weights")
+    assert by_number["Fig S1"].commands == (f"{again} embedding_start",)
+    assert by_number["Fig S2"].commands == ("uaftc run 05_embedding_geometry", f"{again} terms")
+    drawn = {name: read_source(name) for name in ("10_scores", "11_weights")}
+    for item in figures.items():  # the data are those that the chapter reads
+        source = drawn.get(item.page.split("#")[0])
+        assert source is None or all(f'"{name}"' in cells_text(source) for name in item.data.split(", ")), item.number
+
+
+def cells_text(source):
+    return "".join(cell.source for cell in source.cells)
+
+
+def test_commands_break_between_options_alone():
+    shown = page.unbroken("uaftc run 10_scores -p dataset 20news-1 -p lam 10")
+    pieces = re.findall(r'<span style="white-space:nowrap">(.*?)</span>', shown)
+    assert pieces == ["uaftc run 10_scores", "-p dataset 20news-1", "-p lam 10"]
+    assert re.sub(r"<.*?>", "", shown) == "uaftc run 10_scores -p dataset 20news-1 -p lam 10"
+
+
+def test_the_map_is_one_table(so):
+    made = statuses(so).reset_index()
+    shown = page.map_table(made)
+    assert shown.count("<tr>") == len(made) + 1 and shown.count("<table>") == 1
+    for row in made.itertuples():
+        assert f'<a href="{page.address(row.page)}">{row.number}</a>' in shown.replace("&nbsp;", " ")
+        assert all(page.unbroken(command) in shown for command in row.commands)
+    assert shown.count("10 of 10 starts") == made.reason[made.status == "reproduced"].str.contains("10 of 10").sum() > 0

@@ -176,7 +176,8 @@ def A_tips_the_balance(tables: Tables) -> Iterator[Part]:
 # fmt: off
 asked_of(cells(*TOO_SMALL), "small_lam_makes_A_large", "4.2", "If λ is too small, A is no longer close to zero.",
          f"{POLARITY}#does-a-small-make-a-large", f"|A| / |B| of polar words, over the run − {SMALL:g}",
-         lambda rows: size_of_polar(rows, "A") / size_of_polar(rows, "B") - SMALL)
+         lambda rows: size_of_polar(rows, "A") / size_of_polar(rows, "B") - SMALL,
+         instead="Not even then: where it is clearest ({case}), what A adds to a polar word is {ratio} of what B adds.")
 asked_of(cells(*TOO_SMALL), "small_lam_spoils_polarity", "4.2",
          "If λ is too small, what was said of polarity scores may fail.", f"{POLARITY}#does-a-small-make-a-large",
          f"|s| {IN_UNITS} − {SMALL:g}", lambda rows: -neutral_small("polarity")(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,16 +12,19 @@ from uaftc_lib.claims.analysis import MANY, NOISY_MANY
 from uaftc_lib.claims.verdicts import OPEN, Judged, Tables
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.panels import compare, panels
-from uaftc_lib.studies import table2_cell
+from uaftc_lib.studies import STUDIES, table2_cell
 
 STATUSES = ("reproduced", "differs", "not yet")
+FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
+NAMED = 4  # so many cases against a figure are told one by one
 
 
 @dataclass(frozen=True)
 class Item:
-    """A figure or table of the paper: what it shows, chapter#heading, data, command.
+    """A figure or table of the paper: what it shows, chapter#heading, data ("live": the page trains), command.
 
     ``shows``: the claims that decide whether it came out, by name, each with the cases drawn in it (none: all).
+    ``why``: as far as it is known, why it differs, told only if it does; ``told``: where, if not on ``page``.
     """
 
     number: str
@@ -29,6 +33,14 @@ class Item:
     data: str
     command: str
     shows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    why: str = ""
+    told: str = ""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The command, and those that make the stored data again."""
+        stored = (study(name) for name in self.data.split(", ") if name in STUDIES)
+        return tuple(dict.fromkeys((self.command, *stored)))
 
 
 def run(chapter: str, **parameters: object) -> str:
@@ -67,28 +79,36 @@ AFFINE, ADDITIVE, CLASSES = (
 TWO = (MANY, NOISY_MANY)
 RANDOM = tuple(f"{ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
 OTHERS = (
-    Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()}),
-    Item("Table 2", "test accuracy by λ", ACCURACY, "table2", "uaftc sweep --grid table2", {"table_2": ()}),
-    Item("Table S1", "examined tokens", f"{COUNTS}#counting-words", "data_counts", run(COUNTS), {"table_S1": ()}),
+    Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()},
+         "which release of the tokenizer cut the texts of IMDB, and which posts are 20News II, is not in print"),
+    Item("Table 2", "test accuracy by λ", ACCURACY, "table2", "uaftc sweep --grid table2", {"table_2": ()},
+         "for most cells a reason was found (the split of 20News II, the seed, the length of training, dropout, L2), "
+         "for some none", "12_lambda#the-cells-that-differ-and-why"),
+    Item("Table S1", "examined tokens", f"{COUNTS}#counting-words", "data_counts", run(COUNTS), {"table_S1": ()},
+         "neither the split of 20News II nor the rule for its lists is printed; on IMDB it may be that our tokenizer "
+         "keeps a blank at the end of some words"),
     Item("Fig 1", "the model", MODEL, "live", run("01_model"), {"weighted_sum": ()}),
     Item("Fig S1", "inner products, small and large start", STARTING, "embedding_start", study("embedding_start"),
-         {"products_move": (), "smaller_is_quicker": ()}),
+         {"products_move": (), "smaller_is_quicker": ("signs of pairs, W ±0.1", "signs of pairs, W ±1")}),
     Item("Fig S2", "inner products by pair", ENDING, "live, terms", run(GEOMETRY),
          {"products_part": (MANY,), "products_of_neutral": (MANY,), "like_outweighs": (MANY,)}),
     Item("Fig S3", "polarity scores, Data I and II", KINDS, "live, terms", run(SYNTHETIC),
-         {"polarity_parts": TWO, "polarity_of_neutral": TWO}),
+         {"polarity_parts": TWO, "neutral_around_zero": ()}),
     Item("Fig S4", "attention scores, Data I and II", KINDS, "live, terms", run(SYNTHETIC), {"polar_lead": TWO}),
     Item("Fig S5", "attention with and without penalty", GAP, "synthetic_gap", study("synthetic_gap"),
          {"apparent_gap": (), "penalty_closes_the_gap": ("Data I, λ = 10",)}),
     Item("Fig S6", "six inner products in training", ENDING, "live, terms", run(GEOMETRY),
          {"products_part": (NOISY_MANY,), "products_of_neutral": (NOISY_MANY,)}),
-    Item("Fig S7", "V·W by class ratio", RATIO, "synthetic_ratio", study("synthetic_ratio"), {"VW_and_ratio": RANDOM}),
+    Item("Fig S7", "V·W by class ratio", RATIO, "synthetic_ratio", study("synthetic_ratio"),
+         {"ratio_moves_VW": RANDOM}),
     Item("Fig S8", "inner products, affine layer", AFFINE, "live, affine_terms", run(VARIANTS),
          {"affine_products": ()}),
     Item("Fig S9", "scores, affine layer and penalty", AFFINE, "live, variants", run(VARIANTS),
          {"affine_polarity": ("with penalty",), "affine_attention": ("with penalty",)}),
     Item("Fig S10", "scores, additive attention", ADDITIVE, "live, variants", run(VARIANTS),
-         {"additive_polarity": (), "additive_attention": ()}),
+         {"additive_polarity": ("small Data I",), "additive_attention": ("small Data I",)},
+         "both polar kinds stand above the neutral words in nearly all starts, but the gap between them is larger than "
+         "in print, and the weaker kind ends below zero in most"),
     Item("Fig S11", "inner products, three classes", CLASSES, "live, class_terms", run(VARIANTS),
          {"classes_attract": ()}),
     Item("Fig S12", "attention, three classes", CLASSES, "live, class_terms", run(VARIANTS),
@@ -96,16 +116,51 @@ OTHERS = (
 )  # fmt: skip
 
 
+DIFFER, COUNTER = "10_scores#where-ours-differ", "10_scores#counter-examples-in-print"
+TURNS = "which of the polar lists leads changes with the start"
+FALLS = "in some starts one of the lists falls below the neutral words"
+WHYS = {  # of panels that may differ: figure -> why, and where it is told
+    "S13top": (f"{TURNS}, and {FALLS}", DIFFER),
+    "S13bot": (f"{TURNS}, and {FALLS}", DIFFER),
+    "S18": ("V·W ends negative, and where it is largest in size positive words fall below neutral ones", DIFFER),
+    "S21": (f"{TURNS}; V·W stays small, and its sign does not always tell which", COUNTER),
+    "S22": (f"V·W ends with either sign, which tells which list leads; {FALLS}", COUNTER),
+    "S23": ("V·W becomes large, with either sign, and one of the lists falls below the neutral words; a smaller V·W "
+            "would part them less", COUNTER),
+    "S24": ("V·W becomes large, with either sign; one gives the printed picture, the other, on our split the more "
+            "frequent, its mirror image", COUNTER),
+    "S27": ("the split and the lists are our own; which of the other classes comes second changes with the start",
+            DIFFER),
+    "S28": ("neutral words come last, as in print; the split and the lists are our own, and which class comes first "
+            "changes with the start", DIFFER),
+}  # fmt: skip
+
+
+def named(figure: str) -> str:
+    """A panel as it is cited: "S13top" -> "Fig S13, top"."""
+    for end, word in (("top", ", top"), ("bot", ", bottom")):
+        figure = figure.removesuffix(end) + word if figure.endswith(end) else figure
+    return f"Fig {figure}"
+
+
+def whole(number: str) -> str:
+    """The figure of a panel: "Fig 2a" -> "Fig 2", "Fig S13, top" -> "Fig S13"."""
+    return re.match(r"\w+ S?\d+", number).group()
+
+
 def panel_item(panel: dict) -> Item:
     """A panel of scores or weights of the chapters on real data."""
     of = f" of {panel['type']}" if panel["type"] else ""
     what = f"{panel['scores']}{of}, {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
-    page, number = "10_scores#every-panel-of-the-paper", f"Fig {panel['figure']}"
+    page, number = "10_scores#every-panel-of-the-paper", named(panel["figure"])
     if panel["scores"] == "weight":
-        return Item(number, what, "11_weights#average-weights", "figure_scores", run("11_weights"))
+        return Item(number, what, "11_weights#average-weights", "figure_scores, sst_weights", run("11_weights"))
+    why, told = WHYS.get(panel["figure"], ("", page))
     cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]))
     settings = {name: getattr(cell, name) for name in ("dataset", "model", "lam", "epochs", "learning_rate")}
-    return Item(number, what, page, "figure_scores", run("10_scores", **settings))
+    in_paper, on_sst = not panel["figure"].startswith("S"), (panel["dataset"], panel["model"]) == ("sst", "DP")
+    data = "figure_scores, figure_points" if in_paper and not on_sst else "figure_scores"  # those drawn from points
+    return Item(number, what, page, data, run("10_scores", **settings), {}, why, told)
 
 
 def items() -> list[Item]:
@@ -115,8 +170,8 @@ def items() -> list[Item]:
 
 
 def order(number: str) -> int:
-    """The number of a figure: "Fig S13top" -> 13. Its panels stay as the paper has them."""
-    return int("".join(filter(str.isdigit, number.split()[1])))
+    """The number of a figure: "Fig S13, top" -> 13. Its panels stay as the paper has them."""
+    return int("".join(filter(str.isdigit, whole(number))))
 
 
 def by_claims(shows: Mapping[str, tuple[str, ...]], judged: Mapping[str, Judged]) -> tuple[str, str]:
@@ -137,15 +192,21 @@ def by_claims(shows: Mapping[str, tuple[str, ...]], judged: Mapping[str, Judged]
     if wrong:
         by = {claim.measured: [part for other, part in wrong if other is claim] for claim, _ in wrong}
         told += "; not: " + "; ".join(
-            f"{measure} ({', '.join(f'{part.case}: {part.found}' for part in found)})" for measure, found in by.items()
+            f"{measure} ({'; '.join(f'{part.case}: {part.found}' for part in found)})"
+            if len(found) <= NAMED
+            else f"{measure} ({len(found)} cases, listed above)"
+            for measure, found in by.items()
         )
     return ("differs" if wrong else "reproduced"), told
 
 
 def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> pd.DataFrame:
-    """A row a figure or table: number, what, status, reason, data, command, page."""
+    """A row a figure or table: number, what, status, reason, data, commands, page; of those that differ why, and told.
+
+    ``reason``: the numbers behind the status.
+    """
     by_name, stored = {one.claim.name: one for one in judged}, (tables or Tables())("figure_scores")
-    compared = {f"Fig {row['figure']}": row for row in compare(stored).to_dict("records")} if len(stored) else {}
+    compared = {named(row["figure"]): row for row in compare(stored).to_dict("records")} if len(stored) else {}
     rows = []
     for item in items():
         panel = compared.get(item.number, {"starts": 0})
@@ -153,6 +214,10 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
         if panel["starts"]:
             status = "reproduced" if panel["verdict"] == "reproduced" else "differs"
             reason = f"printed order of the means in {panel['as printed']} of {panel['starts']} starts"
+            if panel["off"] > FAR:
+                reason += f", a median {panel['off']:.1f} boxes off"
+        differs = status == "differs"
         rows.append({"number": item.number, "what": item.what, "status": status, "reason": reason, "data": item.data,
-                     "command": item.command, "page": item.page})  # fmt: skip
+                     "commands": item.commands, "page": item.page, "why": item.why if differs else "",
+                     "told": item.told or item.page})  # fmt: skip
     return pd.DataFrame(rows)

@@ -70,7 +70,9 @@ asked_of(BOOKED["DP-A"], "affine_sides", "D",
          lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
 asked_of(several(*BOOKED.values()), "terms_set_aside", "D",
          "The last two terms of the update, of the affine and of the additive model, offset each other and are small.",
-         AFFINE, f"{SMALL:g} − |F + Mρ| / |E| of polar words, over the run", set_aside)
+         AFFINE, f"{SMALL:g} − |F + Mρ| / |E| of polar words, over the run", set_aside,
+         instead="They are not small: where it is clearest ({case}), they give polar words {share} times what the "
+                 "first term gives, which is kept.")
 THREE = rows_of("three classes", "class_terms")
 asked_of(THREE, "heads_apart", "F",
          "Products of two columns of W are small, even negative, beside their squared norms.", CLASSES,

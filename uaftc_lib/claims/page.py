@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
+from math import isfinite
 
-from uaftc_lib.claims.verdicts import MARKS, OPEN, WORDS, Judged, Part, counted
+import pandas as pd
+
+from uaftc_lib.claims.verdicts import MARKS, OPEN, WORDS, Judged, Part, counted, filled
 
 SIGNS = dict(zip(WORDS, ("✓", "◐", "✗", "?", "…")))
+JOINED = "&nbsp;"  # no line breaks here
 
 
 def address(page: str) -> str:
@@ -22,15 +27,22 @@ def told(part: Part) -> str:
 
 
 def evidence(one: Judged) -> str:
-    """The verdict in one line: where it holds, or the case that decides, with its numbers."""
+    """The verdict in one line: where it holds, or the case that decides, with its numbers, and how the others stand."""
     decided = [part for part in one.parts if part.verdict != OPEN]
     if not decided:
         return told(one.parts[0])
     if one.condition:
-        return f"yes: {one.condition} · not: {'; '.join(one.cases('contradicted', 'undecided'))}"
-    nearest = min(decided, key=lambda part: part.strength if part.strength == part.strength else 0.0)
-    more = f" ({len(decided)} cases; this is the weakest)" if one.verdict == "holds" and len(decided) > 1 else ""
-    return told(nearest) + more
+        return one.condition
+    if one.worst:
+        against, open_ = len(one.cases("contradicted")) - 1, len(one.cases("undecided"))
+        more = [f"{n} {word}" for n, word in ((against, "contradicted"), (open_, "undecided")) if n]
+        return told(one.worst) + (f" (other cases: {', '.join(more)})" if more else "")
+    if len(decided) == 1:
+        return told(decided[0])
+    if not all(isfinite(part.strength) for part in decided):  # which is the weakest is not known
+        return f"{told(decided[0])} (the first of {len(decided)} cases)"
+    choose, which = (min, "weakest") if one.verdict == "holds" else (max, "nearest")
+    return f"{told(choose(decided, key=lambda part: part.strength))} ({len(decided)} cases; this is the {which})"
 
 
 def card(one: Judged) -> str:
@@ -69,9 +81,38 @@ def counted_line(judged: Iterable[Judged]) -> str:
 
 
 def surprise(one: Judged) -> str:
-    """A claim that fails, and by what."""
-    worst = min((part for part in one.parts if part.verdict == "contradicted"), key=lambda part: part.strength)
-    return (
-        f"*{one.claim.said}* Not so. Were it so, this would be above zero: {one.claim.measured}. At worst "
-        f"({worst.case}) it is {worst.found}; [the page]({address(one.claim.page)}) shows it."
+    """A claim that fails, what was found instead in its worst case, and where it is shown."""
+    claim = one.claim
+    held, decided = len(one.cases("supported")), sum(part.verdict != OPEN for part in one.parts)
+    but = f" The sentence holds in {held} of {decided} cases." if held else ""
+    return f"*{claim.said}* {filled(claim.instead, one.worst)}{but} [The page]({address(claim.page)}) shows it."
+
+
+def unbroken(command: str) -> str:
+    """A command as HTML whose lines break between options only, not within "-p name value"."""
+    parts = (f'<span style="white-space:nowrap">{escape(part)}</span>' for part in re.split(r" (?=-)", command))
+    return f'<code style="display:block">{" ".join(parts)}</code>'
+
+
+def map_table(made: pd.DataFrame) -> str:
+    """The reproduction map as HTML: printed, what it shows, how it came out, data and commands."""
+    rows = "".join(
+        f'<tr><td><a href="{address(row.page)}">{escape(row.number).replace(" ", JOINED, 1)}</a></td>'
+        + f"<td>{escape(row.what).replace(' = ', f'{JOINED}={JOINED}')}</td><td>{row.status}"
+        + (f" <small>{escape(row.reason)}</small>" if row.status == "reproduced" else "")
+        + f"</td><td>{escape(row.data)} {''.join(map(unbroken, row.commands))}</td></tr>"
+        for row in made.itertuples()
     )
+    heads = "".join(
+        f"<th>{head}</th>" for head in ("printed", "what it shows", "status", "data, and what makes it again")
+    )
+    return f'<div class="uaftc-table map"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def differing(made: pd.DataFrame) -> str:
+    """What differs from print: in what, why as far as it is known, and where that is told."""
+    return "\n".join(
+        f"* **{row.number}**: {row.reason}. " + (f"Why: {row.why}" if row.why else "Why is not known")
+        + f" ([more]({address(row.told)}))."
+        for row in made[made.status == "differs"].itertuples()
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from uaftc_lib.claims.analysis import (
     COUNTED,
     EVERYWHERE,
     FOUND,
+    MANY,
     NOISY,
     NOISY_MANY,
     both,
@@ -124,6 +125,10 @@ def noise_is_harmless(tables: Tables) -> Iterator[Part]:
 
 
 # fmt: off
+asked_of(cells(MANY, NOISY_MANY), "neutral_around_zero", "C.1",
+         "Polarity scores of neutral words lie around zero (Fig S3).", FOUND,
+         f"{SMALL:g} − |mean s| of neutral words, in units of that of polar ones",
+         lambda rows: SMALL - column(rows, "polarity neutral").abs() / size(rows, "polarity"))
 asked_of(lambda tables: [("Data I", last(tables, 0.0))], "apparent_gap", "C.3",
          "There is an apparent gap between positive and negative words (Fig S5a).", GAP,
          f"|gap| − {SMALL:g}, in units of the attention of polar words",

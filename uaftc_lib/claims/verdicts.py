@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from string import Formatter
 
 import numpy as np
 import pandas as pd
@@ -53,7 +54,8 @@ class Tables:
 class Part:
     """One case of a claim: the verdict of the rules, what was found in words, and how far it is from zero.
 
-    ``strength``: the mean of X − Y in half widths of its interval; nan where there is none.
+    ``strength``: the mean of X − Y in half widths of its interval; nan where there is none. Only :func:`exceeds` fills
+    in ``mean``, ``low`` and ``high`` (of X − Y) and ``held`` (in how many of the ``n`` starts it lies above zero).
     """
 
     case: str
@@ -61,6 +63,10 @@ class Part:
     found: str = ""
     n: int = 0
     strength: float = float("nan")
+    mean: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    held: int = 0
 
 
 def short(value: float) -> str:
@@ -85,7 +91,8 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n)
     half = (high - low) / 2
-    return Part(case, rules.exceeds(values), found, n, float(mean / half) if half else float(np.sign(mean) * np.inf))
+    strength = float(mean / half) if half else float(np.sign(mean) * np.inf)
+    return Part(case, rules.exceeds(values), found, n, strength, mean, low, high, held)
 
 
 def same(case: str, differences: Iterable[float]) -> Part:
@@ -119,7 +126,10 @@ def alike(values: pd.Series) -> pd.Series:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper in our words, where it stands, where it is shown, how it is measured."""
+    """A sentence of the paper in our words, where it stands, where it is shown, how it is measured.
+
+    ``instead``: what was found where the sentence fails, as a template over its worst case (:func:`filled`).
+    """
 
     name: str
     section: str
@@ -127,22 +137,45 @@ class Claim:
     page: str
     measured: str
     parts: Callable[[Tables], Iterable[Part]]
+    instead: str = ""
+
+
+def filled(template: str, part: Part) -> str:
+    """A template with the numbers of a case.
+
+    {case}; {mean}, {low}, {high}: of X − Y; {held}, {n}: starts in which X was larger, and all; {size}: the mean
+    without its sign; {share}: Y itself where X is :data:`SMALL`; {ratio}: X itself where Y is.
+
+    Raises
+    ------
+    ValueError
+        If the template asks for anything else.
+    """
+    values = {"case": part.case, "held": str(part.held), "n": str(part.n)}
+    values |= {name: short(getattr(part, name)) for name in ("mean", "low", "high")}
+    values |= {"size": short(abs(part.mean)), "share": short(SMALL - part.mean), "ratio": short(SMALL + part.mean)}
+    unknown = [name for _, name, *_ in Formatter().parse(template) if name is not None and name not in values]
+    if unknown:
+        raise ValueError(f"no placeholder {{{unknown[0]}}}; there are {', '.join(values)}")
+    return template.format(**values)
 
 
 CLAIMS: dict[str, Claim] = {}
 
 
-def claim(section: str, said: str, page: str, measured: str, name: str = "") -> Callable:
+def claim(section: str, said: str, page: str, measured: str, name: str = "", *, instead: str = "") -> Callable:
     """Decorator: registers a function from tables to parts, under its own name if none is given.
 
-    ``page``: chapter#heading. ``measured``: what X − Y is, in words.
+    ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``instead``: what was found where it fails, a
+    sentence with placeholders for its worst case (:func:`filled`): "In {case} they are {share} times as large."
     """
+    filled(instead, Part("", OPEN))
 
     def register(function):
         own = name or function.__name__
         if own in CLAIMS:
             raise ValueError(f"the claim {own} is registered twice")
-        CLAIMS[own] = Claim(own, section, said, page, measured, function)
+        CLAIMS[own] = Claim(own, section, said, page, measured, function, instead)
         return function
 
     return register
@@ -159,9 +192,11 @@ def asked_of(
     page: str,
     measured: str,
     value: Callable[[pd.DataFrame], pd.Series],
+    *,
+    instead: str = "",
 ) -> None:
     """Registers a claim that asks the same of every case: ``value`` is X − Y by seed, from the rows of a case."""
-    claim(section, said, page, measured, name)(
+    claim(section, said, page, measured, name, instead=instead)(
         lambda tables: [exceeds(case, value(rows)) for case, rows in cases(tables)]
     )
 
@@ -188,13 +223,22 @@ class Judged:
 
     @property
     def condition(self) -> str:
-        return "; ".join(self.cases("supported")) if self.verdict == "holds under a condition" else ""
+        """Where it holds, if under a condition: the number of cases, and the shorter list, of them or of the others."""
+        if self.verdict != "holds under a condition":
+            return ""
+        there, words = self.cases("supported"), ("contradicted", "undecided")
+        others = [f"{part.case} ({part.verdict})" for part in self.parts if part.verdict in words]
+        line = f"in {len(there)} of {len(there) + len(others)} cases"
+        if len(others) <= len(there):
+            return f"{line}; not: {'; '.join(others)}"
+        told = ", ".join(f"{word} in {len(self.cases(word))}" for word in words if self.cases(word))
+        return f"{line}: {'; '.join(there)} · {told}"
 
     @property
-    def strength(self) -> float:
-        """How far the case that is nearest to the claim is from it; negative where the claim fails in all."""
-        strengths = [part.strength for part in self.parts if part.verdict != OPEN]
-        return max(strengths) if strengths else float("nan")
+    def worst(self) -> Part | None:
+        """The contradicted case that lies farthest on the wrong side; the first where no distance is known."""
+        wrong = [part for part in self.parts if part.verdict == "contradicted"]
+        return min(wrong, key=lambda part: part.strength if np.isfinite(part.strength) else np.inf, default=None)
 
 
 def judge(claim: Claim, tables: Tables) -> Judged:
@@ -237,6 +281,10 @@ def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
 
 
 def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
-    """The claims that fail most clearly: the largest distance on the wrong side, in half widths of the interval."""
-    wrong = [one for one in judged if one.verdict == "does not hold" and one.strength < 0]
-    return sorted(wrong, key=lambda one: one.strength)[:most]
+    """The claims that fail most clearly, of those that say what was found instead.
+
+    First those that do not hold, then those with a case against them; both by how far the worst case lies on the
+    wrong side, in half widths of its interval.
+    """
+    wrong = [one for one in judged if one.claim.instead and one.worst and np.isfinite(one.worst.strength)]
+    return sorted(wrong, key=lambda one: (one.verdict != "does not hold", one.worst.strength))[:most]
