@@ -504,4 +504,8 @@ def test_the_map_is_one_table(so):
     for row in made.itertuples():
         assert f'<a href="{page.address(row.page)}">{row.number}</a>' in shown.replace("&nbsp;", " ")
         assert all(page.unbroken(command) in shown for command in row.commands)
-    assert shown.count("10 of 10 starts") == made.reason[made.status == "reproduced"].str.contains("10 of 10").sum() > 0
+    assert (
+        shown.count("10 of 10 starts")
+        == made.reason[made.status == "reproduced"].str.contains("10 of 10 starts").sum()
+        > 0
+    )

@@ -16,6 +16,7 @@ from itertools import product
 import pandas as pd
 import torch
 
+from uaftc_lib import checks
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.exact_studies import CURES, EXACT_STUDIES, ends
@@ -189,6 +190,7 @@ def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]
 
 def side_scores(learner: str, seed: int) -> list[dict]:
     """The same on SST at λ = 10 for the side columns of Table 2: DP by Adam, or behind a GRU."""
+    checks.one_of("learner", learner, ("Adam", "GRU"))
     (cell,) = cells_of(load_grid("side_columns"), model="DP" if learner == "Adam" else learner, lam=10.0, seeds=1)
     return scores_after(replace(cell, seed=seed))
 

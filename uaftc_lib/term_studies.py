@@ -58,26 +58,30 @@ def velocities(model: AttentionClassifier, dataset: Dataset, types: Types) -> di
 
 
 def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]:
-    """A run on 1,200 instances of Data I (``noise``: Data II): terms summed over the run, where it began, how it ends.
+    """A run on Data I (``noise``: Data II): terms summed over the run, where it began, how it ends.
+
+    With the paper's 1,000 neutral words the data have the paper's 12,000 instances, and are passed over 8 times; with
+    fewer words they have 1,200, passed over 75 times.
 
     "A positive": what A has added to the scores of positive words (the ledger), "|A| positive" the mean of its
-    sizes. "π positive": the mean over the epochs. "first F positive": before the first step; "largest F positive":
-    its largest size in any epoch. "like", "unlike", "with neutral": mean inner products of embeddings at the end,
-    "weaker like" the lesser of the two kinds, "start like" at the start. "farthest weight": the largest |nα − 1| of
-    any word of any text of n words.
+    sizes. "π positive": the mean over the run, seen about fifteen times. "first F positive": before the first step
+    (B, C and E too); "largest F positive": its largest size at any of these times. "like", "unlike", "with
+    neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "start like"
+    at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words.
     """
-    dataset = synthetic("synthetic-1", noise=noise, class_sizes=(600, 600), neutral_types=neutral_types)
+    class_size, epochs = (6000, 8) if neutral_types == PAPER_NEUTRAL else (600, 75)
+    dataset = synthetic("synthetic-1", noise=noise, class_sizes=(class_size, class_size), neutral_types=neutral_types)
     types = examined_types(dataset)
     model = start_model(dataset, lam, seed=seed, dtype=torch.float64)
     start, watched, products = dot_product(model), [], []
 
     def watch(epoch: int, m: AttentionClassifier) -> dict:
-        if epoch % 5 == 0:
+        if epoch % max(1, epochs // 15) == 0:
             watched.append(velocities(m, dataset, types))
             products.append(grouped(pair_means(m.embedding.detach(), types)))
         return {}
 
-    _, ledgers = fit_with_ledger(model, dataset, small_config(seed=seed), watch)
+    _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=epochs, seed=seed), watch)
     of, s = pd.DataFrame(watched), model.token_scores().polarity.detach()
     out = model(dataset.train)
     lengths = dataset.train.lengths[dataset.train.instance_of]
@@ -93,6 +97,14 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
         | {f"start {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}
     ]
+
+
+def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
+    """The terms of Eq 19 and 27 before the first step, at λ = 10, from starting ranges of embeddings and W."""
+    dataset = small_data()
+    ranges = {"embedding_range": embedding_range, "weight_range": weight_range}
+    model = start_model(dataset, seed=seed, dtype=torch.float64, **ranges)
+    return [velocities(model, dataset, examined_types(dataset))]
 
 
 def grouped(products: dict[str, float]) -> dict[str, float]:
@@ -185,6 +197,10 @@ TERM_STUDIES = {
                 SEEDS,
             )
         ],
+    ),
+    "start_terms": (
+        start_terms,
+        [{"embedding_range": e, "weight_range": w, "seed": s} for e, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
     ),
     "affine_terms": (affine_terms, [{"seed": s} for s in SEEDS]),
     "data_counts": (data_counts, [{"dataset": name} for name in PAPER_NAMES]),

@@ -105,7 +105,7 @@ def huge_lam_is_harmless(tables: Tables) -> Iterator[Part]:
         pairs = found.pairs[(found.pairs.against == HUGE) & (found.pairs.lam >= LARGE)]
         verdict = "supported" if pairs.equivalent.all() else "contradicted" if pairs.counts.any() else "undecided"
         told = f"{short(pairs.points.min())} to {short(pairs.points.max())} points"
-        equal = f"{pairs.counts.sum()} of {len(pairs)} count, {pairs.equivalent.sum()} are equivalent"
+        equal = f"{pairs.counts.sum()} of {len(pairs)} count, equivalent: {pairs.equivalent.sum()}"
         yield Part(name, verdict, f"{told}, {equal}; {found.seeds} starts", found.seeds)
 
 
@@ -176,11 +176,14 @@ def by_type(rows: pd.DataFrame, scores: str, value: str = "mean") -> pd.DataFram
 
 
 def beside(learner: str) -> Cases:
-    """SST at λ = 10 by another optimizer or with another encoder, in the same form."""
+    """SST at λ = 10 by another optimizer or with another encoder: both scores, in the same form."""
 
     def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
-        rows = tables("side_scores", learner=learner, scores="attention")
-        yield f"SST, {learner}", by_type(rows, "attention") if len(rows) else rows
+        rows = tables("side_scores", learner=learner)
+        if len(rows):
+            attention, polarity = (by_type(rows[rows.scores == name], name) for name in ("attention", "polarity"))
+            rows = attention.merge(polarity, on="seed")
+        yield f"SST, {learner}", rows
 
     return of
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 
 import pandas as pd
 
 from uaftc_lib.claims.analysis import MANY, NOISY_MANY
+from uaftc_lib.claims.supplement import SIGNS_AT, signs_case
 from uaftc_lib.claims.verdicts import OPEN, Judged, Tables
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.panels import compare, panels
@@ -77,6 +79,7 @@ AFFINE, ADDITIVE, CLASSES = (
     f"{VARIANTS}#{name}" for name in ("an-affine-layer", "additive-attention", "several-classes")
 )
 TWO = (MANY, NOISY_MANY)
+SIGNS = tuple(signs_case(epoch, weight) for epoch, weight in product(SIGNS_AT, (0.1, 1.0)))
 RANDOM = tuple(f"{ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
 OTHERS = (
     Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()},
@@ -89,7 +92,7 @@ OTHERS = (
          "keeps a blank at the end of some words"),
     Item("Fig 1", "the model", MODEL, "live", run("01_model"), {"weighted_sum": ()}),
     Item("Fig S1", "inner products, small and large start", STARTING, "embedding_start", study("embedding_start"),
-         {"products_move": (), "smaller_is_quicker": ("signs of pairs, W ±0.1", "signs of pairs, W ±1")}),
+         {"products_move": (), "smaller_is_quicker": SIGNS}),
     Item("Fig S2", "inner products by pair", ENDING, "live, terms", run(GEOMETRY),
          {"products_part": (MANY,), "products_of_neutral": (MANY,), "like_outweighs": (MANY,)}),
     Item("Fig S3", "polarity scores, Data I and II", KINDS, "live, terms", run(SYNTHETIC),
@@ -98,16 +101,18 @@ OTHERS = (
     Item("Fig S5", "attention with and without penalty", GAP, "synthetic_gap", study("synthetic_gap"),
          {"apparent_gap": (), "penalty_closes_the_gap": ("Data I, λ = 10",)}),
     Item("Fig S6", "six inner products in training", ENDING, "live, terms", run(GEOMETRY),
-         {"products_part": (NOISY_MANY,), "products_of_neutral": (NOISY_MANY,)}),
+         {"products_part": (NOISY_MANY,), "products_of_neutral": (NOISY_MANY,), "like_outweighs": (NOISY_MANY,)}),
     Item("Fig S7", "V·W by class ratio", RATIO, "synthetic_ratio", study("synthetic_ratio"),
-         {"ratio_moves_VW": RANDOM}),
+         {"ratio_moves_VW": RANDOM, "VW_and_ratio": RANDOM},
+         "the signed means stand in the printed order, but are smaller; from a random start V·W of a single run "
+         "differs so much that its size does not tell a balanced from a skewed data set; from V ⟂ W it does"),
     Item("Fig S8", "inner products, affine layer", AFFINE, "live, affine_terms", run(VARIANTS),
          {"affine_products": ()}),
     Item("Fig S9", "scores, affine layer and penalty", AFFINE, "live, variants", run(VARIANTS),
          {"affine_polarity": ("with penalty",), "affine_attention": ("with penalty",)}),
     Item("Fig S10", "scores, additive attention", ADDITIVE, "live, variants", run(VARIANTS),
          {"additive_polarity": ("small Data I",), "additive_attention": ("small Data I",)},
-         "both polar kinds stand above the neutral words in nearly all starts, but the gap between them is larger than "
+         "both polar kinds stand above the neutral words, but the gap between them is larger than "
          "in print, and the weaker kind ends below zero in most"),
     Item("Fig S11", "inner products, three classes", CLASSES, "live, class_terms", run(VARIANTS),
          {"classes_attract": ()}),

@@ -43,11 +43,8 @@ def of_figures(scores: str, *models: tuple[str, str]) -> Cases:
 
 
 def set_aside(rows: pd.DataFrame) -> pd.Series:
-    """Positive where F and Mρ together are small beside E."""
-    if not len(rows):
-        return pd.Series(dtype=float)
-    together = {f"sum {kind}": rows[f"F {kind}"] + rows[f"M_rho {kind}"] for kind in ("positive", "negative")}
-    return SMALL - size(rows.assign(**together), "sum") / size(rows, "E")
+    """Positive where both F and Mρ are small beside E."""
+    return SMALL + least(-size(rows, "F"), -size(rows, "M_rho")) / size(rows, "E")
 
 
 BOTH_AFFINE = several(variant("DP-A", 0.0, "without penalty"), variant("DP-A", 1e-3, "with penalty"))
@@ -69,13 +66,14 @@ asked_of(BOOKED["DP-A"], "affine_sides", "D",
          AFFINE, "how far from zero the nearer kind is, the lesser of D and Mπ; negative: both kinds on the same side",
          lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
 asked_of(several(*BOOKED.values()), "terms_set_aside", "D",
-         "The last two terms of the update, of the affine and of the additive model, offset each other and are small.",
-         AFFINE, f"{SMALL:g} − |F + Mρ| / |E| of polar words, over the run", set_aside,
-         instead="They are not small: where it is clearest ({case}), they give polar words {share} times what the "
-                 "first term gives, which is kept.")
+         "In the last two terms of the affine and the additive model positive and negative texts offset each other: "
+         "both are small.", f"{VARIANTS}#the-terms-that-are-set-aside",
+         f"{SMALL:g} − |F| or |Mρ|, the larger, in units of |E| of polar words, over the run", set_aside,
+         instead="They are not small: where it is clearest ({case}), the larger one gives polar words {share} times "
+                 "what the first term gives, which is kept.")
 THREE = rows_of("three classes", "class_terms")
 asked_of(THREE, "heads_apart", "F",
-         "Products of two columns of W are small, even negative, beside their squared norms.", CLASSES,
+         "Products of two columns of W lie far below their squared norms, or are even negative.", CLASSES,
          f"{SMALL:g} − the largest product of two columns, in units of the smallest squared norm",
          lambda rows: SMALL - column(rows, "largest W·W'") / column(rows, "smallest ‖W‖²"))
 asked_of(THREE, "own_class", "F", "A word's polarity score for its own class becomes large.", CLASSES,
@@ -91,7 +89,8 @@ asked_of(THREE, "class_attention_grows", "F", "The attention of the words of eve
 asked_of(several(rows_of("small Data I", "exact_optimizers", optimizer="adam", lam=10.0), beside("Adam")),
          "adam_is_similar", "G", "With Adam the patterns are similar.",
          "12_lambda#with-another-optimizer-with-another-encoder",
-         "attention of the weaker polar kind minus neutral words", lead)
+         "the lesser of: attention of the weaker polar kind minus neutral words; s or −s of the weaker kind",
+         lambda rows: least(lead(rows), opposed(rows, "polarity")))
 asked_of(lambda tables: [("SST", wide(tables, "sst", "DP-L", scores="local attention"))], "lstm_local", "G.1",
          "With an LSTM polarity tokens have larger local attention scores than neutral ones (Fig S13).", SCORES,
          "mean local score of the weaker polar kind minus neutral words", lambda rows: lead(rows, "local attention"))
