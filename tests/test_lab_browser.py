@@ -1030,7 +1030,7 @@ def test_while_the_lab_trains_each_caption_speaks_of_its_picture(opened):
         assert captions(page) == old | {name: coming[name] for name in ("means", "vectors", "accuracy")}
 
 
-PIECES = """async ([text, configs]) => {
+PIECES = """async ([text, configs, most]) => {
     const address = URL.createObjectURL(new Blob([text + "export { defineEngine };"], { type: "text/javascript" }));
     const { workshop } = (await import(address)).defineEngine(), { answers } = workshop(() => {}), all = [];
     const types = 16000, n = 7000, offsets = Int32Array.from({ length: n + 1 }, (_, t) => 19 * t);
@@ -1039,7 +1039,7 @@ PIECES = """async ([text, configs]) => {
     const dev = { tokens, offsets: offsets.slice(0, 1000), labels: train.labels.slice(0, 999) };
     for (const config of configs) {
         const least = [];
-        for (let round = 0; round < 4; round++) {
+        for (let round = 0; round < 3 || (round < 12 && Math.max(...least) >= most); round++) {
             let k = 0, begun = performance.now();
             const wish = { lab: "", job: 0, config: { ...config, noise: round / 100 } };
             if (config.data === "sst") wish.corpus = { types, train, dev };
@@ -1063,11 +1063,13 @@ LARGEST = [
 def test_training_can_pause_within_milliseconds_in_every_setting(browser):
     """A slice ends at the first chance after 10 ms, so no work between two chances may take the other 6.
 
-    Of several rounds the least time of each piece counts: what else runs here is not the lab's.
+    Of several rounds the least time of each piece counts: what else runs here is not the lab's. On a busy machine
+    there are more rounds.
     """
     page = browser.new_page()
     configs = [parity.complete(state) | {"decay": 0} for state in LARGEST]
-    for config, (pieces, longest) in zip(configs, page.evaluate(PIECES, [module_source(), configs])):
+    most = 6
+    for config, (pieces, longest) in zip(configs, page.evaluate(PIECES, [module_source(), configs, most])):
         print(f"{config['data']}: {pieces} pieces, the longest {longest:.1f} ms")
-        assert longest < 6
+        assert longest < most
     page.close()

@@ -190,7 +190,7 @@ TERM_STUDIES = {
             for (noise, n, v), s in product(
                 (
                     *((0.0, SMALL_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 10.0, 100.0, 10000.0)),
-                    (0.0, PAPER_NEUTRAL, 10.0),
+                    *((0.0, PAPER_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 10.0)),
                     (0.1, SMALL_NEUTRAL, 10.0),
                     (0.1, PAPER_NEUTRAL, 10.0),
                 ),

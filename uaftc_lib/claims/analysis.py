@@ -33,7 +33,11 @@ CELLS = {  # the cases of the table "terms": name -> noise, neutral types, λ
 }
 ONE, TEN, HUNDRED, MANY, NOISY, NOISY_MANY = CELLS
 MODERATE = (TEN, HUNDRED, MANY, NOISY, NOISY_MANY)
-TOO_SMALL = {f"small Data I, λ = {lam:g}": (0.0, SMALL_NEUTRAL, lam) for lam in (1.0, 0.1, 0.01)}
+TOO_SMALL = {
+    f"{name}, λ = {lam:g}": (0.0, neutral, lam)
+    for name, neutral in (("small Data I", SMALL_NEUTRAL), ("Data I", PAPER_NEUTRAL))
+    for lam in (1.0, 0.1, 0.01)
+}
 
 
 def cells(*names: str) -> Cases:
@@ -186,9 +190,10 @@ asked_of(cells(*TOO_SMALL), "small_lam_makes_A_large", "4.2", "If λ is too smal
 @claim("4.2", "If λ is too small, what was said of polarity scores may fail.", f"{POLARITY}#does-a-small-make-a-large",
        f"|s| {IN_UNITS}, minus the same at λ = 10")  # fmt: skip
 def small_lam_spoils_polarity(tables: Tables) -> Iterator[Part]:
-    ((_, moderate),) = cells(TEN)(tables)
-    for name, rows in cells(*TOO_SMALL)(tables):
-        yield exceeds(name, neutral_small("polarity")(moderate) - neutral_small("polarity")(rows))
+    moderate = {neutral: rows for neutral, (_, rows) in zip((SMALL_NEUTRAL, PAPER_NEUTRAL), cells(TEN, MANY)(tables))}
+    for name, (_, neutral, _) in TOO_SMALL.items():
+        ((_, rows),) = cells(name)(tables)
+        yield exceeds(name, neutral_small("polarity")(moderate[neutral]) - neutral_small("polarity")(rows))
 
 
 # fmt: off

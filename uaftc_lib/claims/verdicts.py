@@ -13,6 +13,7 @@ exactly one tenth as large as a polar one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
@@ -91,7 +92,7 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n)
     half = (high - low) / 2
-    strength = float(mean / half) if half else float(np.sign(mean) * np.inf)
+    strength = mean / half if half else math.copysign(math.inf, mean) if mean else 0.0
     return Part(case, rules.exceeds(values), found, n, strength, mean, low, high, held)
 
 
