@@ -169,6 +169,13 @@ def test_table_has_no_row_numbers_and_true_minus_signs():
     assert "−1.23" in html and ">0</th>" not in html
 
 
+def test_table_writes_whole_numbers_with_a_comma_for_thousands():
+    html = plots.table(pd.DataFrame({"n": [1384, -1384, 7], "new": [True, False, False]}))._repr_mimebundle_()[
+        "text/html"
+    ]
+    assert re.findall(r"<td[^>]*>(.*?)</td>", html) == ["1,384", "yes", "−1,384", "no", "7", "no"]
+
+
 def test_table_cells_may_lead_somewhere():
     data = pd.DataFrame({"page": ["a & b", "c"], "n": [1, 2]})
     html = plots.table(data, links={"page": ["a.html#x", ""]})._repr_mimebundle_()["text/html"]
@@ -185,7 +192,7 @@ def test_table_writes_every_column_its_own_way():
     cells = re.findall(r"<t[hd] style=\"[^\"]*text-align:(\w+)\">(.*?)</t[hd]>", html)
     heads, row = cells[:7], cells[7:]
     assert [text for _, text in heads] == ["λ", "penalty", "early loss", "share", "n", "ok", "w"]
-    assert [text for _, text in row] == ["10", "0.0001", "0.50", "25%", "0003", "True", "&lt;a&gt;"]
+    assert [text for _, text in row] == ["10", "0.0001", "0.50", "25%", "0003", "yes", "&lt;a&gt;"]
     assert [side for side, _ in row] == [side for side, _ in heads] == ["right"] * 5 + ["left"] * 2
     assert list(data) == ["lam", "penalty", "early_loss", "share", "n", "ok", "w"] and "nowrap" in html
 

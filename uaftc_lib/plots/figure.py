@@ -100,8 +100,11 @@ class Table:
         types = pd.api.types
         numeric = [types.is_numeric_dtype(kind) and not types.is_bool_dtype(kind) for kind in self.data.dtypes]
         for i, column in enumerate(self.data):
-            form = self.formats.get(column) or ("g" if column in SETTINGS else f".{self.digits}f")
-            if numeric[i] and (column in self.formats or pd.api.types.is_float_dtype(self.data[column])):
+            if types.is_bool_dtype(self.data.dtypes.iloc[i]):
+                shown.isetitem(i, ["yes" if value else "no" for value in self.data[column]])
+            if numeric[i]:
+                own = "g" if column in SETTINGS else f".{self.digits}f"
+                form = self.formats.get(column) or (own if types.is_float_dtype(self.data[column]) else ",")
                 shown.isetitem(i, [f"{value:{form}}".replace("-", "−") for value in self.data[column]])
         return {"text/html": self._html(shown, numeric), "text/plain": shown.to_string(index=False)}
 
@@ -141,7 +144,7 @@ def table(
     ----------
     digits : int
         Decimal places of the columns of floats. Columns of settings (lam, penalty, learning_rate, ...) are
-        written as short as they are: 10, 0.0001.
+        written as short as they are: 10, 0.0001. Whole numbers get a comma for thousands, booleans are yes or no.
     formats : mapping, optional
         Columns that are to be written otherwise, and how: {"weight": ".2f"}.
     links : mapping, optional
