@@ -281,6 +281,21 @@ def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
     )
 
 
+def cases_of(*names: str, tables: Tables | None = None) -> pd.DataFrame:
+    """The cases of some claims, for the page on which they are shown: claim, measured, case, found, holds there.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim.
+    """
+    unknown = [name for name in names if name not in CLAIMS]
+    if unknown:
+        raise ValueError(f"no claim {unknown[0]!r}; there are {', '.join(CLAIMS)}")
+    judged = [judge(CLAIMS[name], tables or Tables()) for name in names]
+    return scorecard(judged)[["claim", "measured", "case", "found", "holds there"]]
+
+
 def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
     """The claims that fail most clearly, of those that say what was found instead.
 
