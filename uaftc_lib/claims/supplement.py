@@ -102,7 +102,8 @@ asked_of(lambda tables: [(name, tables("start_terms", embedding_range=e, weight_
                          for name, (e, w) in STARTS.items()],
          "B_decides_first", "B.1", "At first C is about zero, and B decides the update of polarity scores.", STARTED,
          f"{SMALL:g} − |C| / |B| of polar words before the first step",
-         lambda rows: SMALL - size(rows, "|C|") / size(rows, "|B|"))
+         lambda rows: SMALL - size(rows, "|C|") / size(rows, "|B|"),
+         instead="Where it is clearest ({case}), C is {share} times as large as B.")
 asked_of(cells(*MODERATE), "like_outweighs", "B.2",
          "Like products outweigh unlike ones: a polar word's products with both kinds sum to more than zero.",
          f"{GEOMETRY}#are-the-conditions-met", "mean product of like words, of the kind where it is less, plus unlike",
