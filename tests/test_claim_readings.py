@@ -1,0 +1,238 @@
+"""Where the readings of the claims change their answer: at a fifth, at zero, and by sizes that do not cancel.
+
+Rows are made of the values of single words, as the studies make them, with one percent of noise.
+"""
+
+import re
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from uaftc_lib import claims
+from uaftc_lib.claims.analysis import CELLS, TOO_SMALL
+from uaftc_lib.term_studies import by_kind
+
+SUPPORTED, CONTRADICTED, _ = claims.VERDICTS
+OPEN = "open"
+TYPES = {kind: torch.arange(10) + 10 * i for i, kind in enumerate(("positive", "negative", "neutral"))}
+EITHER = torch.tensor([1.0, -1.0] * 5, dtype=torch.float64)  # ten words of either sign, with mean zero
+ALIKE = torch.ones(10, dtype=torch.float64)
+
+
+def table(words=None, columns=None, jobs=({},)):
+    """Ten starts of each job.
+
+    ``words``: quantity -> its values for positive, negative and neutral words. A quantity may be "first E".
+    ``columns``: name -> value, of what is no mean over words.
+    """
+    rng, rows = np.random.default_rng(0), []
+    for job, seed in product(jobs, range(10)):
+        row = dict(job) | {"seed": seed}
+        for name, values in (words or {}).items():
+            when, _, quantity = name.rpartition(" ")
+            of_words = torch.cat([v * ALIKE * (1 + 0.01 * rng.normal()) for v in values])
+            row |= {f"{when} {key}".strip(): value for key, value in by_kind({quantity: of_words}, TYPES).items()}
+        rows.append(row | {name: value * (1 + 0.01 * rng.normal()) for name, value in (columns or {}).items()})
+    return pd.DataFrame(rows)
+
+
+TERM_JOBS = [dict(zip(("noise", "neutral_types", "lam"), cell)) for cell in {**CELLS, **TOO_SMALL}.values()]
+HUGE_JOB = [{"noise": 0.0, "neutral_types": 100, "lam": 10000.0}]
+
+
+def terms(words=None, columns=None, jobs=TERM_JOBS):
+    return {"terms": table(words, columns, jobs)}
+
+
+def decided(name, tables):
+    """The verdicts on a claim in those of its cases for which there are rows."""
+    parts = claims.judge(claims.CLAIMS[name], claims.Tables(tables)).parts
+    return {part.verdict for part in parts if part.verdict != OPEN}
+
+
+def kinds(name, value):
+    return {f"{name} {kind}": value for kind in ("positive", "negative")}
+
+
+def neutral_beside_polar(quantity, unit="", **others):
+    """A quantity of neutral words, of either sign, in units of one of polar words, of either sign as well."""
+
+    def of(share):
+        words = {quantity: (EITHER, EITHER, share * EITHER)}
+        if unit:
+            words = {quantity: (9 * EITHER, 9 * EITHER, share * EITHER), unit: (EITHER, EITHER, 9 * EITHER)}
+        return terms(words | {name: (EITHER, EITHER, v * EITHER) for name, v in others.items()})
+
+    return of
+
+
+def polar_beside_polar(quantity, unit, **where):
+    """Of polar words, of either sign; neutral words, which do not count, are far larger."""
+    return lambda share: table({quantity: (share * EITHER,) * 2 + (9 * EITHER,), unit: (EITHER,) * 3}, **where)
+
+
+def first_F(kind):
+    """Before the first step F is small for two kinds of words, and a share of its largest mean for the third."""
+
+    def of(share):
+        values = [(share if one == kind else 0.01) * EITHER for one in TYPES]
+        return terms({"first F": values}, {f"largest F {one}": 1.0 for one in TYPES})
+
+    return of
+
+
+def gap(share, jobs):
+    """Attention of positive and of negative words, whose gap is a share of their mean size."""
+    return table({"attention": (1 + share / 2, 1 - share / 2, 0.0)}, jobs=jobs)
+
+
+def penalised(share):
+    free, held = ({"attention": (value, 0.0, 0.0)} for value in (1.0, share))
+    last = [table(words, jobs=[{"penalty": p, "epoch": 30}]) for words, p in ((free, 0.0), (held, 1e-3))]
+    cures = [table(words, jobs=[{"cure": cure}]) for words, cure in ((free, "none"), (held, "penalty"))]
+    return {"synthetic_gap": pd.concat(last), "exact_cures": pd.concat(cures)}
+
+
+def on_sst(words_at):
+    """SST without a penalty: λ -> words."""
+    made = [table(words, jobs=[{"lam": float(lam), "penalty": 0.0}]) for lam, words in words_at.items()]
+    return {"sst_scores": pd.concat(made)}
+
+
+def set_aside(large, small):
+    """Of the two terms that are set aside, in units of E."""
+    jobs = [{"variant": v, "penalty": 0.0, "lam": lam} for v, lam in product(("DP-A", "AD"), (10.0, 100.0))]
+    return lambda share: {
+        "variants_terms": table({large: (share, -share, 9.0), small: (0.01,) * 3, "E": (1.0, -1.0, 9.0)}, jobs=jobs)
+    }
+
+
+def around(mean):
+    """Neutral words that are large and of either sign, with this mean; polar words of size one."""
+    return {"polarity": (1.0, -1.0, mean + 5 * EITHER)}
+
+
+STARTS = [{"embedding_range": e, "weight_range": w} for e, w in product((0.1, 1.0), repeat=2)]
+READINGS = [  # a claim, and its tables where the first quantity is this share of the other
+    ("pi_of_neutral", neutral_beside_polar("π")),
+    ("rho_of_neutral", neutral_beside_polar("ρ")),
+    ("polarity_of_neutral", neutral_beside_polar("polarity")),
+    ("B_and_C_of_neutral", neutral_beside_polar("B", C=0.01)),
+    ("B_and_C_of_neutral", neutral_beside_polar("C", B=0.01)),
+    ("D_of_neutral", neutral_beside_polar("D")),
+    ("E_of_neutral", neutral_beside_polar("E")),
+    ("F_of_neutral", neutral_beside_polar("F", unit="E")),
+    ("A_is_small", lambda share: {"terms": polar_beside_polar("A", "B", jobs=TERM_JOBS)(share)}),
+    ("E_dominates_first", lambda share: {"terms": polar_beside_polar("first F", "first E", jobs=TERM_JOBS)(share)}),
+    ("B_decides_first", lambda share: {"start_terms": polar_beside_polar("C", "B", jobs=STARTS)(share)}),
+    *(("F_at_first", first_F(kind)) for kind in TYPES),
+    ("neutral_part_of_C", lambda share: terms(None, kinds("largest C from neutral", share) | kinds("largest C", 1.0))),
+    ("products_of_neutral", lambda share: terms(None, {"with neutral": share, "like": 1.0})),
+    ("products_of_neutral", lambda share: terms(None, {"with neutral": share, "like": -1.0})),
+    ("mean_pooling", lambda share: terms(None, {"farthest weight": share}, HUGE_JOB)),
+    ("neutral_around_zero", lambda share: terms(around(share))),
+    ("neutral_around_zero", lambda share: terms(around(-share))),
+    ("figure_2_neutral", lambda share: on_sst({10: around(share)})),
+    ("figure_2_neutral", lambda share: on_sst({10: around(-share)})),
+    ("penalty_closes_the_gap", penalised),
+    (
+        "attention_shrinks",
+        lambda share: on_sst({10: {"attention": (1, -1, 9)}, 100: {"attention": (-share, share, 9)}}),
+    ),
+    ("terms_set_aside", set_aside("F", "M_rho")),
+    ("terms_set_aside", set_aside("M_rho", "F")),
+    ("heads_apart", lambda share: {"class_terms": table(None, {"largest W·W'": share, "smallest ‖W‖²": 1.0})}),
+]
+LARGE_READINGS = [  # the same, of claims that say that it is not small
+    ("small_lam_makes_A_large", lambda share: {"terms": polar_beside_polar("A", "B", jobs=TERM_JOBS)(share)}),
+    ("apparent_gap", lambda share: {"synthetic_gap": gap(share, [{"penalty": 0.0, "epoch": 30}])}),
+    ("apparent_gap", lambda share: {"synthetic_gap": gap(-share, [{"penalty": 0.0, "epoch": 30}])}),
+]
+
+
+def named(value):
+    return value if isinstance(value, str) else ""
+
+
+@pytest.mark.parametrize(("name", "tables"), READINGS, ids=named)
+def test_small_is_less_than_a_fifth(name, tables):
+    assert decided(name, tables(0.18)) == decided(name, tables(0.19)) == {SUPPORTED}
+    assert decided(name, tables(0.21)) == decided(name, tables(1.0)) == {CONTRADICTED}
+
+
+@pytest.mark.parametrize(("name", "tables"), LARGE_READINGS, ids=named)
+def test_large_is_more_than_a_fifth(name, tables):
+    assert decided(name, tables(0.19)) == decided(name, tables(0.01)) == {CONTRADICTED}
+    assert decided(name, tables(0.22)) == decided(name, tables(1.0)) == {SUPPORTED}
+
+
+def test_every_claim_that_asks_for_a_fifth_is_tried():
+    asking = {n for n, one in claims.CLAIMS.items() if f"{claims.SMALL:g}" in re.findall(r"[\d.]*\d", one.measured)}
+    assert asking == {name for name, _ in (*READINGS, *LARGE_READINGS)}
+
+
+def test_a_small_lam_is_set_against_a_moderate_one_by_the_sizes_of_words():
+    """At λ ≤ 1 neutral words of either sign are larger than at λ = 10, or smaller; their mean is zero at both."""
+    for at_small, verdict in ((0.6, SUPPORTED), (0.4, CONTRADICTED)):
+        made = [
+            table({"polarity": (EITHER, EITHER, (at_small if job["lam"] <= 1 else 0.5) * EITHER)}, jobs=[job])
+            for job in TERM_JOBS
+        ]
+        assert decided("small_lam_spoils_polarity", {"terms": pd.concat(made)}) == {verdict}
+
+
+def large_lam(words):
+    return {"exact_gap": table(words, jobs=[{"lam": 100.0}])}
+
+
+BORDERS = [  # helper, a claim by it, its tables; positive, negative and neutral words on the one side, and on the other
+    (
+        "lead", "polar_lead", lambda values: terms({"attention": values}),
+        [(1.05, 3, 1), (3, 1.05, 1), (-0.95, 3, -1), (3, -0.95, -1)],
+        [(0.95, 3, 1), (3, 0.95, 1), (-1.05, 3, -1), (3, -1.05, -1)],
+    ),
+    (
+        "both", "rho_of_polar", lambda values: terms({"ρ": values}),
+        [(0.05, 3, 9), (3, 0.05, -9)],
+        [(-0.05, 3, 9), (3, -0.05, -9), (-3, -3, 9)],
+    ),
+    (
+        "opposed", "pi_takes_sides", lambda values: terms({"π": values}),
+        [(0.05, -3, 9), (3, -0.05, -9)],
+        [(-0.05, -3, 9), (3, 0.05, -9), (-3, 3, 9)],
+    ),
+    (
+        "on_both_sides", "opposite_signs", lambda values: large_lam({"attention": values}),
+        [(0.05, -3, 9), (3, -0.05, 9), (-0.05, 3, -9), (-3, 0.05, -9)],
+        [(0.05, 3, 9), (3, 0.05, -9), (-0.05, -3, 9), (-3, -0.05, -9)],
+    ),
+    (
+        "difference along V·W", "gap_follows_VW",
+        lambda values: {"exact_gap": table({"attention": values}, {"V·W": -1.0}, [{"lam": 100.0}])},
+        [(1, 1.05, 9), (-1.05, -1, -9)],
+        [(1.05, 1, 9), (-1, -1.05, -9)],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "tables", "so", "not_so"), [row[1:] for row in BORDERS], ids=[row[0] for row in BORDERS]
+)
+def test_each_helper_changes_sides_at_its_border(name, tables, so, not_so):
+    assert {values: decided(name, tables(values)) for values in so} == dict.fromkeys(so, {SUPPORTED})
+    assert {values: decided(name, tables(values)) for values in not_so} == dict.fromkeys(not_so, {CONTRADICTED})
+
+
+@pytest.mark.parametrize("negative", [0.5, 2.0], ids=["positive words lead", "negative words lead"])
+def test_starts_are_alike_while_they_lie_nearer_to_their_mean_than_that_to_zero(negative):
+    """Starts at 1 ± ``distance`` in turn; the gap is half the lead, or its negative."""
+    for distance, verdict in ((0.95, SUPPORTED), (1.05, CONTRADICTED)):
+        sides = 1 + distance * np.array([1, -1] * 5)
+        made = pd.concat(
+            table({"attention": (x, negative * x, 0.0)}, jobs=[{"penalty": 0.0, "epoch": 30}]).query("seed == @seed")
+            for seed, x in enumerate(sides)
+        )
+        assert decided("trials_are_similar", {"synthetic_gap": made}) == {verdict}
