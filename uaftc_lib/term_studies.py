@@ -68,7 +68,7 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
     (B, C and E too); "largest F positive": its largest size at any of these times. "like", "unlike", "with
     neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "start like"
     at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words. "share |A| > |B|/5": of
-    the polar words, by what A and B have added to each.
+    the polar words, by what A and B have added to each; "B there": the mean |B| of these, in units of that of all.
     """
     class_size, epochs = (6000, 8) if neutral_types == PAPER_NEUTRAL else (600, 75)
     dataset = synthetic("synthetic-1", noise=noise, class_sizes=(class_size, class_size), neutral_types=neutral_types)
@@ -85,7 +85,8 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=epochs, seed=seed), watch)
     of, s = pd.DataFrame(watched), model.token_scores().polarity.detach()
     polar = torch.cat((types["positive"], types["negative"]))
-    A_over_B = (ledgers[-1].A[polar] / ledgers[-1].B[polar]).abs()
+    A, B = ledgers[-1].A[polar].abs(), ledgers[-1].B[polar].abs()
+    over = A > B / 5
     out = model(dataset.train)
     lengths = dataset.train.lengths[dataset.train.instance_of]
     return [
@@ -99,7 +100,7 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
         | products[-1]
         | {f"start {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}
-        | {"share |A| > |B|/5": float((A_over_B > 0.2).double().mean())}
+        | {"share |A| > |B|/5": float(over.double().mean()), "B there": float(B[over].mean() / B.mean())}
     ]
 
 

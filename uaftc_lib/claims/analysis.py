@@ -194,7 +194,7 @@ def beside_moderate(tables: Tables) -> Iterator[tuple[str, pd.DataFrame, pd.Data
        f"mean |A| of polar words, in units of mean |B|, over the run − {SMALL:g}; and the share of them for which A is "
        "more than a fifth of B, minus the same at λ = 10",
        instead="On average it stays close: what A adds to polar words over the run is {ratio} of what B adds ({case}), "
-               "because V·W is learned, too. For some words, which get little attention, it is not small.")  # fmt: skip
+               "because V·W is learned, too. For some words, which B has moved little, it is not small.")  # fmt: skip
 def small_lam_makes_A_large(tables: Tables) -> Iterator[Part]:
     share = "share |A| > |B|/5"
     for name, rows, moderate in beside_moderate(tables):
