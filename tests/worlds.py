@@ -52,7 +52,7 @@ def terms(true, lam, seed, **_):
     s_neutral = (3.0 if too_small else 0.1) if true else (0.1 if too_small else 30.0)
     return and_sizes({
         "V·W": 1.0, "like": s, "weaker like": s, "unlike": -0.5 * s, "with neutral": 0.05 if true else 1.0,
-        "farthest weight": small, "share |A| > |B|/5": 0.5 if too_small == true else 0.1,
+        "farthest weight": small, "words with A > B/5": 0.5 if too_small == true else 0.1,
         **kinds("π", s, -s, small), **kinds("ρ", s, s, -small), **kinds("A", A, A, small), **kinds("B", s, -s, small),
         **kinds("C", s, -s, small), **kinds("D", D * s, -D * s, small), **kinds("E", s, s, -small),
         **kinds("F", s, s, -small),

@@ -67,8 +67,8 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
     sizes. "π positive": the mean over the run, seen about fifteen times. "first F positive": before the first step
     (B, C and E too); "largest F positive": its largest size at any of these times. "like", "unlike", "with
     neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "start like"
-    at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words. "share |A| > |B|/5": of
-    the polar words, by what A and B have added to each; "B there": the mean |B| of these, in units of that of all.
+    at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words. "words with A > B/5": of
+    the polar words, by what A and B have added to each; "their part of B": of the sum of |B| over all polar words.
     """
     class_size, epochs = (6000, 8) if neutral_types == PAPER_NEUTRAL else (600, 75)
     dataset = synthetic("synthetic-1", noise=noise, class_sizes=(class_size, class_size), neutral_types=neutral_types)
@@ -100,7 +100,7 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
         | products[-1]
         | {f"start {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}
-        | {"share |A| > |B|/5": float(over.double().mean()), "B there": float(B[over].mean() / B.mean())}
+        | {"words with A > B/5": float(over.double().mean()), "their part of B": float(B[over].sum() / B.sum())}
     ]
 
 

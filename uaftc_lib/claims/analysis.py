@@ -196,7 +196,7 @@ def beside_moderate(tables: Tables) -> Iterator[tuple[str, pd.DataFrame, pd.Data
        instead="On average it stays close: what A adds to polar words over the run is {ratio} of what B adds ({case}), "
                "because V·W is learned, too. For some words, which B has moved little, it is not small.")  # fmt: skip
 def small_lam_makes_A_large(tables: Tables) -> Iterator[Part]:
-    share = "share |A| > |B|/5"
+    share = "words with A > B/5"
     for name, rows, moderate in beside_moderate(tables):
         yield exceeds(f"on average, {name}", size_of_polar(rows, "A") / size_of_polar(rows, "B") - SMALL)
         yield exceeds(f"share of words, {name}", column(rows, share) - column(moderate, share))
