@@ -76,11 +76,11 @@ def polar_beside_polar(quantity, unit, **where):
 
 
 def first_F(kind):
-    """Before the first step F is small for two kinds of words, and a share of its largest mean for the third."""
+    """Before the first step F is small for two kinds of words, and a share of its largest size for the third."""
 
     def of(share):
         values = [(share if one == kind else 0.01) * EITHER for one in TYPES]
-        return terms({"first F": values}, {f"largest F {one}": 1.0 for one in TYPES})
+        return terms({"first F": values}, {f"largest |F| {one}": 1.0 for one in TYPES})
 
     return of
 

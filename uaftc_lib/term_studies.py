@@ -96,7 +96,7 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
         | {name: value for name, value in by_kind({"polarity": s}, types).items() if "|" in name}
         | {name: of[name].mean() for name in of if name.strip("|")[0] in "πρ"}
         | {f"first {name}": of[name].iloc[0] for name in of if name.strip("|")[0] in "BCEF" and "from" not in name}
-        | {f"largest {name}": of[name].abs().max() for name in of if name[0] in "CEF"}
+        | {f"largest {name}": of[name].abs().max() for name in of if name[0] in "CEF" or name.startswith("|F|")}
         | products[-1]
         | {f"start {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}

@@ -233,16 +233,16 @@ def F_of_polar(tables: Tables) -> Iterator[Part]:
 
 
 def first_F(rows: pd.DataFrame) -> pd.Series:
-    """The mean size of F before the first step, in units of its largest mean: of the kind for which it is most."""
+    """The mean size of F before the first step, in units of the run's largest: of the kind for which it is most."""
     shares = [
-        column(rows, f"first |F| {k}") / column(rows, f"largest F {k}") for k in ("positive", "negative", "neutral")
+        column(rows, f"first |F| {k}") / column(rows, f"largest |F| {k}") for k in ("positive", "negative", "neutral")
     ]
     return pd.concat(shares, axis=1).max(axis=1)
 
 
 # fmt: off
 asked_of(cells(), "F_at_first", "4.2", "F is close to zero at first, for every token.", COUNTED,
-         f"{SMALL:g} − |F| before the first step, in units of its largest size", lambda rows: SMALL - first_F(rows))
+         f"{SMALL:g} − |F| before the first step, in units of its largest of the run", lambda rows: SMALL - first_F(rows))
 asked_of(cells(), "E_of_neutral", "4.2", "E is about zero for neutral tokens.", SINK,
          f"{SMALL:g} − |E| {IN_UNITS}", neutral_small("E"))
 asked_of(cells(), "F_of_neutral", "4.2", "F is about zero for neutral tokens.", SINK,
@@ -270,6 +270,6 @@ asked_of(several(GAPS[100], cells(MANY_HUNDRED), sst(100)), "opposite_signs", "4
          "how far below and above zero the two kinds lie, the nearer one; negative: on the same side", on_both_sides)
 CURED = (rows_of(f"small Data II, {cure}", "exact_cures", cure=cure) for cure in ("penalty", "perpendicular start"))
 asked_of(several(*CURED, sst(100, 1e-4, "SST, penalty")), "control_of_VW", "4.2",
-         "Where λ is large, controlling V·W brings the desired order back.", f"{EXACT}#three-cures-compared",
+         "Where λ is large, controlling V·W brings the desired order back.", f"{EXACT}#the-same-on-real-sentences",
          "attention of the weaker polar kind minus neutral words, λ = 100", lead)
 # fmt: on

@@ -230,7 +230,7 @@ def table_2(tables: Tables) -> Iterator[Part]:
 asked_of(rows_of("small Data I, λ = 10,000", "terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=HUGE),
          "mean_pooling", "5",
          "At a very large λ the attention weights of all words of a text are close to each other.",
-         "06_exact_dynamics#what-really-is", f"{SMALL:g} − the largest |nα − 1| in any text of n words",
+         "06_exact_dynamics#the-two-ends-of", f"{SMALL:g} − the largest |nα − 1| in any text of n words",
          lambda rows: SMALL - column(rows, "farthest weight"))
 # fmt: on
 
