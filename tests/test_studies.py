@@ -85,9 +85,10 @@ def test_rows_are_the_same_in_words_number_and_columns_or_not():
         rows.assign(open=[2.0, 2.0]),
         rows.assign(stale=1.0),
         rows.drop(columns="value"),
-        rows[:1],
     ):
         assert not same_rows(rows, other) and not same_rows(other, rows)
+    equal = pd.DataFrame({"value": [1.0, 1.0]})
+    assert not same_rows(equal, equal[:1]) and not same_rows(equal[:1], equal)
 
 
 def test_of_a_run_with_another_best_epoch_the_beginning_is_compared():
