@@ -242,7 +242,8 @@ def first_F(rows: pd.DataFrame) -> pd.Series:
 
 # fmt: off
 asked_of(cells(), "F_at_first", "4.2", "F is close to zero at first, for every token.", COUNTED,
-         f"{SMALL:g} − |F| before the first step, in units of its largest of the run", lambda rows: SMALL - first_F(rows))
+         f"{SMALL:g} − |F| before the first step, in units of its largest of the run",
+         lambda rows: SMALL - first_F(rows))
 asked_of(cells(), "E_of_neutral", "4.2", "E is about zero for neutral tokens.", SINK,
          f"{SMALL:g} − |E| {IN_UNITS}", neutral_small("E"))
 asked_of(cells(), "F_of_neutral", "4.2", "F is about zero for neutral tokens.", SINK,
