@@ -13,6 +13,7 @@ import torch
 
 from uaftc_lib import claims
 from uaftc_lib.claims.analysis import CELLS, TOO_SMALL
+from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.term_studies import by_kind
 
 SUPPORTED, CONTRADICTED, _ = claims.VERDICTS
@@ -75,11 +76,11 @@ def polar_beside_polar(quantity, unit, **where):
 
 
 def first_F(kind):
-    """Before the first step F is small for two kinds of words, and a share of its largest mean for the third."""
+    """Before the first step F is small for two kinds of words, and a share of its largest size for the third."""
 
     def of(share):
         values = [(share if one == kind else 0.01) * EITHER for one in TYPES]
-        return terms({"first F": values}, {f"largest F {one}": 1.0 for one in TYPES})
+        return terms({"first F": values}, {f"largest |F| {one}": 1.0 for one in TYPES})
 
     return of
 
@@ -108,6 +109,20 @@ def set_aside(large, small):
     return lambda share: {
         "variants_terms": table({large: (share, -share, 9.0), small: (0.01,) * 3, "E": (1.0, -1.0, 9.0)}, jobs=jobs)
     }
+
+
+def large_A(share):
+    """A of polar words in units of B; where it is large it is so for more words at a small λ than at λ = 10."""
+    words = {"A": (share * EITHER,) * 2 + (9 * EITHER,), "B": (EITHER,) * 3}
+    many = {job["lam"]: 0.1 + (share - 0.2) / 10 * (job["lam"] < 10) for job in TERM_JOBS}
+    return {"terms": pd.concat(table(words, {"words with A > B/5": many[job["lam"]]}, [job]) for job in TERM_JOBS)}
+
+
+def unbalanced(share):
+    """Of 10,000 texts the one class has, the other lacks this share."""
+    of = {"train, a": 10_000, "train, b": round(10_000 * (1 - share)), "vocabulary": 3}
+    return {"data_counts": pd.DataFrame([{"dataset": key, "table": "1", "what": what, "ours": n, "published": n}
+                                         for key, (what, n) in product(PAPER_NAMES, of.items())])}  # fmt: skip
 
 
 def around(mean):
@@ -140,14 +155,15 @@ READINGS = [  # a claim, and its tables where the first quantity is this share o
     ("penalty_closes_the_gap", penalised),
     (
         "attention_shrinks",
-        lambda share: on_sst({10: {"attention": (1, -1, 9)}, 100: {"attention": (-share, share, 9)}}),
+        lambda share: on_sst({10: {"attention": (1, -1, 1)}, 100: {"attention": (-share, share, -share)}}),
     ),
+    ("balanced", unbalanced),
     ("terms_set_aside", set_aside("F", "M_rho")),
     ("terms_set_aside", set_aside("M_rho", "F")),
     ("heads_apart", lambda share: {"class_terms": table(None, {"largest W·W'": share, "smallest ‖W‖²": 1.0})}),
 ]
 LARGE_READINGS = [  # the same, of claims that say that it is not small
-    ("small_lam_makes_A_large", lambda share: {"terms": polar_beside_polar("A", "B", jobs=TERM_JOBS)(share)}),
+    ("small_lam_makes_A_large", large_A),
     ("apparent_gap", lambda share: {"synthetic_gap": gap(share, [{"penalty": 0.0, "epoch": 30}])}),
     ("apparent_gap", lambda share: {"synthetic_gap": gap(-share, [{"penalty": 0.0, "epoch": 30}])}),
 ]

@@ -169,7 +169,7 @@ def test_table_has_no_row_numbers_and_true_minus_signs():
     assert "−1.23" in html and ">0</th>" not in html
 
 
-def test_table_writes_whole_numbers_with_a_comma_for_thousands():
+def test_table_writes_thousands_yes_and_no_and_nothing():
     html = plots.table(pd.DataFrame({"n": [1384, -1384, 7], "new": [True, False, False]}))._repr_mimebundle_()[
         "text/html"
     ]

@@ -102,7 +102,13 @@ def test_too_few_starts_decide_nothing(so):
     few = {name: frame[frame.seed < rules.LEAST_SEEDS - 1] if "seed" in frame else frame for name, frame in so.items()}
     judged = verdicts(few)
     decided = {name for name, one in judged.items() if one.verdict != MISSING}
-    assert decided == {"table_1", "table_S1", "large_lam_still_works", "penalty_and_accuracy"}  # no "X exceeds Y"
+    assert decided == {
+        "balanced",
+        "table_1",
+        "table_S1",
+        "large_lam_still_works",
+        "penalty_and_accuracy",
+    }  # no "X exceeds Y"
     assert "10 starts are needed" in judged["pi_takes_sides"].parts[0].found
 
 
@@ -119,7 +125,8 @@ def test_starts_as_far_from_their_mean_as_that_from_zero_decide_nothing(so):
 
 def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so):
     several = {name for name, one in verdicts(so).items() if len(one.parts) > 1}
-    open_ = {(name, UNDECIDED) for name in OTHERS if not name.startswith("table_") and name not in SIMILAR}
+    counts = ("balanced", "table_1", "table_S1")
+    open_ = {(name, UNDECIDED) for name in OTHERS if name not in (*counts, *SIMILAR)}
     open_ |= {(name, CONDITION) for name in several}
     rng = np.random.default_rng(0)
     for draw in range(60):
@@ -182,6 +189,60 @@ def test_a_column_compares_the_starts_that_all_lam_share():
     runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
     column = columns.compare(runs[(runs.seed < 6) | (runs.lam == 10)])
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
+
+
+def judged_of(*parts):
+    """A claim with parts of these verdicts, told as "case: verdict"."""
+    made = tuple(Part(*text.split(": ")) for text in parts)
+    return claims.Judged(claims.CLAIMS["pi_takes_sides"], made)
+
+
+@pytest.mark.parametrize(
+    "parts, verdict",
+    [
+        (("a: supported", "b: supported", "c: open"), HOLDS),
+        (("a: supported", "b: contradicted"), CONDITION),
+        (("a: contradicted", "b: contradicted", "c: undecided"), FAILS),
+        (("a: contradicted", "b: undecided"), UNDECIDED),  # no more than half speak against it
+        (("a: contradicted", "b: undecided", "c: open", "d: open"), UNDECIDED),
+        (("a: contradicted", "c: open"), FAILS),
+    ],
+)
+def test_cases_make_a_verdict(parts, verdict):
+    assert judged_of(*parts).verdict == verdict
+
+
+def test_a_condition_that_is_only_the_size_of_the_data_is_called_so():
+    whole, small, other = "Data I: supported", "x, small Data I: contradicted", "SST: undecided"
+    assert judged_of(whole, small).but_for_copies and "all but small copies" in judged_of(whole, small).condition
+    for parts in ((whole, small, other), (whole, other), (whole, "small Data I: supported"), (small,)):
+        assert not judged_of(*parts).but_for_copies and "copies" not in judged_of(*parts).condition
+    line = page.counted_line([judged_of(whole, small), judged_of(whole, other), judged_of(small)])
+    assert "1 does not hold" in line and "Of those under a condition 1 fail on our small copies" in line
+
+
+def test_splits_that_overlap_tell_less_than_independent_ones():
+    values = np.linspace(-1, 3, 20)
+    plain, apart, overlapping = rules.interval(values), columns.over_splits(values, 0), columns.over_splits(values, 0.1)
+    assert apart == plain and overlapping.mean == plain.mean
+    assert (overlapping.high - overlapping.low) / (plain.high - plain.low) == pytest.approx(3**0.5)
+
+
+@pytest.mark.parametrize(
+    "points, wide, verdict", [(-3.0, 1, "contradicted"), (0.0, 1, "supported"), (-0.9, 10, "undecided")]
+)
+def test_a_huge_lam_on_other_splits(points, wide, verdict):
+    spread = wide * np.linspace(-1, 1, 20) / 100
+    rows = [
+        {"dataset": "20news-2", "model": "DP", "lam": lam, "seed": 0, "options": f"{k}", "test_accuracy": accuracy}
+        for k, noise in enumerate(spread)
+        for lam, accuracy in ((20.0, 0.9), (10000.0, 0.9 + points / 100 + 0.3 * noise))
+    ]
+    counts = pd.DataFrame([{"dataset": "20news-2", "table": "1", "what": f"{split}, a", "ours": n}
+                           for split, n in (("train", 1000), ("test", 100))])  # fmt: skip
+    judged = verdicts({"splits": pd.DataFrame(rows), "data_counts": counts}, ["huge_lam_is_harmless"])
+    (part,) = (one for one in judged["huge_lam_is_harmless"].parts if one.case.endswith("other splits"))
+    assert part.verdict == verdict and "20 splits" in part.found
 
 
 def test_parts():
@@ -377,7 +438,7 @@ NAN = float("nan")
 
 def test_surprises_are_the_clearest_failures_and_then_the_clearest_counter_cases():
     fails = made_up(("a", "contradicted", -2.0), ("b", "contradicted", -5.0))
-    less = made_up(("a", "contradicted", -3.0), ("b", "undecided", 0.5))
+    less = made_up(("a", "contradicted", -3.0), ("b", "undecided", 0.5), ("c", "contradicted", -0.4))
     but = made_up(("a", "supported", 90.0), ("b", "contradicted", -70.0))
     barely = made_up(("a", "supported", 90.0), ("b", "contradicted", -1.1))
     never = [made_up(("a", "supported", 9.0)), made_up(("a", "undecided", -0.5)), made_up(("a", OPEN, NAN)),
@@ -478,7 +539,8 @@ def test_numbers_commands_and_data_of_the_map():
     assert by_number["Fig S20"].commands[1:] == (f"{again} figure_scores",)
     assert by_number["Fig 4b"].commands[1:] == (f"{again} figure_scores", f"{again} figure_points")
     assert by_number["Fig 5"].commands == ("uaftc run 11_weights", f"{again} figure_scores", f"{again} sst_weights")
-    assert by_number["Fig S1"].commands == (f"{again} embedding_start",)
+    assert by_number["Fig S1"].commands == ("uaftc run 05_embedding_geometry", f"{again} embedding_start")
+    assert by_number["Table 2"].commands == ("uaftc run 12_lambda", "uaftc sweep --grid table2")
     assert by_number["Fig S2"].commands == ("uaftc run 05_embedding_geometry", f"{again} terms")
     drawn = {name: read_source(name) for name in ("10_scores", "11_weights")}
     for item in figures.items():  # the data are those that the chapter reads

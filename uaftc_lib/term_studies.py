@@ -67,7 +67,8 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
     sizes. "π positive": the mean over the run, seen about fifteen times. "first F positive": before the first step
     (B, C and E too); "largest F positive": its largest size at any of these times. "like", "unlike", "with
     neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "start like"
-    at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words.
+    at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words. "words with A > B/5": of
+    the polar words, by what A and B have added to each; "their part of B": of the sum of |B| over all polar words.
     """
     class_size, epochs = (6000, 8) if neutral_types == PAPER_NEUTRAL else (600, 75)
     dataset = synthetic("synthetic-1", noise=noise, class_sizes=(class_size, class_size), neutral_types=neutral_types)
@@ -83,6 +84,9 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
 
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=epochs, seed=seed), watch)
     of, s = pd.DataFrame(watched), model.token_scores().polarity.detach()
+    polar = torch.cat((types["positive"], types["negative"]))
+    A, B = ledgers[-1].A[polar].abs(), ledgers[-1].B[polar].abs()
+    over = A > B / 5
     out = model(dataset.train)
     lengths = dataset.train.lengths[dataset.train.instance_of]
     return [
@@ -92,10 +96,11 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
         | {name: value for name, value in by_kind({"polarity": s}, types).items() if "|" in name}
         | {name: of[name].mean() for name in of if name.strip("|")[0] in "πρ"}
         | {f"first {name}": of[name].iloc[0] for name in of if name.strip("|")[0] in "BCEF" and "from" not in name}
-        | {f"largest {name}": of[name].abs().max() for name in of if name[0] in "CEF"}
+        | {f"largest {name}": of[name].abs().max() for name in of if name[0] in "CEF" or name.startswith("|F|")}
         | products[-1]
         | {f"start {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}
+        | {"words with A > B/5": float(over.double().mean()), "their part of B": float(B[over].sum() / B.sum())}
     ]
 
 
@@ -190,7 +195,7 @@ TERM_STUDIES = {
             for (noise, n, v), s in product(
                 (
                     *((0.0, SMALL_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 10.0, 100.0, 10000.0)),
-                    *((0.0, PAPER_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 10.0)),
+                    *((0.0, PAPER_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 10.0, 100.0)),
                     (0.1, SMALL_NEUTRAL, 10.0),
                     (0.1, PAPER_NEUTRAL, 10.0),
                 ),

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from uaftc_lib.claims import rules
 from uaftc_lib.sweep.rows import decode_errors
@@ -16,7 +17,7 @@ LARGE = 10.0  # "λ ≥ 10": neither small nor degenerate
 
 @dataclass(frozen=True)
 class Column:
-    """The λ that is best on dev, and a row a pair of λ: lam < against, points, p-values, counts, equivalent.
+    """The λ that is best on dev, and a row a pair of λ: lam < against, points, low, high, p-values, counts, equivalent.
 
     ``seeds``: those that all λ share; only they are compared. ``instances``: of the test set. "p, share" belongs to
     no rule: McNemar's test asks whether most of the seeds have an instance right, this paired t-test over instances
@@ -47,6 +48,17 @@ class Column:
         return "real" if rivals.counts.all() else "illusion" if rivals.equivalent.all() else "undecided"
 
 
+def over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -> rules.Interval:
+    """The mean of a difference over random splits of the same texts, with an interval that knows that they overlap.
+
+    The variance of the mean is multiplied by 1 + splits · ``test_share``, the size of the test set in units of the
+    training set (Nadeau and Bengio 2003): over independent splits it would be 1.
+    """
+    mean, low, high, n = rules.interval(differences)
+    half = (high - low) / 2 * np.sqrt(1 + n * test_share)
+    return rules.Interval(mean, mean - half, mean + half, n)
+
+
 def compare(runs: pd.DataFrame) -> Column:
     """Compare all λ of a column, over the seeds they share.
 
@@ -67,11 +79,14 @@ def compare(runs: pd.DataFrame) -> Column:
     over_instances = rules.holm([rules.mcnemar_p(right[one], right[other]) for one, other in pairs])
     over_shares = rules.holm([rules.paired_p(right[one].mean(0), right[other].mean(0)) for one, other in pairs])
     best = max((value for value in accuracy if value >= LARGE), key=lambda value: by_lam[value].dev_accuracy.mean())
+    apart = [rules.interval(100 * (accuracy[other] - accuracy[one])) for one, other in pairs]
     table = pd.DataFrame(
         {
             "lam": [one for one, _ in pairs],
             "against": [other for _, other in pairs],
-            "points": [100 * (accuracy[other] - accuracy[one]).mean() for one, other in pairs],
+            "points": [one.mean for one in apart],
+            "low": [one.low for one in apart],
+            "high": [one.high for one in apart],
             "p, seeds": over_seeds,
             "p, sentences": over_instances,
             "p, share": over_shares,

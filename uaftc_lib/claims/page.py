@@ -72,12 +72,16 @@ def counted_line(judged: Iterable[Judged]) -> str:
     """So many claims hold, so many under a condition, ..."""
     judged = list(judged)
     holds, condition, fails, undecided, missing = counted(judged).values()
+    do = "does" if fails == 1 else "do"
     line = (
-        f"Of **{len(judged)} claims** {holds} hold, {condition} hold under a condition, {fails} do not hold"
+        f"Of **{len(judged)} claims** {holds} hold, {condition} hold under a condition, {fails} {do} not hold"
         + (f"; undecided: {undecided}" if undecided else "")
         + (f"; not measured yet: {missing}" if missing else "")
     )
-    return line + "."
+    copies = sum(one.but_for_copies for one in judged)
+    return line + (
+        f". Of those under a condition {copies} fail on our small copies of the data only." if copies else "."
+    )
 
 
 def surprise(one: Judged) -> str:
@@ -98,7 +102,8 @@ def map_table(made: pd.DataFrame) -> str:
     """The reproduction map as HTML: printed, what it shows, how it came out, data and commands."""
     rows = "".join(
         f'<tr><td><a href="{address(row.page)}">{escape(row.number).replace(" ", JOINED, 1)}</a></td>'
-        + f"<td>{escape(row.what).replace(' = ', f'{JOINED}={JOINED}')}</td><td>{row.status}"
+        + f"<td>{escape(row.what).replace(' = ', f'{JOINED}={JOINED}')}</td><td>"
+        + (f'<a href="{address(row.told)}">differs</a>' if row.status == "differs" else row.status)
         + (f" <small>{escape(row.reason)}</small>" if row.status == "reproduced" else "")
         + f"</td><td>{escape(row.data)} {''.join(map(unbroken, row.commands))}</td></tr>"
         for row in made.itertuples()

@@ -28,6 +28,7 @@ from uaftc_lib.claims.verdicts import SMALL, Part, Tables, alike, asked_of, clai
 
 GEOMETRY, SYNTHETIC = "05_embedding_geometry", "08_synthetic"
 ENDS, STARTED = f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6", f"{GEOMETRY}#small-and-large-starts-fig-s1"
+FIRST = f"{GEOMETRY}#b-and-c-before-the-first-step"
 GAP, RATIO = (f"{SYNTHETIC}#{name}" for name in ("where-the-gap-comes-from", "more-bad-news-than-good"))
 STARTS = {
     "E ±0.1, W ±0.1": (0.1, 0.1),
@@ -100,9 +101,10 @@ asked_of(cells(), "E_dominates_first", "B.2", "At first F is small beside E.", C
          lambda rows: SMALL - size(rows, "first |F|") / size(rows, "first |E|"))
 asked_of(lambda tables: [(name, tables("start_terms", embedding_range=e, weight_range=w))
                          for name, (e, w) in STARTS.items()],
-         "B_decides_first", "B.1", "At first C is about zero, and B decides the update of polarity scores.", STARTED,
+         "B_decides_first", "B.1", "At first C is about zero, and B decides the update of polarity scores.", FIRST,
          f"{SMALL:g} − |C| / |B| of polar words before the first step",
-         lambda rows: SMALL - size(rows, "|C|") / size(rows, "|B|"))
+         lambda rows: SMALL - size(rows, "|C|") / size(rows, "|B|"),
+         instead="Where it is clearest ({case}), C is {share} times as large as B.")
 asked_of(cells(*MODERATE), "like_outweighs", "B.2",
          "Like products outweigh unlike ones: a polar word's products with both kinds sum to more than zero.",
          f"{GEOMETRY}#are-the-conditions-met", "mean product of like words, of the kind where it is less, plus unlike",

@@ -105,7 +105,8 @@ class Table:
             if numeric[i]:
                 own = "g" if column in SETTINGS else f".{self.digits}f"
                 form = self.formats.get(column) or (own if types.is_float_dtype(self.data[column]) else ",")
-                shown.isetitem(i, [f"{value:{form}}".replace("-", "−") for value in self.data[column]])
+                cells = ("" if pd.isna(value) else f"{value:{form}}" for value in self.data[column])
+                shown.isetitem(i, [cell.replace("-", "−") for cell in cells])
         return {"text/html": self._html(shown, numeric), "text/plain": shown.to_string(index=False)}
 
     def _html(self, shown: pd.DataFrame, numeric: list[bool]) -> str:
@@ -144,7 +145,8 @@ def table(
     ----------
     digits : int
         Decimal places of the columns of floats. Columns of settings (lam, penalty, learning_rate, ...) are
-        written as short as they are: 10, 0.0001. Whole numbers get a comma for thousands, booleans are yes or no.
+        written as short as they are: 10, 0.0001. Whole numbers get a comma for thousands, booleans are yes or no, and
+        where there is no number the cell is empty.
     formats : mapping, optional
         Columns that are to be written otherwise, and how: {"weight": ".2f"}.
     links : mapping, optional
