@@ -35,6 +35,7 @@ def test_what_cannot_be_is_refused(wrong):
 SMALL_DATA_I = {"noise": 0.0, "neutral_types": 100, "lam": 1.0, "seed": 7}
 AGAIN = [  # in float64 to the digits that are stored
     ("terms", SMALL_DATA_I, 1e-4),
+    ("terms", SMALL_DATA_I | {"lam": 10000.0, "seed": 4}, 1e-4),  # the farthest weight lies below the mean
     ("terms", SMALL_DATA_I | {"neutral_types": 1000, "lam": 10.0, "seed": 3}, 1e-4),
     ("terms", SMALL_DATA_I | {"neutral_types": 1000, "lam": 10.0, "noise": 0.1}, 1e-4),
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
