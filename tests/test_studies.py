@@ -10,7 +10,8 @@ import pytest
 
 from uaftc_lib import studies
 from uaftc_lib.locations import PAPER_NAMES
-from uaftc_lib.studies import computed, main, make, results, rows_of, same_as_stored, same_rows, table2_cell
+from uaftc_lib.score_studies import table2_cell
+from uaftc_lib.studies import computed, main, make, results, rows_of, same_as_stored, same_rows
 
 
 def test_a_chapter_trains_dp_as_released():

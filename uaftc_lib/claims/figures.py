@@ -14,7 +14,8 @@ from uaftc_lib.claims.supplement import SIGNS_AT, signs_case
 from uaftc_lib.claims.verdicts import OPEN, Judged, Tables
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.panels import compare, panels
-from uaftc_lib.studies import STUDIES, table2_cell
+from uaftc_lib.score_studies import table2_cell
+from uaftc_lib.studies import STUDIES
 
 STATUSES = ("reproduced", "differs", "not yet")
 FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
