@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.claims.experiments import LAMS
+from uaftc_lib.claims.accuracy import LAMS
 from uaftc_lib.claims.supplement import STARTS
 from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.panels import panels

@@ -1,4 +1,4 @@
-"""The many-seed tables behind the figures: how each row is made, and ``python -m uaftc_lib.studies NAME``.
+"""The many-seed tables behind the figures: where they are kept, and ``python -m uaftc_lib.studies NAME``.
 
 A study is a function from one job (the columns that tell rows apart) to its rows. Its table,
 ``results/NAME.csv``, holds job, measurements, seconds and provenance. Finished jobs are written at once and

@@ -3,12 +3,12 @@
 rules                              when a difference counts: fixed before the results they judge
 judge                              from measured values to a verdict on a sentence; the register of claims
 columns                            the comparisons behind the claims on Table 2
-analysis · experiments             the claims of the paper, by section: each a function of stored tables
+analysis · accuracy · experiments  the claims of the paper: terms, tables, scores; each a function of stored tables
 supplement · other_models          the claims of the supplement
 figures                            the reproduction map: every figure and table of the paper
 """
 
-from uaftc_lib.claims import analysis, experiments, other_models, supplement  # noqa: F401  (they register their claims)
+from uaftc_lib.claims import accuracy, analysis, experiments, other_models, supplement  # noqa: F401  (they register their claims)
 from uaftc_lib.claims.rules import (
     CONFIDENCE,
     EQUIVALENCE_MARGIN,

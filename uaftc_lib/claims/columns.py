@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy import stats
 
 from uaftc_lib.claims import rules
 from uaftc_lib.sweep.rows import decode_errors
@@ -48,15 +49,26 @@ class Column:
         return "real" if rivals.counts.all() else "illusion" if rivals.equivalent.all() else "undecided"
 
 
-def over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -> rules.Interval:
+def over_splits(
+    differences: Float[np.ndarray, "splits"], test_share: float, confidence: float = rules.CONFIDENCE
+) -> rules.Interval:
     """The mean of a difference over random splits of the same texts, with an interval that knows that they overlap.
 
     The variance of the mean is multiplied by 1 + splits · ``test_share``, the size of the test set in units of the
     training set (Nadeau and Bengio 2003): over independent splits it would be 1.
     """
-    mean, low, high, n = rules.interval(differences)
+    mean, low, high, n = rules.interval(differences, confidence)
     half = (high - low) / 2 * np.sqrt(1 + n * test_share)
     return rules.Interval(mean, mean - half, mean + half, n)
+
+
+def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -> float:
+    """The two-sided p-value that belongs to :func:`over_splits`."""
+    mean, low, _, n = over_splits(differences, test_share)
+    if low == mean:
+        return float(not mean)
+    t = abs(mean) / (mean - low) * stats.t.ppf((1 + rules.CONFIDENCE) / 2, n - 1)
+    return float(2 * stats.t.sf(t, n - 1))
 
 
 def compare(runs: pd.DataFrame) -> Column:

@@ -1,4 +1,4 @@
-"""The claims of Sections 5 and 6: real data, Tables 1 and 2, Figs 2 to 5."""
+"""The claims of Sections 5 and 6 on scores and weights: real data, Figs 2 to 5."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from uaftc_lib.claims import rules
+from uaftc_lib.claims.accuracy import HUGE
 from uaftc_lib.claims.analysis import (
     GAPS,
     MANY,
+    NOISY,
     NOISY_MANY,
     both,
     cells,
@@ -23,207 +24,17 @@ from uaftc_lib.claims.analysis import (
     size,
     sst,
 )
-from uaftc_lib.claims.columns import LARGE, Column, compare, over_splits
-from uaftc_lib.claims.verdicts import OPEN, SMALL, Cases, Part, Tables, alike, asked_of, claim, exceeds, same, short
-from uaftc_lib.locations import PAPER_NAMES, published
+from uaftc_lib.claims.verdicts import SMALL, Cases, Part, Tables, alike, asked_of, claim, exceeds, same
+from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.term_studies import SMALL_NEUTRAL
 
-REAL, SEEDS, SCORES, WEIGHTS = (
-    "12_lambda#which-differences-are-real",
+SEEDS, SCORES, WEIGHTS = (
     "10_scores#one-start-is-no-evidence",
     "10_scores#every-panel-of-the-paper",
     "11_weights",
 )
-LAMS, HUGE = 7, 10000.0
 ONE_BELOW = "Where it is clearest ({case}), both polar kinds end above the neutral words in only {held} of {n} starts."
-LEAD, LOST = (
-    "attention of the weaker polar kind minus neutral words",
-    "points lost at small λ against each λ from 10 on; all must count",
-)
-
-
-def is_complete(rows: pd.DataFrame) -> bool:
-    """Whether a column of Table 2 has every λ, with at least two seeds each."""
-    made = rows.groupby("lam").seed.nunique() if len(rows) else ()
-    return len(made) == LAMS and bool(made.min() > 1)
-
-
-def columns_of(tables: Tables, model: str) -> Iterator[tuple[str, Column | None]]:
-    """The columns of Table 2 of a model with their names; None where one is not complete yet."""
-    known = tables.compared
-    runs = tables("table2")
-    for key, title in PAPER_NAMES.items():
-        if (key, model) not in known:
-            rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
-            known[key, model] = compare(rows) if is_complete(rows) else None
-        yield f"{title}, {model}", known[key, model]
-
-
-def not_made(name: str) -> Part:
-    return Part(name, OPEN, "the runs are not complete yet")
-
-
-def with_interval(mean: float, low: float, high: float) -> str:
-    return f"{short(mean)} [{short(low)}, {short(high)}]"
-
-
-def interval_of(pair: pd.Series) -> str:
-    """Points between two λ, with the interval over seeds."""
-    return with_interval(pair.points, pair.low, pair.high)
-
-
-def worse_at(case: str, pairs: pd.DataFrame, seeds: int) -> Part:
-    """The first λ is worse in all pairs, and all count; contradicted if one counts against it or all are equal."""
-    right, wrong = (pairs.counts & (pairs.points > 0)).sum(), (pairs.counts & (pairs.points < 0)).sum()
-    verdict = "supported" if right == len(pairs) else "undecided"
-    if wrong or (pairs.equivalent & ~pairs.counts).all():
-        verdict = "contradicted"
-    lost = " to ".join(interval_of(pairs.loc[row]) for row in (pairs.points.idxmin(), pairs.points.idxmax()))
-    return Part(case, verdict, f"{lost} points, {right} of {len(pairs)} count; {seeds} starts", seeds)
-
-
-def small_lam_hurts(model: str):
-    """Small λ against each λ ≥ 10: a case for each column and small λ."""
-
-    def parts(tables: Tables) -> Iterator[Part]:
-        for name, found in columns_of(tables, model):
-            if found is None:
-                yield not_made(name)
-                continue
-            for lam in (0.001, 1.0):
-                pairs = found.pairs[(found.pairs.lam == lam) & (found.pairs.against >= LARGE)]
-                yield worse_at(f"{name}, λ = {lam:g}", pairs, found.seeds)
-
-    return parts
-
-
-for model, name, said in (
-    ("DP", "small_lam_is_worse", "With dot-product attention a small λ (1 or 0.001) gives worse results."),
-    ("DP-A", "lam_is_crucial_with_affine", "A proper λ is crucial for the model with an affine layer, too."),
-    ("DP-L", "lam_is_crucial_with_lstm", "A proper λ is crucial for the model with an LSTM, too."),
-):
-    claim("5", said, REAL, LOST, name)(small_lam_hurts(model))
-
-
-@claim("5", "The best results may be obtained with a proper λ.", REAL,
-       "whether the λ that is best on dev data counts against every other from 10 on, on test data")  # fmt: skip
-def proper_lam_is_best(tables: Tables) -> Iterator[Part]:
-    verdicts = {"real": "supported", "illusion": "contradicted", "undecided": "undecided"}
-    for name, found in columns_of(tables, "DP"):
-        if found is None:
-            yield not_made(name)
-            continue
-        large = found.pairs[found.pairs.lam >= LARGE]
-        rivals = large[(large.lam == found.best) | (large.against == found.best)]
-        turned = rivals.against != found.best
-        ahead = rivals.assign(
-            points=rivals.points.mask(turned, -rivals.points),
-            low=rivals.low.mask(turned, -rivals.high),
-            high=rivals.high.mask(turned, -rivals.low),
-        )
-        nearest, last = (interval_of(ahead.loc[row]) for row in (ahead.points.idxmin(), ahead.points.idxmax()))
-        told = f"best on dev: λ = {found.best:g}; {nearest} to {last} points before the others"
-        yield Part(name, verdicts[found.optimum], f"{told}; {found.seeds} starts", found.seeds)
-
-
-def on_other_splits(tables: Tables) -> Part:
-    """λ = 10,000 against the others from 10 on, over twenty splits of 20News II: :func:`columns.over_splits`."""
-    case, runs = "20News II, DP, other splits", tables("splits", dataset="20news-2", model="DP")
-    by_lam = runs.pivot(index="options", columns="lam", values="test_accuracy").dropna() if len(runs) else runs
-    if len(by_lam) < rules.LEAST_SEEDS or HUGE not in by_lam:
-        return not_made(case)
-    counts = tables("data_counts", dataset="20news-2", table="1").set_index("what").ours
-    train, test = (counts[counts.index.str.startswith(split)].sum() for split in ("train", "test"))
-    rivals = [value for value in by_lam if LARGE <= value < HUGE]
-    found = {v: over_splits(100 * (by_lam[HUGE] - by_lam[v]).to_numpy(), test / train) for v in rivals}
-    strength = {value: 2 * one.mean / (one.high - one.low) for value, one in found.items()}
-    worst = found[min(strength, key=strength.get)]
-    equal = all(max(-one.low, one.high) < 100 * rules.EQUIVALENCE_MARGIN for one in found.values())
-    verdict = "contradicted" if worst.high < 0 else "supported" if equal else "undecided"
-    told = "; ".join(f"{with_interval(*one[:3])} points against {value:g}" for value, one in found.items())
-    told, n = f"{told}; {len(by_lam)} splits", len(by_lam)
-    return Part(case, verdict, told, n, min(strength.values()), worst.mean, worst.low, worst.high)
-
-
-@claim("5", "A very large λ does not seem to have a significant impact on accuracy.", REAL,
-       "λ = 10,000 against the others from 10 on: equivalent to all of them",
-       instead="Where it is clearest ({case}), λ = 10,000 costs {size} points against another λ.")  # fmt: skip
-def huge_lam_is_harmless(tables: Tables) -> Iterator[Part]:
-    for name, found in columns_of(tables, "DP"):
-        if found is None:
-            yield not_made(name)
-            continue
-        pairs = found.pairs[(found.pairs.against == HUGE) & (found.pairs.lam >= LARGE)]
-        verdict = "supported" if pairs.equivalent.all() else "contradicted" if pairs.counts.any() else "undecided"
-        told = " to ".join(interval_of(pairs.loc[row]) for row in (pairs.points.idxmin(), pairs.points.idxmax()))
-        equal = f"{pairs.counts.sum()} of {len(pairs)} count, equivalent: {pairs.equivalent.sum()}"
-        yield Part(name, verdict, f"{told} points, {equal}; {found.seeds} starts", found.seeds)
-    yield on_other_splits(tables)
-
-
-def as_printed(table: str):
-    """Counts of Table 1 or S1, a case for each data set: supported where none differs."""
-
-    def parts(tables: Tables) -> Iterator[Part]:
-        for key, title in PAPER_NAMES.items():
-            rows = tables("data_counts", dataset=key, table=table)
-            if not len(rows):
-                yield not_made(title)
-                continue
-            other = rows[rows.ours != rows.published]
-            told = "; ".join(f"{row.what} {row.ours:,}, printed {row.published:,}" for row in other.itertuples())
-            found = f"{len(rows) - len(other)} of {len(rows)} counts as printed" + (f"; not {told}" if told else "")
-            yield Part(title, "contradicted" if len(other) else "supported", found, len(rows))
-
-    return parts
-
-
-claim("5", "The data sets have the sizes of Table 1.", "09_datasets#four-data-sets", "counts that differ", "table_1")(
-    as_printed("1")
-)
-
-
-@claim("5", "The data sets are balanced (Table 1).", "09_datasets#four-data-sets",
-       f"whether the smallest class of each split lacks less than a fifth ({SMALL:g}) of the largest")  # fmt: skip
-def balanced(tables: Tables) -> Iterator[Part]:
-    for key, title in PAPER_NAMES.items():
-        rows = tables("data_counts", dataset=key, table="1")
-        rows = rows[rows.what.str.contains(", ")] if len(rows) else rows
-        if not len(rows):
-            yield not_made(title)
-            continue
-        classes = rows.groupby(rows.what.str.split(", ").str[0]).ours
-        lacks = (1 - classes.min() / classes.max()).sort_values(ascending=False)
-        told = ", ".join(f"{split} {share:.0%}" for split, share in lacks.items())
-        yield Part(title, "supported" if lacks.max() < SMALL else "contradicted", f"lacking: {told}", len(rows))
-
-
-@claim("5", "Test accuracies are those of Table 2.", "12_lambda#the-table-with-its-noise",
-       "cells whose mean lies farther from the printed value than the rules allow")  # fmt: skip
-def table_2(tables: Tables) -> Iterator[Part]:
-    printed = published("table2").set_index(["dataset", "model", "scaling_factor"]).sort_index()
-    printed = printed.test_accuracy_percent / 100
-    runs = tables("table2")
-    for key, title in PAPER_NAMES.items():
-        for model in ("DP", "DP-A", "AD", "DP-L"):
-            rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
-            if not is_complete(rows):
-                yield not_made(f"{title}, {model}")
-                continue
-            cells, of = rows.groupby("lam").test_accuracy.agg(["mean", "size"]), printed[title, model]
-            missed = [lam for lam, mean in cells["mean"].items() if rules.misses_published(lam, mean, of[lam])]
-            by = {
-                lam: rules.interval(100 * (rows[rows.lam == lam].test_accuracy.to_numpy() - of[lam])) for lam in missed
-            }
-            told = "; ".join(
-                f"λ = {lam:g} by {short(one.mean)} [{short(one.low)}, {short(one.high)}] points"
-                for lam, one in by.items()
-            )
-            found = f"{len(cells) - len(missed)} of {len(cells)} cells within the margin" + (
-                f"; not {told}" if told else ""
-            )
-            n = int(cells["size"].min())
-            yield Part(f"{title}, {model}", "contradicted" if missed else "supported", f"{found}; {n} starts", n)
+LEAD = "attention of the weaker polar kind minus neutral words"
 
 
 # fmt: off
@@ -278,8 +89,8 @@ asked_of(first_three("polarity"), "figure_2_neutral", "5", "Neutral tokens have 
          lambda rows: SMALL - column(rows, "polarity neutral").abs() / size(rows, "polarity"))
 asked_of(first_three("attention"), "figure_2_attention", "5",
          "Both positive and negative tokens have more attention than neutral ones (Fig 2).", SCORES, LEAD, lead)
-asked_of(several(GAPS[10], cells(MANY, NOISY_MANY), first_three("attention")), "polar_attention_is_positive", "4.2",
-         "At a moderate λ polarity tokens end with positive attention scores.", SCORES,
+asked_of(several(GAPS[10], cells(MANY, NOISY, NOISY_MANY), first_three("attention")), "polar_attention_is_positive",
+         "4.2", "At a moderate λ polarity tokens end with positive attention scores.", SCORES,
          "attention of the weaker polar kind", both)
 asked_of(sst(100), "figure_3b", "5",
          "On SST at λ = 100 positive tokens have less attention than neutral and negative ones (Fig 3b).", SEEDS,

@@ -10,6 +10,7 @@ from itertools import product
 import pandas as pd
 
 from uaftc_lib.claims.analysis import MANY, NOISY_MANY
+from uaftc_lib.claims.other_models import PENALISED
 from uaftc_lib.claims.supplement import SIGNS_AT, signs_case
 from uaftc_lib.claims.verdicts import OPEN, Judged, Tables
 from uaftc_lib.locations import PAPER_NAMES
@@ -111,7 +112,7 @@ OTHERS = (
     Item("Fig S8", "inner products, affine layer", AFFINE, "live, affine_terms", run(VARIANTS),
          {"affine_products": ()}),
     Item("Fig S9", "scores, affine layer and penalty", AFFINE, "live, variants", run(VARIANTS),
-         {"affine_polarity": ("with penalty",), "affine_attention": ("with penalty",)}),
+         {"affine_polarity": (PENALISED,), "affine_attention": (PENALISED,)}),
     Item("Fig S10", "scores, additive attention", ADDITIVE, "live, variants", run(VARIANTS),
          {"additive_polarity": ("small Data I",), "additive_attention": ("small Data I",)},
          "both polar kinds stand above the neutral words, but the gap between them is larger than "

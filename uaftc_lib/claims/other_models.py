@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from uaftc_lib.claims.accuracy import as_printed
 from uaftc_lib.claims.analysis import both, column, lead, least, on_both_sides, opposed, rows_of, several, size
-from uaftc_lib.claims.experiments import ONE_BELOW, as_printed, beside, wide
+from uaftc_lib.claims.experiments import ONE_BELOW, beside, wide
 from uaftc_lib.claims.verdicts import SMALL, Cases, Part, Tables, asked_of, claim, exceeds
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.panels import panels, starts_of
@@ -48,12 +49,13 @@ def set_aside(rows: pd.DataFrame) -> pd.Series:
     return SMALL - (together[0].abs() + together[1].abs()) / 2 / size(rows, "E")
 
 
-BOTH_AFFINE = several(variant("DP-A", 0.0, "without penalty"), variant("DP-A", 1e-3, "with penalty"))
+PENALISED = "small Data I, with penalty"
+BOTH_AFFINE = several(variant("DP-A", 0.0, "small Data I, without penalty"), variant("DP-A", 1e-3, PENALISED))
 ON_REAL_DATA = (("sst", "AD"), ("imdb", "AD"))
 # fmt: off
 asked_of(BOTH_AFFINE, "affine_polarity", "D", "With an affine layer polarity scores part as in the simple model.",
          AFFINE, PARTED, lambda rows: opposed(rows, "polarity"))
-asked_of(variant("DP-A", 1e-3, "with penalty"), "affine_attention", "D",
+asked_of(variant("DP-A", 1e-3, PENALISED), "affine_attention", "D",
          "With an affine layer both polar kinds end with large positive attention scores, if the second and the third "
          "term are small (Fig S9).", AFFINE, LARGE, large)
 asked_of(several(variant("AD"), of_figures("attention", *ON_REAL_DATA)), "additive_attention", "E",
@@ -114,7 +116,7 @@ claim(
        "the smaller of like and −unlike products")  # fmt: skip
 def affine_products(tables: Tables) -> Iterator[Part]:
     rows = tables("affine_terms")
-    for which, case in (("e", "embeddings"), ("h", "representations")):
+    for which, case in (("e", "small Data I, embeddings"), ("h", "small Data I, representations")):
         yield exceeds(case, least(column(rows, f"{which} like"), -column(rows, f"{which} unlike")))
 
 

@@ -80,7 +80,9 @@ def counted_line(judged: Iterable[Judged]) -> str:
     )
     copies = sum(one.but_for_copies for one in judged)
     return line + (
-        f". Of those under a condition {copies} fail on our small copies of the data only." if copies else "."
+        f". Of those under a condition {copies} are not supported on our small copies of the data only."
+        if copies
+        else "."
     )
 
 

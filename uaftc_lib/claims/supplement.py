@@ -31,10 +31,10 @@ ENDS, STARTED = f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6", f"{GEOMETRY}#s
 FIRST = f"{GEOMETRY}#b-and-c-before-the-first-step"
 GAP, RATIO = (f"{SYNTHETIC}#{name}" for name in ("where-the-gap-comes-from", "more-bad-news-than-good"))
 STARTS = {
-    "E ±0.1, W ±0.1": (0.1, 0.1),
-    "E ±1, W ±0.1": (1.0, 0.1),
-    "E ±0.1, W ±1": (0.1, 1.0),
-    "E ±1, W ±1": (1.0, 1.0),
+    "small Data I, E ±0.1, W ±0.1": (0.1, 0.1),
+    "small Data I, E ±1, W ±0.1": (1.0, 0.1),
+    "small Data I, E ±0.1, W ±1": (0.1, 1.0),
+    "small Data I, E ±1, W ±1": (1.0, 1.0),
 }
 
 
@@ -43,7 +43,7 @@ SIGNS_AT = (20, 60, 120)  # epochs
 
 def signs_case(epoch: int, weight: float) -> str:
     """The name of a case of :func:`smaller_is_quicker`."""
-    return f"signs of pairs, epoch {epoch}, W ±{weight:g}"
+    return f"small Data I, signs of pairs, epoch {epoch}, W ±{weight:g}"
 
 
 def followed(tables: Tables, embedding_range: float, weight_range: float) -> pd.DataFrame:
@@ -92,7 +92,7 @@ def smaller_is_quicker(tables: Tables) -> Iterator[Part]:
         for epoch in SIGNS_AT:
             shares = [column(rows[rows.epoch == epoch], "signs") for rows in (small, large)]
             yield exceeds(signs_case(epoch, weight), shares[0] - shares[1])
-        yield exceeds(f"mean of like words, W ±{weight:g}", arrival(large) - arrival(small))
+        yield exceeds(f"small Data I, mean of like words, W ±{weight:g}", arrival(large) - arrival(small))
 
 
 # fmt: off

@@ -225,9 +225,10 @@ class Judged:
 
     @property
     def but_for_copies(self) -> bool:
-        """Whether it holds under a condition, and in all cases but some on small copies of the data."""
-        others = self.cases("contradicted", "undecided")
-        return self.verdict == "holds under a condition" and all(COPY in case for case in others)
+        """Whether it holds in all cases but some on small copies of the data, and not on such copies alone."""
+        there, others = self.cases("supported"), self.cases("contradicted", "undecided")
+        found = self.verdict == "holds under a condition" and all(COPY in case for case in others)
+        return found and any(COPY not in case for case in there)
 
     @property
     def condition(self) -> str:
@@ -309,7 +310,8 @@ def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
     """The claims that fail most clearly, of those that say what was found instead.
 
     First those that do not hold, then those with a case against them; both by how far the worst case lies on the
-    wrong side, in half widths of its interval. Left out is what fails on small copies of the data alone.
+    wrong side, in half widths of its interval. Left out is what holds on the whole data
+    and not on all small copies of them.
     """
     failing = (one for one in judged if one.claim.instead and one.worst and not one.but_for_copies)
     wrong = [one for one in failing if np.isfinite(one.worst.strength)]
