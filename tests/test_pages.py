@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,13 @@ WIDTHS = {"desktop": 1280, "phone": 390}
 
 def test_there_are_pages():
     assert set(CHAPTERS) <= set(NAMES), "no pages have been built: run `make book`"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_no_markup_is_left_unread(name):
+    """Roles in what code puts out are not read: a citation belongs in a cell of text."""
+    left = re.findall(r"\{(?:cite|doc|eq|ref)[:\w]*\}", (PAGES / f"{name}.html").read_text(encoding="utf-8"))
+    assert not left
 
 
 @contextlib.contextmanager
