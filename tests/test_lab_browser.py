@@ -458,8 +458,8 @@ def test_pointing_at_a_dot_tells_the_token_and_its_numbers(quick):
     assert word.startswith("negative-")
     assert f"s {number(shot['s'])} · a {number(shot['a'])}" in tip.inner_text()
     stage.click(position={"x": x, "y": y})
-    quick.wait_for_function(f"{LAB.format(0)}.state.token === {token}")
-    assert quick.get_by_label("token whose terms are shown").input_value() == word
+    expect(quick.get_by_label("token whose terms are shown")).to_have_value(word)  # with the next frame
+    assert quick.evaluate(f"{LAB.format(0)}.state.token") == token
 
 
 def test_a_finger_does_what_a_mouse_does(opened):
