@@ -67,7 +67,9 @@ def test_a_row_of_the_terms_is_no_smaller_in_size_than_in_the_mean():
     (row,) = terms(0.0, 100, 10.0, 3)
     sizes = [name for name in row if "|" in name]
     assert len(sizes) == 42  # six terms, polarity, π, ρ, four first ones and the largest F, of three kinds
-    assert all(row[name] >= abs(row[name.replace("|", "")]) * (1 - 1e-12) for name in sizes)
+    means = {name: row[name.replace("|", "").replace("largest", "first")] for name in sizes}
+    assert all(row[name] >= abs(mean) * (1 - 1e-12) for name, mean in means.items())
+    assert all(row[f"largest |F| {kind}"] >= row[f"first |F| {kind}"] for kind in ("positive", "negative", "neutral"))
     assert row["weaker like"] <= row["like"]
 
 

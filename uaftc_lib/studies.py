@@ -77,9 +77,13 @@ def make(name: str, folder: str | os.PathLike | None = None) -> pd.DataFrame:
     ValueError
         If there is no such study, or if its file in the folder holds something else.
     """
-    path, table, jobs = kept(name, folder)
+    return completed(name, *kept(name, folder))
+
+
+def completed(name: str, path: Path, table: pd.DataFrame, lacking: Sequence[dict]) -> pd.DataFrame:
+    """The table with the rows of these jobs too; after each it is written."""
     torch.set_num_threads(1)
-    for job in jobs:
+    for job in lacking:
         started = time.perf_counter()
         rows = computed(name, job)
         rows = rows.assign(seconds=round(time.perf_counter() - started, 2), **provenance())
@@ -161,8 +165,8 @@ def folder_beside(folder: Path) -> Path:
 
 def made(name: str, folder: Path | None = None) -> str:
     """Make a study's table (:func:`make`); what to say of it, in another folder also how much came out as stored."""
-    path, _, missing = kept(name, folder)
-    table, (_, jobs) = make(name, folder), STUDIES[name]
+    path, table, missing = kept(name, folder)
+    table, (_, jobs) = completed(name, path, table, missing), STUDIES[name]
     told = f"{name}: {len(missing)} of {len(jobs)} jobs computed, {len(table)} rows in {path}"
     if not folder:
         return told if missing else f"{told}; --out FOLDER makes it anew, and compares"

@@ -65,7 +65,7 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
 
     "A positive": what A has added to the scores of positive words (the ledger), "|A| positive" the mean of its
     sizes. "π positive": the mean over the run, seen about fifteen times. "first F positive": before the first step
-    (B, C and E too); "largest F positive": its largest size at any of these times. "like", "unlike", "with
+    (B, C and E too); "largest |F| positive": the largest at any of these times. "like", "unlike", "with
     neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "start like"
     at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words. "words with A > B/5": of
     the polar words, by what A and B have added to each; "their part of B": of the sum of |B| over all polar words.
@@ -96,7 +96,7 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
         | {name: value for name, value in by_kind({"polarity": s}, types).items() if "|" in name}
         | {name: of[name].mean() for name in of if name.strip("|")[0] in "πρ"}
         | {f"first {name}": of[name].iloc[0] for name in of if name.strip("|")[0] in "BCEF" and "from" not in name}
-        | {f"largest {name}": of[name].abs().max() for name in of if name[0] in "CEF" or name.startswith("|F|")}
+        | {f"largest {name}": of[name].abs().max() for name in of if name[0] == "C" or name.startswith("|F|")}
         | products[-1]
         | {f"start {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}

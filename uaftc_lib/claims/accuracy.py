@@ -8,7 +8,7 @@ import pandas as pd
 
 from uaftc_lib.claims import rules
 from uaftc_lib.claims.columns import LARGE, Column, compare, over_splits, p_over_splits
-from uaftc_lib.claims.verdicts import OPEN, SMALL, Part, Tables, claim, short
+from uaftc_lib.claims.verdicts import OPEN, SMALL, Part, Tables, claim, with_interval
 from uaftc_lib.locations import PAPER_NAMES, published
 
 REAL = "12_lambda#which-differences-are-real"
@@ -37,13 +37,14 @@ def not_made(name: str) -> Part:
     return Part(name, OPEN, "the runs are not complete yet")
 
 
-def with_interval(mean: float, low: float, high: float) -> str:
-    return f"{short(mean)} [{short(low)}, {short(high)}]"
-
-
 def interval_of(pair: pd.Series) -> str:
-    """Points between two λ, with the interval over seeds."""
+    """Points between two λ, with their interval."""
     return with_interval(pair.points, pair.low, pair.high)
+
+
+def least_and_most(pairs: pd.DataFrame) -> str:
+    """The least and the most points between two λ, with their intervals."""
+    return " to ".join(interval_of(pairs.loc[row]) for row in (pairs.points.idxmin(), pairs.points.idxmax()))
 
 
 def worse_at(case: str, pairs: pd.DataFrame, seeds: int) -> Part:
@@ -52,8 +53,7 @@ def worse_at(case: str, pairs: pd.DataFrame, seeds: int) -> Part:
     verdict = "supported" if right == len(pairs) else "undecided"
     if wrong or (pairs.equivalent & ~pairs.counts).all():
         verdict = "contradicted"
-    lost = " to ".join(interval_of(pairs.loc[row]) for row in (pairs.points.idxmin(), pairs.points.idxmax()))
-    return Part(case, verdict, f"{lost} points, {right} of {len(pairs)} count; {seeds} starts", seeds)
+    return Part(case, verdict, f"{least_and_most(pairs)} points, {right} of {len(pairs)} count; {seeds} starts", seeds)
 
 
 def small_lam_hurts(model: str):
@@ -95,8 +95,7 @@ def proper_lam_is_best(tables: Tables) -> Iterator[Part]:
             low=rivals.low.mask(turned, -rivals.high),
             high=rivals.high.mask(turned, -rivals.low),
         )
-        nearest, last = (interval_of(ahead.loc[row]) for row in (ahead.points.idxmin(), ahead.points.idxmax()))
-        told = f"best on dev: λ = {found.best:g}; {nearest} to {last} points before the others"
+        told = f"best on dev: λ = {found.best:g}; {least_and_most(ahead)} points before the others"
         yield Part(name, verdicts[found.optimum], f"{told}; {found.seeds} starts", found.seeds)
 
 
@@ -147,9 +146,8 @@ def huge_lam_is_harmless(tables: Tables) -> Iterator[Part]:
             continue
         pairs = found.pairs[(found.pairs.against == HUGE) & (found.pairs.lam >= LARGE)]
         verdict = "supported" if pairs.equivalent.all() else "contradicted" if pairs.counts.any() else "undecided"
-        told = " to ".join(interval_of(pairs.loc[row]) for row in (pairs.points.idxmin(), pairs.points.idxmax()))
         equal = f"{pairs.counts.sum()} of {len(pairs)} count, equivalent: {pairs.equivalent.sum()}"
-        yield Part(name, verdict, f"{told} points, {equal}; {found.seeds} starts", found.seeds)
+        yield Part(name, verdict, f"{least_and_most(pairs)} points, {equal}; {found.seeds} starts", found.seeds)
     yield on_other_splits(tables)
 
 
@@ -204,15 +202,10 @@ def table_2(tables: Tables) -> Iterator[Part]:
                 continue
             cells, of = rows.groupby("lam").test_accuracy.agg(["mean", "size"]), printed[title, model]
             missed = [lam for lam, mean in cells["mean"].items() if rules.misses_published(lam, mean, of[lam])]
-            by = {
-                lam: rules.interval(100 * (rows[rows.lam == lam].test_accuracy.to_numpy() - of[lam])) for lam in missed
-            }
-            told = "; ".join(
-                f"λ = {lam:g} by {short(one.mean)} [{short(one.low)}, {short(one.high)}] points"
-                for lam, one in by.items()
-            )
-            found = f"{len(cells) - len(missed)} of {len(cells)} cells within the margin" + (
-                f"; not {told}" if told else ""
-            )
+            found = f"{len(cells) - len(missed)} of {len(cells)} cells within the margin"
+            apart = {lam: 100 * (rows[rows.lam == lam].test_accuracy.to_numpy() - of[lam]) for lam in missed}
+            if missed:
+                by = {lam: with_interval(*rules.interval(points)[:3]) for lam, points in apart.items()}
+                found += "; not " + "; ".join(f"λ = {lam:g} by {points} points" for lam, points in by.items())
             n = int(cells["size"].min())
             yield Part(f"{title}, {model}", "contradicted" if missed else "supported", f"{found}; {n} starts", n)

@@ -77,6 +77,11 @@ def short(value: float) -> str:
     return text.replace("-", "−")
 
 
+def with_interval(mean: float, low: float, high: float) -> str:
+    """A mean, and its interval in brackets."""
+    return f"{short(mean)} [{short(low)}, {short(high)}]"
+
+
 def exceeds(case: str, differences: Iterable[float]) -> Part:
     """X exceeds Y, from X − Y of each start."""
     values = np.asarray(differences, dtype=float)
@@ -84,7 +89,7 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
     if not len(values):
         return Part(case, OPEN, "no runs yet")
     mean, low, high, n = rules.interval(values)
-    found = f"{short(mean)} [{short(low)}, {short(high)}]" if n > 1 else short(mean)
+    found = with_interval(mean, low, high) if n > 1 else short(mean)
     held = int((values > 0).sum())
     found += f", {held} of {n} starts"
     if 0 < held < n:
@@ -108,7 +113,7 @@ def same(case: str, differences: Iterable[float]) -> Part:
     apart = low > margin or high < -margin
     equal = rules.equivalent(values, np.zeros(n))
     verdict = "supported" if equal else "contradicted" if apart else "undecided"
-    found = f"{short(100 * mean)} [{short(100 * low)}, {short(100 * high)}] points, {n} starts"
+    found = f"{with_interval(100 * mean, 100 * low, 100 * high)} points, {n} starts"
     return Part(case, verdict, found, n, (margin - abs(mean)) / max((high - low) / 2, 1e-12))
 
 
@@ -302,8 +307,10 @@ def cases_of(*names: str, tables: Tables | None = None) -> pd.DataFrame:
     unknown = [name for name in names if name not in CLAIMS]
     if unknown:
         raise ValueError(f"no claim {unknown[0]!r}; there are {', '.join(CLAIMS)}")
-    judged = [judge(CLAIMS[name], tables or Tables()) for name in names]
-    return scorecard(judged)[["claim", "measured", "case", "found", "holds there"]]
+    tables = tables or Tables()
+    return scorecard(judge(CLAIMS[name], tables) for name in names)[
+        ["claim", "measured", "case", "found", "holds there"]
+    ]
 
 
 def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:

@@ -200,7 +200,8 @@ def check_table(numbers, case: Case | None = None) -> pd.DataFrame:
 def errata_table(case: Case | None = None) -> pd.DataFrame:
     """All equations with status, page, correction and what was measured, made from the registry.
 
-    Columns: equation, title, status, page, correction, measured, holds, measured_failing, fails.
+    Columns: equation, title, status, page, correction; measure, value, bound, holds (:class:`CheckResult`);
+    failing_value, fails: of the form that must fail, where there is one.
     """
     case = case or Case()
     rows = []
@@ -214,9 +215,11 @@ def errata_table(case: Case | None = None) -> pd.DataFrame:
                 "status": entry.status,
                 "page": entry.page,
                 "correction": entry.correction,
-                "measured": f"{good.measure} {good.value:.2g} ({good.bound})",
+                "measure": good.measure,
+                "value": good.value,
+                "bound": good.bound,
                 "holds": good.passed,
-                "measured_failing": f"{bad.measure} {bad.value:.2g}" if bad else "",
+                "failing_value": None if bad is None else bad.value,
                 "fails": None if bad is None else not bad.passed,
             }
         )
