@@ -20,10 +20,10 @@ export UAFTC_LAB_SST := $(SST)
 .PHONY: book rerun test test-long lab bench lock clean
 
 book: $(VENV)/book.installed
-	@$(BIN)/python -m uaftc_lib.publish $(if $(STRICT),--strict)
+	@$(BIN)/uaftc book $(if $(STRICT),--strict)
 
 rerun: $(VENV)/book.installed
-	@$(BIN)/python -m uaftc_lib.publish --forget $(if $(STRICT),--strict)
+	@$(BIN)/uaftc book --forget $(if $(STRICT),--strict)
 
 # A file is one worker's, and conftest.py says which come first. A third worker computes while tests of pages and
 # of processes wait. Every notebook is replayed twice, without progress bars: whether one shows depends on the
@@ -38,7 +38,7 @@ test: book $(VENV)/test.installed
 	TQDM_DISABLE=1 $(FILES) -n 2 --nbval book
 
 test-long: $(VENV)/test.installed
-	$(BIN)/python -m pytest -m long tests
+	$(BIN)/python -m pytest -n 2 -m long tests
 
 lab: $(VENV)/lab.installed
 	$(BIN)/jupyter lab book
@@ -55,7 +55,7 @@ $(VENV)/book.installed: requirements.lock pyproject.toml
 	@$(PIP) install --quiet --no-compile torch==$(TORCH)+cpu 2>/dev/null \
 	  || $(PIP) install --quiet --no-compile --no-deps --retries 1 --index-url https://download.pytorch.org/whl/cpu torch==$(TORCH)+cpu 2>/dev/null \
 	  || $(PIP) install --quiet --no-compile torch==$(TORCH)
-	@$(INSTALL) .
+	@$(INSTALL) '.[book]'
 	@touch $@
 
 $(VENV)/%.installed: $(VENV)/book.installed
@@ -63,12 +63,13 @@ $(VENV)/%.installed: $(VENV)/book.installed
 	@$(INSTALL) '.[$*]'
 	@touch $@
 
-# The lock serves Python 3.11 to 3.13 on every platform. UPGRADE=1 takes the newest releases that
-# requirements.in admits. What torch brings of CUDA is left out: it follows from the build of torch.
+# The lock serves Python 3.11 to 3.13 on every platform and all extras. UPGRADE=1 takes the newest releases that
+# pyproject.toml and requirements.in admit. What torch brings of CUDA is left out: it follows from the build of torch.
 lock: $(VENV)/book.installed
 	@$(PIP) install --quiet uv
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header $(if $(UPGRADE),--upgrade) --output-file requirements.lock requirements.in
-	@{ echo "# Made by 'make lock' from requirements.in; serves as constraints (see Makefile)."; grep -vE '^(#|nvidia-|cuda-|triton)' requirements.lock; } > requirements.lock.new
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --all-extras --constraint requirements.in \
+	  $(if $(UPGRADE),--upgrade) --output-file requirements.lock pyproject.toml
+	@{ echo "# Made by 'make lock' from pyproject.toml and requirements.in; serves as constraints (see Makefile)."; grep -vE '^(#|nvidia-|cuda-|triton)' requirements.lock; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
 
 clean:

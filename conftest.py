@@ -2,7 +2,10 @@
 UAFTC_REQUIRED names it ("data", "browser")."""
 
 import ast
+import difflib
 import functools
+import itertools
+import json
 import os
 import re
 import shutil
@@ -51,8 +54,9 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 AXE = "4.14.1"
 
-LONGEST = ["test_publish", "test_sweep", "test_lab_browser", "test_pages", "test_lab_pages", "test_benchmarks"]
-LONGEST += ["test_datasets_real", "test_lab", "test_scorecard", "test_explain_report", "test_flow", "test_plots"]
+LONGEST = ["test_publish", "test_sweep", "test_store", "test_lab_browser", "test_pages", "test_lab_pages"]
+LONGEST += ["test_benchmarks", "test_datasets_real", "test_lab", "test_scorecard", "test_explain_report"]
+LONGEST += ["test_wheel", "test_contributing", "test_flow", "test_plots"]
 LONGEST += ["13_words_and_classes", "04_attention_dynamics", "12_lambda"]
 
 
@@ -130,15 +134,69 @@ PICTURES = CHECKOUT / "test-artifacts"
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item):
-    """A picture of every page that is open in the browser when a test fails."""
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    """When a test fails: a picture of every page that is open in the browser; of a notebook, what differs."""
     report = yield
     if report.failed and "browser" in getattr(item, "funcargs", {}):
         pages = [page for context in item.funcargs["browser"].contexts for page in context.pages]
         for number, page in enumerate(pages):
             name = re.sub(r"\W+", "-", f"{item.name}-{number}")
             page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+    if report.failed and call.when == "call" and item.path.suffix == ".ipynb":
+        report.longrepr = what_failed(item) or report.longrepr
     return report
+
+
+# --- the replay of the notebooks
+
+SHOWN = 10  # differing lines of a cell
+WIDTH = 60  # characters of each
+
+
+def lines_of(outputs: list[dict]) -> list[str]:
+    """What a cell puts out, line by line; of markup, tag by tag."""
+    lines = []
+    for output in outputs:
+        lines += output.get("text", "").splitlines()
+        for kind, content in sorted(output.get("data", {}).items()):
+            if not kind.startswith(("image/png", "image/jpeg", "application/vnd.jupyter.widget")):
+                text = content if isinstance(content, str) else json.dumps(content, sort_keys=True)
+                lines += (re.sub(r">\s*<", ">\n<", text) if text.lstrip().startswith("<") else text).splitlines()
+    return lines
+
+
+def clipped(old: str, new: str) -> str:
+    """``old → new``, both from a little before the place where they differ."""
+    start = max(0, len(os.path.commonprefix([old, new])) - WIDTH // 3)
+    parts = [line[start : start + WIDTH] + "…" * (len(line) > start + WIDTH) for line in (old, new)]
+    return " → ".join("…" * (start > 0) + part if part else "(nothing)" for part in parts)
+
+
+def differences(old: list[str], new: list[str]) -> list[str]:
+    """The lines that differ, each as ``old → new``."""
+    found = []
+    for kind, first, last, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            found += itertools.starmap(clipped, itertools.zip_longest(old[first:last], new[begin:end], fillvalue=""))
+    return found
+
+
+def what_failed(item: pytest.Item) -> str:
+    """Chapter and cell of a replay that failed, what differs, and how to accept it; empty if it did not come so far."""
+    outputs = item.test_outputs or []
+    chapter = item.path.stem
+    cell = f"{chapter}, cell {item.cell_num + 1}"
+    for output in outputs:
+        if "ename" in output:
+            plain = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output["traceback"]))
+            where = [line.strip() for line in plain.splitlines() if line.startswith("-")][1:2]
+            return "\n".join([f"{cell}: {output['ename']}: {output['evalue']}", *where])
+    found = differences(lines_of(item.cell.outputs), lines_of(outputs))
+    if not found:
+        return ""
+    more = [f"… and {len(found) - SHOWN} more"] * (len(found) > SHOWN)
+    accept = f"If this is as it should be, keep it by: uaftc book --again {chapter}"
+    return "\n".join([f"{cell}: output differs", *(f"  {line}" for line in [*found[:SHOWN], *more]), accept])
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from measure import (
 from textbook import TextbookTrainer
 
 from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, fit
-from uaftc_lib.provenance import cores
+from uaftc_lib.experiments.provenance import cores
 
 NAMES = {"sst": "SST", "imdb": "IMDB"}
 EPOCHS = 15

@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from measure import load
 
 from uaftc_lib import results_folder
-from uaftc_lib.provenance import provenance
+from uaftc_lib.experiments.provenance import provenance
+from uaftc_lib.experiments.store import Table
 
 TYPES, TELLING = 60_000, 400  # words in all, and words of which each text holds one
 
@@ -44,8 +44,8 @@ def write_reviews(path: Path, rows: int, seed: int = 0) -> None:
 
 def explain(path: Path, out: Path) -> None:
     """In a process of its own: explain, and say how long it took and the largest memory."""
-    from uaftc_lib.explain.report import explain_file
-    from uaftc_lib.explain.settings import Settings
+    from uaftc_lib.report.report import explain_file
+    from uaftc_lib.report.settings import Settings
 
     begin = time.perf_counter()
     report = explain_file(path, "text", "label", out, Settings(seeds=1), progress=sys.stderr.isatty())
@@ -76,10 +76,8 @@ def main(arguments: list[str] | None = None) -> None:
         size = path.stat().st_size
         done = subprocess.run([sys.executable, __file__, "--file", path], check=True, stdout=subprocess.PIPE, text=True)
     row = json.loads(done.stdout.splitlines()[-1]) | {"file_size": size, "seeds": 1, "load": load()} | provenance()
-    folder.mkdir(parents=True, exist_ok=True)
     table = folder / "explain_scale.csv"
-    earlier = [pd.read_csv(table)] if table.exists() else []
-    pd.concat([*earlier, pd.DataFrame([row])], ignore_index=True).to_csv(table, index=False, lineterminator="\n")
+    Table(table, tuple(row), rows=1).add([row])
     print(f"{row['rows']:,} rows: {row['seconds']:.0f} s, {row['peak_memory'] / 1e9:.2f} GB; written to {table}")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from uaftc_lib import Corpus, Dataset, Vocabulary, load_dataset
-from uaftc_lib.provenance import cores
+from uaftc_lib.experiments.provenance import cores
 from uaftc_lib.streams import generator
 from uaftc_lib.training import TrainingConfig, batches_of, choose_trainer
 

@@ -10,7 +10,7 @@ import torch
 from measure import words_of_types, zipf_dataset
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, fit
-from uaftc_lib.sweep import forget_peak_memory, peak_memory
+from uaftc_lib.experiments.sweep import forget_peak_memory, peak_memory
 
 
 def train(dataset: Dataset, dimension: int) -> None:

@@ -18,7 +18,8 @@ import tasks
 from measure import Setup, single_thread
 
 from uaftc_lib import results_folder
-from uaftc_lib.provenance import provenance
+from uaftc_lib.experiments.provenance import provenance
+from uaftc_lib.experiments.store import Table
 
 # Each gives lines, or lines and rows for one of the further tables.
 BENCHMARKS = {
@@ -67,17 +68,8 @@ def measured(name: str, setup: Setup) -> dict[str, pd.DataFrame]:
 
 def write(frames: dict[str, pd.DataFrame], folder: Path) -> None:
     """Each table as CSV; rows of benchmarks that were not run stay as they are."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, new in frames.items():
-        path = folder / f"{name}.csv"
-        if path.exists():
-            old = pd.read_csv(path)
-            new = pd.concat([old[~old["group"].isin(new["group"])], new], ignore_index=True)
-        order = {benchmark: i for i, benchmark in enumerate(BENCHMARKS)}
-        new = new.sort_values("group", key=lambda groups: groups.map(order), kind="stable")
-        whole = path.with_suffix(".part")  # an interrupted run leaves the table as it was
-        new.to_csv(whole, index=False, float_format="%.6g", lineterminator="\n")
-        whole.replace(path)
+    for name, rows in frames.items():
+        Table(folder / f"{name}.csv", ("group",), order=tuple(BENCHMARKS)).add(rows.to_dict("records"), anew=True)
 
 
 def show(table: pd.DataFrame) -> str:

@@ -18,7 +18,8 @@ from uaftc_lib.locations import data_home
 
 SWEEP = """
 import sys
-from uaftc_lib.sweep import cells_of, load_grid, sweep
+from uaftc_lib.experiments.cells import cells_of, load_grid
+from uaftc_lib.experiments.sweep import sweep
 
 if __name__ == "__main__":
     out, workers, dropout, grid, dataset, options, seeds, epochs, *lam = sys.argv[1:]

@@ -3,8 +3,8 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from uaftc_lib.equations import MODELS, Case
-from uaftc_lib.separate_tables import SeparateTables
+from uaftc_lib.book.random_models import MODELS, Case
+from uaftc_lib.models.separate_tables import SeparateTables
 
 quick = settings(max_examples=20, deadline=None)
 few = settings(max_examples=6, deadline=None)

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from uaftc_lib import AttentionClassifier, Corpus
+from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.locations import results_folder
-from uaftc_lib.provenance import provenance
 from uaftc_lib.publish import CHECKOUT
 
 FOLDER = CHECKOUT / "benchmarks"
@@ -33,7 +33,7 @@ def tables(tmp_path_factory):
     """What a quick run of everything writes."""
     folder = tmp_path_factory.mktemp("benchmarks")
     run.main(["--quick", "--out", str(folder)])
-    return {path.stem: pd.read_csv(path) for path in folder.iterdir()}
+    return {path.stem: pd.read_csv(path) for path in folder.glob("*.csv")}
 
 
 def test_every_benchmark_leaves_a_line_with_all_columns(tables):

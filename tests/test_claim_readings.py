@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib import claims
-from uaftc_lib.claims.analysis import CELLS, TOO_SMALL
+from uaftc_lib.book import claims, rules
+from uaftc_lib.book.chapters.variants.models import STARTS_OF_M
+from uaftc_lib.book.readings import CELLS, TOO_SMALL
+from uaftc_lib.book.small_data import by_kind
 from uaftc_lib.locations import PAPER_NAMES
-from uaftc_lib.term_studies import by_kind
 
-SUPPORTED, CONTRADICTED, _ = claims.VERDICTS
+SUPPORTED, CONTRADICTED, _ = rules.VERDICTS
 OPEN = "open"
 TYPES = {kind: torch.arange(10) + 10 * i for i, kind in enumerate(("positive", "negative", "neutral"))}
 EITHER = torch.tensor([1.0, -1.0] * 5, dtype=torch.float64)  # ten words of either sign, with mean zero
@@ -93,8 +94,11 @@ def gap(share, jobs):
 def penalised(share):
     free, held = ({"attention": (value, 0.0, 0.0)} for value in (1.0, share))
     last = [table(words, jobs=[{"penalty": p, "epoch": 30}]) for words, p in ((free, 0.0), (held, 1e-3))]
-    cures = [table(words, jobs=[{"cure": cure}]) for words, cure in ((free, "none"), (held, "penalty"))]
-    return {"synthetic_gap": pd.concat(last), "exact_cures": pd.concat(cures)}
+    cures = [
+        table(words, jobs=[{"noise": noise, "cure": cure} for noise in (0.0, 0.1)])
+        for words, cure in ((free, "none"), (held, "penalty"))
+    ]
+    return {"synthetic_gap": pd.concat(last), "cures_whole": pd.concat(cures)}
 
 
 def on_sst(words_at):
@@ -105,10 +109,10 @@ def on_sst(words_at):
 
 def set_aside(large, small):
     """Of the two terms that are set aside, in units of E."""
-    jobs = [{"variant": v, "penalty": 0.0, "lam": lam} for v, lam in product(("DP-A", "AD"), (10.0, 100.0))]
-    return lambda share: {
-        "variants_terms": table({large: (share, -share, 9.0), small: (0.01,) * 3, "E": (1.0, -1.0, 9.0)}, jobs=jobs)
-    }
+    runs = product(("DP-A", "AD"), STARTS_OF_M, (10.0, 100.0))
+    jobs = [{"variant": v, "penalty": 0.0, "M": M, "lam": lam} for v, M, lam in runs]
+    words = {small: (0.01,) * 3, "E": (1.0, -1.0, 9.0)}
+    return lambda share: {"variants_terms_whole": table({large: (share, -share, 9.0)} | words, jobs=jobs)}
 
 
 def large_A(share):
@@ -160,7 +164,7 @@ READINGS = [  # a claim, and its tables where the first quantity is this share o
     ("balanced", unbalanced),
     ("terms_set_aside", set_aside("F", "M_rho")),
     ("terms_set_aside", set_aside("M_rho", "F")),
-    ("heads_apart", lambda share: {"class_terms": table(None, {"largest W·W'": share, "smallest ‖W‖²": 1.0})}),
+    ("heads_apart", lambda share: {"class_terms_whole": table(None, {"largest W·W'": share, "smallest ‖W‖²": 1.0})}),
 ]
 LARGE_READINGS = [  # the same, of claims that say that it is not small
     ("small_lam_makes_A_large", large_A),

@@ -6,28 +6,28 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
-from uaftc_lib import claims
+from uaftc_lib.book import rules
 
 rng = np.random.default_rng(0)
 
 
 def test_an_interval_covers_the_mean_as_often_as_it_says():
-    covered = [low < 0.3 < high for _, low, high, _ in map(claims.interval, rng.normal(0.3, 1, (4000, 6)))]
+    covered = [low < 0.3 < high for _, low, high, _ in map(rules.interval, rng.normal(0.3, 1, (4000, 6)))]
     assert abs(np.mean(covered) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 4000)
-    assert claims.interval(np.array([0.5])) == (0.5, -np.inf, np.inf, 1)
+    assert rules.interval(np.array([0.5])) == (0.5, -np.inf, np.inf, 1)
 
 
 @pytest.mark.parametrize("values", [[], [np.nan, 1.0]])
 def test_an_interval_of_nothing_is_refused(values):
     with pytest.raises(ValueError, match="finite"):
-        claims.interval(np.array(values))
+        rules.interval(np.array(values))
 
 
 def test_the_paired_test_is_scipys_and_knows_equal_runs():
     one, other = rng.normal(0, 1, (2, 10))
-    assert claims.paired_p(one, other) == pytest.approx(stats.ttest_rel(one, other).pvalue, rel=1e-9)
-    assert claims.paired_p(one, one) == 1
-    assert claims.paired_p(np.full(5, 0.75), np.full(5, 0.5)) == 0
+    assert rules.paired_p(one, other) == pytest.approx(stats.ttest_rel(one, other).pvalue, rel=1e-9)
+    assert rules.paired_p(one, one) == 1
+    assert rules.paired_p(np.full(5, 0.75), np.full(5, 0.5)) == 0
 
 
 def test_mcnemar_counts_the_discordant_instances_of_the_majority():
@@ -35,16 +35,16 @@ def test_mcnemar_counts_the_discordant_instances_of_the_majority():
     other[:2, :8] = False  # most runs of the other are wrong on 8 instances
     one[0, 9:] = False  # a single wrong run does not matter
     one[:2, 8] = False
-    assert claims.mcnemar_p(one, other) == pytest.approx(stats.binomtest(1, 9).pvalue)
+    assert rules.mcnemar_p(one, other) == pytest.approx(stats.binomtest(1, 9).pvalue)
     one, other = np.ones((2, 9), bool), np.ones((2, 9), bool)
     other[0, :8] = False  # even splits are left out
-    assert claims.mcnemar_p(one, other) == 1
+    assert rules.mcnemar_p(one, other) == 1
 
 
 def test_holm_by_hand():
-    assert claims.holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert rules.holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
     p = rng.uniform(0, 0.2, 30)
-    assert claims.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    assert rules.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
 
 
 def test_equivalence_is_that_of_two_one_sided_tests():
@@ -52,19 +52,19 @@ def test_equivalence_is_that_of_two_one_sided_tests():
     for shift in np.linspace(-0.02, 0.02, 60):
         one, other = rng.normal(0, 0.008, (2, 10))
         p = ttost_paired(one + shift, other, -0.01, 0.01)[0]
-        answers.append(claims.equivalent(one + shift, other))
+        answers.append(rules.equivalent(one + shift, other))
         assert answers[-1] == (p < 0.05)
     assert 5 < sum(answers) < 55
 
 
 def test_published_numbers_have_a_wider_margin_at_small_lam():
-    assert claims.misses_published(10, 0.85, 0.8) and not claims.misses_published(10, 0.815, 0.8)
-    assert claims.misses_published(1, 0.85, 0.8) and not claims.misses_published(1, 0.835, 0.8)
+    assert rules.misses_published(10, 0.85, 0.8) and not rules.misses_published(10, 0.815, 0.8)
+    assert rules.misses_published(1, 0.85, 0.8) and not rules.misses_published(1, 0.835, 0.8)
 
 
 def test_verdicts():
     noise = rng.normal(0, 1, 12)
     noise -= noise.mean()
-    assert [claims.exceeds(noise + shift) for shift in (3, -3, 0)] == list(claims.VERDICTS)
+    assert [rules.exceeds(noise + shift) for shift in (3, -3, 0)] == list(rules.VERDICTS)
     with pytest.raises(ValueError, match="at least 10 seeds, got 9"):
-        claims.exceeds(noise[:9])
+        rules.exceeds(noise[:9])

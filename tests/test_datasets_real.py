@@ -15,9 +15,10 @@ from uaftc_lib import datasets, load_dataset, published, token_types
 from uaftc_lib.datasets import LOADERS, cache, dataset_names, imdb, twenty_news
 from uaftc_lib.datasets.cache import from_texts, prepared
 from uaftc_lib.datasets.download import DataUnavailable, unpack
+from uaftc_lib.experiments.cells import Cell
+from uaftc_lib.experiments.sweep import sweep
 from uaftc_lib.locations import PAPER_NAMES, data_home
 from uaftc_lib.publish import CHECKOUT
-from uaftc_lib.sweep import Cell, sweep
 
 
 @pytest.mark.parametrize("name", PAPER_NAMES)
@@ -232,9 +233,9 @@ def one_more_folder(tmp_path, monkeypatch):
         sys.modules.pop(f"{datasets.__name__}.{file.stem}", None)
 
 
-def test_a_new_data_set_is_the_one_file_that_the_readme_shows(one_more_folder, tmp_path):
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    ((name, code),) = re.findall(r"`uaftc_lib/datasets/(\w+\.py)`.*?```python\n(.*?)```", readme, re.DOTALL)
+def test_a_new_data_set_is_the_one_file_that_contributing_shows(one_more_folder, tmp_path):
+    shown = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    ((name, code),) = re.findall(r"```python\n# uaftc_lib/datasets/(\w+\.py)\n(.*?)```", shown, re.DOTALL)
     (one_more_folder / name).write_text(code, encoding="utf-8")
     rows = ["split,text,label", "train,A good film,1", "train,A bad film,0", "dev,good,1", "test,bad film,0"]
     (tmp_path / "my-set.csv").write_text("\n".join(rows) + "\n")
@@ -242,7 +243,7 @@ def test_a_new_data_set_is_the_one_file_that_the_readme_shows(one_more_folder, t
     found = load_dataset("my-set", tmp_path)
     assert [len(corpus) for corpus in found.splits.values()] == [2, 1, 1]
     assert found.test.labels.tolist() == [0] and set(found.vocabulary.words[-4:]) == {"a", "film", "good", "bad"}
-    cell = Cell("my-set", "DP", 10.0, 0, epochs=1, dimension=2, method="autograd")
+    cell = Cell("my-set", "DP", 10.0, epochs=1, dimension=2, method="autograd")
     assert len(sweep([cell], tmp_path / "runs.csv", data_home=tmp_path)) == 1
     (tmp_path / "my-set.csv").write_text("\n".join([*rows, "test,good film,1"]) + "\n")
     assert len(load_dataset("my-set", tmp_path).test) == 2, "an edited file must be read again"
@@ -251,7 +252,8 @@ def test_a_new_data_set_is_the_one_file_that_the_readme_shows(one_more_folder, t
 def test_a_broken_file_of_a_data_set_is_named(one_more_folder):
     (one_more_folder / "broken.py").write_text("@register('x')\ndef load(): ...\n")
     with pytest.raises(ValueError, match="broken.py cannot be imported .NameError: name 'register'"):
-        load_dataset("sst")
+        load_dataset("x")
+    assert len(load_dataset("synthetic-1").train) == 12_000, "the others must not suffer"
 
 
 def archive(path, *members):

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, dynamics, fit
-from uaftc_lib.equations import Case, relative_error
+from uaftc_lib.book.chapters.exact_dynamics import discrete_drift
+from uaftc_lib.book.equations import relative_error
+from uaftc_lib.book.random_models import Case
+from uaftc_lib.models import SeparateTables, StructuredClassifier
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 binary_and_several = pytest.mark.parametrize("several", [False, True], ids=["binary", "several"])
@@ -128,7 +131,7 @@ def test_remainder_of_a_finite_step_is_exactly_quadratic(several, case, rate):
 def test_conserved_matrices_drift_by_their_value_at_the_gradients(kind, several, case, rate):
     model, corpus = model_and_corpus(case, kind, several)
     before, after = dynamics.conserved(model), dynamics.conserved(sgd_step(model, corpus, rate))
-    drift = dynamics.discrete_drift(model, corpus, rate)
+    drift = discrete_drift(model, corpus, rate)
     for name in before:
         expected = drift.get(name, torch.zeros_like(before[name]))
         assert float((after[name] - before[name] - expected).abs().max()) < 1e-11, name
@@ -339,8 +342,8 @@ def test_inner_products_move_as_eq_43_says(several, case):
     model, corpus = model_and_corpus(case, "DP", several)
     ids = torch.arange(0, case.types, 2)
     full = along_flow(model, corpus, lambda probe: probe.embedding @ probe.embedding.T)
-    found = dynamics.dot_product_update(model, corpus, ids)
-    assert relative_error(found, full[ids][:, ids]) < 1e-12
+    half = -dynamics.gradients(model, corpus)["embedding"][ids] @ model.embedding[ids].T
+    assert relative_error(half + half.T, full[ids][:, ids]) < 1e-12
     # Eq 46 exactly: RZᵀ + ZRᵀ.
     sums, (a, s) = dynamics.token_sums(model, corpus), model.token_scores()
     R = torch.cat([sums.rho[:, None] / model.lam, sums.pi.reshape(len(a), -1)], 1) / len(corpus)
@@ -387,11 +390,80 @@ def test_wrong_arguments_say_what_to_do():
         dynamics.admissible_band(model, corpus, per="word")
     with pytest.raises(ValueError, match="binary DP and DP-A"):
         dynamics.admissible_band(*model_and_corpus(Case(), "AD", False))
-    structured = AttentionClassifier(Case().types, dimension=6, attention="structured", encoder="lstm", hidden=4)
+    structured = StructuredClassifier(Case().types, dimension=6, encoder="lstm", hidden=4)
     with pytest.raises(ValueError, match="one attention distribution"):
         dynamics.vector_laws(structured, corpus)
-    with pytest.raises(ValueError, match="classes"):
-        dynamics.token_sums(model, Case().corpus(3))
     model.encoder = "lstm"
     with pytest.raises(ValueError, match="autograd"):
         dynamics.token_sums(model, corpus)
+
+
+class Doubled(AttentionClassifier):
+    """Scores that the closed forms do not know."""
+
+    def score(self, embeddings, offsets=None):
+        a, s, h = super().score(embeddings, offsets)
+        return 2 * a, s, h
+
+
+class DoubledTables(SeparateTables):
+    score = Doubled.score
+
+
+def doubled_instance(types, **options):
+    model = AttentionClassifier(types, **options)
+    model.score = lambda embeddings, offsets=None: Doubled.score(model, embeddings, offsets)
+    return model
+
+
+def doubled_by_a_hook(types, **options):
+    model = AttentionClassifier(types, **options)
+    model.register_forward_hook(lambda module, given, out: out._replace(polarity=2 * out.polarity))
+    return model
+
+
+ON_CORPORA = {
+    "token_sums": dynamics.token_sums,
+    "gradients": dynamics.gradients,
+    "polarity_update": dynamics.polarity_update,
+    "attention_update": dynamics.attention_update,
+    "admissible_band": dynamics.admissible_band,
+    "vector_laws": dynamics.vector_laws,
+    "discrete_drift": lambda model, corpus: discrete_drift(model, corpus, 0.1),
+}
+
+
+@pytest.mark.parametrize(
+    "make, reason",
+    [
+        (Doubled, "Doubled may compute something else"),
+        (DoubledTables, "DoubledTables may compute something else"),
+        (doubled_instance, "score of this AttentionClassifier is replaced"),
+        (doubled_by_a_hook, "hook may change"),
+    ],
+)
+@pytest.mark.parametrize("name", [*ON_CORPORA, "conserved"])
+def test_a_model_that_computes_something_else_is_refused(name, make, reason):
+    model, corpus = make(Case().types, dimension=6), Case().corpus(2)
+    calls = ON_CORPORA | {"conserved": lambda model, corpus: dynamics.conserved(model)}
+    with pytest.raises(ValueError, match=reason):
+        calls[name](model, corpus)
+
+
+@pytest.mark.parametrize("law", [dynamics.conserved, lambda model: dynamics.vector_laws(model, Case().corpus(2))])
+def test_a_recurrent_model_that_computes_something_else_is_refused(law):
+    with pytest.raises(ValueError, match="Doubled may compute something else"):
+        law(Doubled(Case().types, dimension=6, encoder="lstm", hidden=3))
+
+
+@pytest.mark.parametrize("name", ON_CORPORA)
+def test_a_corpus_that_does_not_fit_is_refused(name):
+    """In the words of ``model.check``: without it, some ids are read past the table, others fail as an index."""
+    model = model_and_corpus(Case(), "DP", False)[0]
+    few_types = AttentionClassifier(3, dimension=6)
+    for which, corpus, words in (
+        (model, Case().corpus(3), "the model has 2 classes, the corpus 3"),
+        (few_types, Case().corpus(2), "the corpus holds token id .*, the model has 3 token types"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ON_CORPORA[name](which, corpus)

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, encoders, fit
-from uaftc_lib.encoders import NETWORKS, Recurrent, buckets, consecutive_parts
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
+from uaftc_lib.models import encoders
+from uaftc_lib.models.encoders import NETWORKS, Recurrent, buckets, consecutive_parts
 
 TYPES = 30
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uaftc_lib.explain import texts as texts_room
-from uaftc_lib.explain.report import Settings, explain_file
-from uaftc_lib.explain.tables import Refused, Table, read_table, sample
-from uaftc_lib.explain.texts import prepare, words_of
+from uaftc_lib.report import texts as texts_room
+from uaftc_lib.report.report import Settings, explain_file
+from uaftc_lib.report.tables import Refused, Table, read_table, sample
+from uaftc_lib.report.texts import prepare, words_of
 
 SETTINGS = Settings(seeds=1, epochs=3, dimension=8, replicates=20)
 TEXTS = ["good “quoted”, text", "línea: ß 好", "a\nline break", 'with "quotes"']

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from click.testing import CliRunner
 from test_explain_file import SETTINGS, reviews, written
-from typer.testing import CliRunner
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, explain, fit
 from uaftc_lib.cli import app
-from uaftc_lib.explain import page, quality, report
-from uaftc_lib.explain.report import Settings, explain_file, top_words
-from uaftc_lib.explain.tables import Table
-from uaftc_lib.explain.texts import prepare
+from uaftc_lib.report import page, quality, report
+from uaftc_lib.report.report import Settings, explain_file, top_words
+from uaftc_lib.report.tables import Table
+from uaftc_lib.report.texts import prepare
 
 HOSTILE = ('<script>alert("class")</script>', '"><img src=x onerror=alert(1)>', "=HYPERLINK(1)", "]]></style>{{7*7}}")
 

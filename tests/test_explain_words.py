@@ -86,7 +86,7 @@ def test_matrices_have_their_marginals():
     model, dataset = task(3)
     A, P = explain.attention_matrix(model, dataset.test), explain.class_matrix(model, dataset.test)
     assert A.is_sparse and A.shape == (len(dataset.vocabulary), 40) and P.shape == (3, 40)
-    together = explain.association(A, P)
+    together = explain.association_matrix(A, P)
     ones = torch.ones(40, dtype=torch.float64)
     for actual, expected in (
         (A.to_dense().sum(0), ones),

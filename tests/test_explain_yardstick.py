@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from uaftc_lib.explain.yardstick import rank_agreement
+from uaftc_lib.book.chapters.words_and_classes import rank_agreement
 
 
 def test_rank_agreement_is_spearmans_with_an_interval():

@@ -189,3 +189,58 @@ def test_frozen_parameters_go_by_autograd():
     model = AttentionClassifier(TYPES, dimension=20)
     model.embedding.requires_grad_(False)
     assert "embedding" in obstacle(model, TrainingConfig())
+    model = AttentionClassifier(TYPES, dimension=20)
+    model.embedding.register_hook(lambda gradient: gradient.clamp(-1, 1))
+    assert "hook" in obstacle(model, TrainingConfig())
+
+
+def halved(method):
+    """A model's own method under another λ."""
+
+    def call(model, *given, **options):
+        lam, model.lam = model.lam, model.lam / 2
+        try:
+            return getattr(AttentionClassifier, method)(model, *given, **options)
+        finally:
+            model.lam = lam
+
+    return call
+
+
+def subclass(method):
+    return type("Halved", (AttentionClassifier,), {method: halved(method)})(TYPES, dimension=20, dtype=torch.float64)
+
+
+def replaced(method):
+    model = AttentionClassifier(TYPES, dimension=20, dtype=torch.float64)
+    setattr(model, method, lambda *given, **options: halved(method)(model, *given, **options))
+    return model
+
+
+@pytest.mark.parametrize("method", ["encode", "score", "attend", "forward", "loss", "penalty"])
+@pytest.mark.parametrize(
+    "make, reason",
+    [(subclass, "Halved may compute something else than AttentionClassifier"), (replaced, "is replaced")],
+)
+def test_a_model_that_computes_something_else_is_not_trained_as_DP(make, method, reason):
+    results = {}
+    for way in ("auto", "autograd"):
+        model = make(method)
+        fit(model, small_dataset(), TrainingConfig(batch_size=7, epochs=2, penalty=0.01, method=way))
+        results[way] = dict(model.named_parameters())
+    assert difference(results["auto"], results["autograd"]) == 0
+    with pytest.raises(ValueError, match=f"would not be exact: .*{reason}"):
+        fit(make(method), small_dataset(), TrainingConfig(method="fast"))
+
+
+@pytest.mark.parametrize("kind", ["forward", "forward_pre", "full_backward", "full_backward_pre"])
+def test_a_model_with_a_hook_is_not_trained_as_DP(kind):
+    model = AttentionClassifier(TYPES, dimension=20)
+    getattr(model, f"register_{kind}_hook")(lambda *given: None)
+    assert "hook" in obstacle(model, TrainingConfig())
+
+
+def test_a_model_with_tied_parameters_is_not_trained_as_DP():
+    model = AttentionClassifier(TYPES, dimension=20)
+    model.W = model.V
+    assert obstacle(model, TrainingConfig()) == "two parameters of this AttentionClassifier are one"

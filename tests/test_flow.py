@@ -12,9 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_dynamics import dataset_of, sgd_step
 
-from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, dynamics, fit, flow, load_dataset
-from uaftc_lib.equations import Case
-from uaftc_lib.ledger import ATTENTION, POLARITY, LedgerTrainer, fit_with_ledger
+from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, dynamics, fit, load_dataset
+from uaftc_lib.book.chapters.exact_dynamics import (
+    crossing_time,
+    gram_flow,
+    growing_vector,
+    mean_margin,
+    saddle_escape,
+)
+from uaftc_lib.book.mean_field import MeanField
+from uaftc_lib.book.random_models import Case
+from uaftc_lib.dynamics import flow
+from uaftc_lib.dynamics.ledger import ATTENTION, POLARITY, LedgerTrainer, fit_with_ledger
+from uaftc_lib.scores import dot_product
 
 TIMES = np.linspace(0, 20, 5)
 
@@ -38,7 +48,7 @@ def test_conserved_along_the_flow(kind, several, case):
 def test_gram_matrix_closes(several, case):
     model, corpus = model_and_corpus(case, "DP", several)
     full = flow.gram(flow.integrate(model, corpus, TIMES)[-1]).numpy()
-    alone = flow.gram_flow(model, corpus, TIMES)[-1]
+    alone = gram_flow(model, corpus, TIMES)[-1]
     assert np.abs(full - alone).max() < 1e-7 * max(1, np.abs(full).max())
 
 
@@ -60,7 +70,7 @@ def test_mean_field_is_exact_where_nothing_is_neglected():
     with torch.no_grad():
         for ids in kinds:
             model.embedding[ids] = model.embedding[ids].mean(0)
-    field = flow.MeanField.from_corpus(corpus, kinds)
+    field = MeanField.from_corpus(corpus, kinds)
     assert field.patterns.tolist() == [[0, 2, 1], [2, 0, 1]] and field.signs.tolist() == [-1, 1]
     path = field.flow(field.start(model, kinds), model.lam, TIMES, rtol=1e-11, atol=1e-12)
     for i, point in enumerate(flow.integrate(model, corpus, TIMES)):
@@ -73,7 +83,7 @@ def test_mean_field_follows_data_one():
     data = load_dataset("synthetic-1")
     kinds = [torch.arange(1000, 1050), torch.arange(1050, 1100), torch.arange(1000)]
     model = Case(dimension=100, lam=10.0, types=1103, scale=0.1).model("DP")
-    field = flow.MeanField.from_corpus(data.train, kinds)
+    field = MeanField.from_corpus(data.train, kinds)
     path = field.flow(field.start(model, kinds), 10.0, [0, 300, 600])
     for _ in range(120):
         model = sgd_step(model, data.train, 5.0)
@@ -87,7 +97,7 @@ def test_mean_field_answers_in_milliseconds():
     """Data I, full size, at both λ of the book; the best of three: the first call warms scipy up."""
     data = load_dataset("synthetic-1")
     kinds = [torch.arange(1000, 1050), torch.arange(1050, 1100), torch.arange(1000)]
-    field = flow.MeanField.from_corpus(data.train, kinds)
+    field = MeanField.from_corpus(data.train, kinds)
     for lam in (10.0, 100.0):
         model = AttentionClassifier(1103, dimension=50, lam=lam, weight_range=1.0)
 
@@ -103,11 +113,20 @@ def test_escape_from_the_saddle_comes_when_predicted():
     data = load_dataset("synthetic-1", class_sizes=(1000, 1000), neutral_types=100)
     model = Case(dimension=50, lam=10.0, types=203, scale=0.01).model("DP")
     margin = 0.02
-    predicted = flow.saddle_escape(model, data.train, margin)
+    predicted = saddle_escape(model, data.train, margin)
     times = np.linspace(0, 1.3 * predicted.time, 40)
     path = flow.integrate(model, data.train, times, method="RK45", rtol=1e-6, atol=1e-9)
-    margins = [flow.mean_margin(point, data.train) for point in path]
-    assert abs(flow.crossing_time(times, margins, margin) / predicted.time - 1) < 0.05
+    margins = [mean_margin(point, data.train) for point in path]
+    assert abs(crossing_time(times, margins, margin) / predicted.time - 1) < 0.05
+    # V·W on the way: W(τ) = W₀ cosh κτ + p₀ sinh κτ, where W₀ + p₀ is the vector that grows.
+    start, growing, κτ = (
+        dot_product(model),
+        float(model.V.detach() @ growing_vector(model, data.train)),
+        predicted.rate * times / 2,
+    )
+    grown = growing * np.sinh(κτ) + start * np.exp(-κτ)
+    assert np.allclose([dot_product(point) for point in path], grown, rtol=0, atol=0.05 * np.abs(grown).max())
+    assert abs(growing - start) > 0.2 * abs(start)  # W₀ alone would not do
     # π at the saddle is ½ Σ y n_tw / length_t.
     flat = copy.deepcopy(model)
     with torch.no_grad():
@@ -200,14 +219,14 @@ def test_flow_refuses_what_it_cannot_solve():
     with pytest.raises(ValueError, match="DP alone"):
         flow.gram(Case().model("AD"))
     with pytest.raises(ValueError, match="positive"):
-        flow.saddle_escape(model, corpus, margin=0.0)
+        saddle_escape(model, corpus, margin=0.0)
     with pytest.raises(ValueError, match="belongs to none"):
-        flow.MeanField.from_corpus(corpus, [torch.arange(2)])
+        MeanField.from_corpus(corpus, [torch.arange(2)])
     balanced = Corpus.from_lists([[0], [0]], [0, 1])
     with pytest.raises(ValueError, match="π₀ = 0"):
-        flow.saddle_escape(model, balanced)
-    assert np.isnan(flow.crossing_time([0, 1], [0, 1], 2))
-    assert flow.crossing_time([0, 1, 2], [0, 0, 1], 0.5) == 1.5
+        saddle_escape(model, balanced)
+    assert np.isnan(crossing_time([0, 1], [0, 1], 2))
+    assert crossing_time([0, 1, 2], [0, 0, 1], 0.5) == 1.5
 
 
 @pytest.mark.long

@@ -7,9 +7,9 @@ from numba import njit
 
 from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig
 from uaftc_lib.fast import FusedTrainer
-from uaftc_lib.kernels import Batches, lanes
-from uaftc_lib.kernels.batch import sort_by_type
-from uaftc_lib.kernels.rows import add_product
+from uaftc_lib.fast.kernels import Batches, lanes
+from uaftc_lib.fast.kernels.batch import sort_by_type
+from uaftc_lib.fast.kernels.rows import add_product
 
 
 @njit

@@ -9,12 +9,14 @@ import pytest
 import torch
 
 from uaftc_lib import TrainingConfig, load_dataset, plots
+from uaftc_lib.book.chapters.lam import frames as stored
+from uaftc_lib.book.chapters.lam.frames import LAMS, STORED, cells, frame_of, path_of, stored_slider
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, stored, train_frame
+from uaftc_lib.experiments.provenance import provenance
+from uaftc_lib.experiments.tables import complete
+from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, train_frame
 from uaftc_lib.lab.frames import style_of
-from uaftc_lib.lab.stored import LAMS, STORED, cells, frame_of, path_of, stored_slider
 from uaftc_lib.lab.svg import Axis, number
-from uaftc_lib.provenance import provenance
 
 CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
 OPTIONS = {"dimension": 8, "dtype": torch.float64}
@@ -120,7 +122,7 @@ def test_a_stored_frame_made_again(dataset, key):
 def test_frames_are_stored_with_how_they_were_made(tmp_path, monkeypatch, slider):
     monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
     monkeypatch.setattr(stored, "frame_of", lambda cell: replace(slider.frames[0], lam=cell.lam))
-    stored.store()
+    list(complete(["frames"]))
     told = pd.read_csv(tmp_path / "frames.csv")
     for file, rows in told.groupby("file"):
         assert [frame["lam"] for frame in json.loads((tmp_path / file).read_text())] == rows["lam"].tolist() == LAMS

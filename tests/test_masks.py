@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from uaftc_lib.masks import EMBEDDINGS, POOLED, draw_masks, keep_digits, keep_probability
+from uaftc_lib.fast.masks import EMBEDDINGS, POOLED, draw_masks, keep_digits, keep_probability
 
 WORD = 2**64
 GOLDEN = 0x9E3779B97F4A7C15

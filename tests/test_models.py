@@ -314,7 +314,7 @@ def test_names_of_models():
 @pytest.mark.parametrize(
     "changed, words",
     [
-        ({"lam": 0}, "the scaling factor lam must be a finite number above 0, got 0"),
+        ({"lam": 0}, "lam must be a finite number above 0, got 0"),
         ({"lam": -1.0}, "above 0, got -1.0"),
         ({"lam": math.nan}, "above 0, got nan"),
         ({"lam": math.inf}, "above 0, got inf"),
@@ -327,7 +327,7 @@ def test_names_of_models():
         ({"classes": True}, "classes must be a whole number"),
         ({"hidden": 0}, "hidden must be a whole number, at least 1"),
         ({"encoder": "cnn"}, "encoder must be one of none, affine, lstm, gru, got 'cnn'"),
-        ({"attention": "dots"}, "attention must be one of dot, additive, structured, got 'dots'"),
+        ({"attention": "dots"}, "attention must be one of dot, additive, got 'dots'"),
         ({"loss": "hinge"}, "loss must be one of auto, logistic, softmax, got 'hinge'"),
         ({"loss": "logistic", "classes": 3}, 'loss="logistic" needs two classes, got 3'),
         ({"encoder": "affine", "attention": "additive"}, "choose one"),

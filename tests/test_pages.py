@@ -159,7 +159,8 @@ def test_the_check_sees_what_it_should(browser, tmp_path):
 def test_a_failure_leaves_a_picture_of_every_open_page(browser, tmp_path, monkeypatch, failed):
     monkeypatch.setattr(conftest, "PICTURES", tmp_path)
     page, report = browser.new_page(), SimpleNamespace(failed=failed)
-    hook = conftest.pytest_runtest_makereport(SimpleNamespace(name="test_of[a/b]", funcargs={"browser": browser}))
+    item = SimpleNamespace(name="test_of[a/b]", funcargs={"browser": browser}, path=Path("test_of.py"))
+    hook = conftest.pytest_runtest_makereport(item, SimpleNamespace(when="call"))
     next(hook)
     with pytest.raises(StopIteration) as returned:
         hook.send(report)

@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, panels, published
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, published
+from uaftc_lib.book import contents, panels
+from uaftc_lib.experiments.registry import EXPERIMENTS
+from uaftc_lib.experiments.registry import stored as read_stored
 from uaftc_lib.locations import PAPER_NAMES
-from uaftc_lib.measures import examined_types
-from uaftc_lib.studies import STUDIES, results
+from uaftc_lib.scores import examined_types
 
 
 def test_every_published_panel_of_real_words_is_listed():
@@ -99,8 +101,9 @@ def test_rows_are_those_of_the_scores():
 
 
 def test_the_stored_starts_are_those_of_the_study():
-    stored = results("figure_scores")
-    _, jobs = STUDIES["figure_scores"]
+    contents.load()
+    stored = read_stored("figure_scores")
+    jobs = EXPERIMENTS["figure_scores"].jobs
     made = stored[["dataset", "model", "lam", "seed"]].drop_duplicates()
     assert sorted(made.itertuples(index=False, name=None)) == sorted(tuple(job.values()) for job in jobs)
     counts = published("token_types").set_index(["dataset", "token_type"])["count"]

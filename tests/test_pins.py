@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from importlib.metadata import version
 
 import pytest
@@ -14,6 +15,7 @@ from uaftc_lib.publish import CHECKOUT
 
 PYTHONS = ("3.11", "3.12", "3.13")
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 ENVIRONMENT = yaml.safe_load((CHECKOUT / "environment.yml").read_text(encoding="utf-8"))
 
 
@@ -42,16 +44,18 @@ def pins(python: str, platform: str = "linux") -> dict[str, str]:
     return found
 
 
-def direct(extras: list[str]) -> list[Requirement]:
-    lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][extra] for extra in extras)]
-    return [Requirement(text) for one in lists for text in one]
+def direct(extras: Iterable[str]) -> list[Requirement]:
+    """What the package and some extras ask for, but for the package itself with another extra."""
+    lists = [PROJECT["dependencies"], *(EXTRAS[extra] for extra in extras)]
+    asked = [Requirement(text) for one in lists for text in one]
+    return [each for each in asked if each.name != PROJECT["name"]]
 
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("file", ["pyproject.toml", "requirements.in"])
 def test_lock_pins_what_is_asked_for(file, python):
     locked = pins(python)
-    asked = direct(["test", "lab", "bench"]) if file == "pyproject.toml" else requirements(file)
+    asked = direct(EXTRAS) if file == "pyproject.toml" else requirements(file)
     asked = applying(asked, python)
     assert len(asked) > 20
     for requirement in asked:
@@ -60,10 +64,12 @@ def test_lock_pins_what_is_asked_for(file, python):
         assert requirement.specifier.contains(locked[name]), f"{file}: {requirement}, lock: {locked[name]}"
 
 
-def test_everything_the_package_needs_is_in_requirements():
-    listed = {canonicalize_name(requirement.name) for requirement in requirements("requirements.in")}
-    needed = {canonicalize_name(requirement.name) for requirement in direct(["test", "lab", "bench"])}
-    assert needed - listed == set(), "add these to requirements.in, then run `make lock`"
+def test_extras_say_all_that_their_users_need():
+    assert set(EXTRAS) == {"book", "lab", "test", "bench", "transformers"}
+    on_top = {extra for extra, asked in EXTRAS.items() if f"{PROJECT['name']}[book]" in asked}
+    assert on_top == {"lab", "test", "bench"}
+    installed = re.findall(r"'\.\[(\S+)\]'", (CHECKOUT / "Makefile").read_text(encoding="utf-8"))
+    assert installed == ["book", "$*"], "make brings no other extra, transformers least of all"
 
 
 def test_lock_names_no_build_and_no_index():
@@ -93,7 +99,7 @@ def test_what_is_installed_is_what_is_locked():
     import sys
 
     locked = pins(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
-    names = [canonicalize_name(requirement.name) for requirement in direct(["test"])]
+    names = [canonicalize_name(requirement.name) for requirement in direct(["book", "test"])]
     other = {name: version(name) for name in names if version(name).split("+")[0] != locked[name]}
     assert other == {}
 

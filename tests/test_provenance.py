@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import torch
 
 import uaftc_lib
-from uaftc_lib.provenance import provenance
+from uaftc_lib.experiments.provenance import provenance
 
 
 def test_provenance_names_versions_machine_and_day():

@@ -1,6 +1,5 @@
-"""The pipeline: what makes a notebook stale, what it leaves behind, how a reader's re-run is refused."""
+"""The pipeline: how what has changed is executed, what that leaves behind, how pages are built."""
 
-import ast
 import re
 import shutil
 import subprocess
@@ -11,50 +10,12 @@ import nbformat
 import pytest
 import yaml
 from nbformat.v4 import new_output
+from small_book import SMALL, chapter, replace
 
 from uaftc_lib import publish
-from uaftc_lib.parameters import check_parameters, default_parameters
+from uaftc_lib.book.parameters import default_parameters
 from uaftc_lib.publish import CHECKOUT
-
-SMALL = """# A small chapter
-
-A sentence.
-
-```{code-cell} ipython3
-:tags: [parameters]
-
-lam: float = 10.0  # scaling factor
-seed: int = 3  # seed
-dataset: str = "synthetic-1"  # data set
-epochs: list = [1, 2]  # a list
-```
-
-```{code-cell} ipython3
-from uaftc_lib.parameters import check_parameters
-
-check_parameters(globals(), dataset=["synthetic-1", "sst"])
-```
-
-```{code-cell} ipython3
-import sys
-
-import matplotlib.pyplot as plt
-from ipywidgets import IntSlider
-from tqdm.auto import tqdm
-
-%config InlineBackend.figure_formats = ["svg"]
-plt.rcParams["svg.hashsalt"] = "uaftc"
-for _ in tqdm(range(3)):
-    print("line", flush=True)
-plt.plot([1, 2, 3])
-plt.show()
-IntSlider()
-```
-
-```{code-cell} ipython3
-print(lam * 2)
-```
-"""
+from uaftc_lib.publish.keys import digests
 
 
 @pytest.fixture
@@ -67,15 +28,6 @@ def checkout(tmp_path) -> Path:
     (tmp_path / "uaftc_lib" / "models.py").write_text("x = 1\n")
     (tmp_path / "book" / "results" / "grid.csv").write_text("lam,accuracy\n")
     return tmp_path
-
-
-def chapter(checkout: Path) -> Path:
-    return checkout / "notebooks" / "01_small.md"
-
-
-def replace(path: Path, old: str, new: str) -> None:
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
 
 
 def test_two_runs_are_the_same_bytes_and_hold_nothing_of_the_run(checkout):
@@ -103,35 +55,19 @@ def pretend_executed(checkout: Path) -> Path:
     executed = publish.read_source("01_small", checkout)
     publish.code_cells(executed)[-1].outputs = [new_output("stream", name="stdout", text="stored\n")]
     target = checkout / "book" / "01_small.ipynb"
-    provenance = {"key": publish.key(source, checkout), "versions": {"Python": "3"}}
+    files = ["book/results/grid.csv", "uaftc_lib/absent.toml", "uaftc_lib/models.py"]
+    contents = digests(checkout, (checkout / file for file in files))
+    key = publish.key(source, contents, checkout)
+    provenance = {"key": key, "versions": {"Python": "3"}, "files": files}
     publish.write(publish.assemble(source, executed, provenance), target)
     return target
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new"),
-    [
-        ("notebooks/01_small.md", "lam * 2", "lam * 3"),
-        ("notebooks/01_small.md", "float = 10.0", "float = 20.0"),
-        ("requirements.lock", "2", "3"),
-        ("uaftc_lib/models.py", "1", "2"),
-        ("book/results/grid.csv", "lam", "seed"),
-    ],
-)
-def test_a_notebook_is_stale_when_what_it_depends_on_changes(checkout, file, old, new):
-    pretend_executed(checkout)
-    assert not publish.is_stale("01_small", checkout)
-    replace(checkout / file, old, new)
-    assert publish.is_stale("01_small", checkout)
-
-
-def test_a_new_library_file_makes_stale_and_a_cache_does_not(checkout):
-    pretend_executed(checkout)
-    (checkout / "uaftc_lib" / "__pycache__").mkdir()
-    (checkout / "uaftc_lib" / "__pycache__" / "models.pyc").write_bytes(b"0")
-    (checkout / "book" / "results" / ".grid.csv.lock").write_bytes(b"")
-    assert not publish.is_stale("01_small", checkout)
-    (checkout / "uaftc_lib" / "table.csv").write_text("a\n")
+def test_a_file_edited_during_the_run_makes_stale(checkout):
+    code = "with open('results/grid.csv', 'a') as file:\n    file.write('1')\nopen('results/grid.csv').close()"
+    chapter(checkout).write_text(f"# Small\n\n```{{code-cell}} ipython3\n{code}\n```\n")
+    assert publish.execute("01_small", checkout)[1:] == ("", "")
+    assert publish.read_published("01_small", checkout).metadata.uaftc.files == ["book/results/grid.csv"]
     assert publish.is_stale("01_small", checkout)
 
 
@@ -147,11 +83,31 @@ def test_a_changed_sentence_is_carried_over_without_a_run(checkout, capsys):
     assert target.stat().st_mtime_ns == before, "an unchanged notebook is not written"
 
 
-def test_forget_makes_stale_and_keeps_the_copy(checkout):
+def test_a_dropped_key_makes_stale_and_keeps_the_copy(checkout):
     target = pretend_executed(checkout)
-    publish.forget(checkout)
+    publish.drop_keys([], checkout)
+    assert not publish.is_stale("01_small", checkout)
+    publish.drop_keys(["01_small"], checkout)
     assert publish.is_stale("01_small", checkout)
     assert "stored" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "dropped"),
+    [({}, []), ({"again": ["01_model"]}, ["01_model"]), ({"forget": True}, publish.chapters())],
+)
+def test_publish_executes_again_what_it_is_told_to(monkeypatch, options, dropped):
+    calls = []
+    monkeypatch.setattr(publish, "drop_keys", lambda names: calls.append(list(names)))
+    monkeypatch.setattr(publish, "refresh", lambda: calls.append("refresh") or ([], []))
+    monkeypatch.setattr(publish, "build", lambda: CHECKOUT / "pages")
+    publish.publish(**options)
+    assert calls == [dropped, "refresh"]
+
+
+def test_publish_knows_its_chapters():
+    with pytest.raises(ValueError, match="chapter must be one of 00_intro, .*, got '01_modle'"):
+        publish.publish(again=["01_modle"])
 
 
 def test_the_copy_of_a_deleted_chapter_goes(checkout):
@@ -233,7 +189,9 @@ def test_pages_are_built_once_and_warnings_are_errors(small_book, monkeypatch):
     with pytest.raises(SystemExit, match="nowhere"):
         publish.build(small_book)
     # The next build must not find the pages that the failed one left, and take them for its own.
-    monkeypatch.setattr(publish.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "once more"))
+    monkeypatch.setattr(
+        publish.pages.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "once more")
+    )
     with pytest.raises(SystemExit, match="once more"):
         publish.build(small_book)
 
@@ -265,68 +223,6 @@ def test_papermill_from_another_folder_stops_with_words_or_runs(checkout, tmp_pa
         assert "100" in (elsewhere / "out.ipynb").read_text(), "lam * 2, of the value that was given"
 
 
-def namespace(annotations: dict, values: dict, injected: str = "") -> dict:
-    return {"__annotations__": annotations, "In": ["", injected], **values}
-
-
-@pytest.mark.parametrize(
-    ("annotation", "name", "value", "words"),
-    [
-        (float, "lam", 0, " = 0 is impossible: it must be greater than 0"),
-        (float, "lam", -1.0, "greater than 0"),
-        (float, "lam", float("nan"), "not finite"),
-        (float, "lam", True, "of type bool, expected float"),
-        (int, "seed", 1.5, "of type float, expected int"),
-        (int, "seed", -1, "at least 0"),
-        (int, "epochs", 0, "at least 1"),
-        (float, "dropout", 1.0, "at least 0 and less than 1"),
-        (list, "lams", [1.0, 0.0], "0.0 is impossible"),
-        (list[float], "lams", 3.0, "of type float, expected list"),
-        (int | None, "batch_size", "all", "expected int | None"),
-        (int | None, "batch_size", 0, "at least 1"),
-    ],
-)
-def test_impossible_values_are_refused(annotation, name, value, words):
-    with pytest.raises(ValueError, match=f"{name}.*{re.escape(words)}"):
-        check_parameters(namespace({name: annotation}, {name: value}))
-
-
-@pytest.mark.parametrize(
-    ("annotation", "name", "value"),
-    [
-        (float, "lam", 1e-3),
-        (float, "lam", 5),
-        (int | None, "batch_size", None),
-        (list[float], "lams", [0.001, 1]),
-        (bool, "penalised", True),
-        (str, "label", "anything"),
-        (float, "dropout", 0.0),
-    ],
-)
-def test_possible_values_pass(annotation, name, value):
-    check_parameters(namespace({name: annotation}, {name: value}, f"# Parameters\n{name} = 1\n"))
-
-
-def test_unknown_names_and_values_are_refused_with_those_there_are():
-    with pytest.raises(ValueError, match="has no parameter 'typo'; it has lam$"):
-        check_parameters(namespace({"lam": float}, {"lam": 1.0}, "# Parameters\ntypo = 1\n"))
-    words = "dataset = 'nosuch' is not possible in this notebook; allowed: 'synthetic-1', 'sst'"
-    with pytest.raises(ValueError, match=words):
-        check_parameters(namespace({"dataset": str}, {"dataset": "nosuch"}), dataset=["synthetic-1", "sst"])
-
-
-def test_a_rule_for_a_name_that_is_no_parameter_is_a_mistake_of_the_notebook():
-    with pytest.raises(ValueError, match="'model' is no annotated parameter; there are lam"):
-        check_parameters(namespace({"lam": float}, {"lam": 1.0}), model=["DP"])
-
-
-def test_default_parameters_are_the_annotated_ones():
-    assert default_parameters(["lam: float = -1.5  # words\nother = 3\nlams: list = [1, 2]"]) == {
-        "lam": -1.5,
-        "lams": [1, 2],
-    }
-
-
 # --- the chapters of this checkout
 
 
@@ -334,15 +230,19 @@ def test_default_parameters_are_the_annotated_ones():
 class TestChapter:
     def test_is_fresh(self, name):
         assert not publish.is_stale(name), "run `make book` and commit what it writes into book/"
+        used = publish.read_published(name).metadata.uaftc.files
+        assert "uaftc_lib/__init__.py" in used, "it was executed with the library of another checkout"
 
-    def test_begins_with_parameters_and_their_check_and_ends_with_assertions(self, name):
+    def test_begins_with_parameters_and_their_check_and_says_what_held(self, name):
         cells = publish.code_cells(publish.read_source(name))
         assert "parameters" in cells[0].metadata.tags
         lines = [line for line in cells[0].source.splitlines() if line]
         assert [line for line in lines if "  # " not in line] == [], "a parameter needs a comment"
         assert len(default_parameters([cells[0].source])) == len(lines), "a parameter is annotated"
-        assert "check_parameters(" in cells[1].source
-        assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cells[-1].source)))
+        assert f'chapter = Chapter("{name}", globals()' in cells[1].source
+        code = "".join(cell.source for cell in cells)
+        assert re.search(r"chapter\.(identity|finding)\(", code), "a chapter states what it has found"
+        assert code.rfind("chapter.show()") > max(code.rfind("chapter.identity("), code.rfind("chapter.finding("))
 
     def test_copy_holds_nothing_of_the_run(self, name):
         executed = publish.read_published(name)
@@ -351,6 +251,8 @@ class TestChapter:
         outputs = [output for cell in publish.code_cells(executed) for output in cell.outputs]
         assert [output.text for output in outputs if output.get("name") == "stderr"] == []
         assert " at 0x" not in text, "an object shows its address"
+        printed = "".join(output.get("text", "") for output in outputs).splitlines()
+        assert [line for line in printed if line.startswith("not held:")] == [], "the words are about this run"
 
     def test_is_in_the_table_of_contents(self, name):
         toc = yaml.safe_load((CHECKOUT / "_toc.yml").read_text())

@@ -7,18 +7,20 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from docutils.nodes import make_id
-from typer.testing import CliRunner
 from worlds import SEEDS, figure_scores, printed, table2, world
 
-from uaftc_lib import claims
-from uaftc_lib.claims import columns, figures, page, rules
-from uaftc_lib.claims.verdicts import OPEN, Part, alike, exact, exceeds, same
+from uaftc_lib.book import claims, rules
+from uaftc_lib.book.chapters import lam as columns
+from uaftc_lib.book.chapters import map as figures
+from uaftc_lib.book.chapters import scorecard as page
+from uaftc_lib.book.claims import OPEN, Part, alike, exact, exceeds, same
+from uaftc_lib.book.panels import compare, in_print
 from uaftc_lib.cli import app, parameters_from
-from uaftc_lib.panels import compare, in_print, panels
+from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES
+from uaftc_lib.experiments.tables import grid_names
 from uaftc_lib.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
-from uaftc_lib.studies import STUDIES
-from uaftc_lib.sweep.cells import load_grid
 
 HOLDS, CONDITION, FAILS, UNDECIDED, MISSING = claims.WORDS
 ON_TABLE_2 = ("small_lam_is_worse", "proper_lam_is_best", "huge_lam_is_harmless", "lam_is_crucial_with_affine",
@@ -129,7 +131,7 @@ def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so):
     open_ = {(name, UNDECIDED) for name in OTHERS if name not in (*counts, *SIMILAR)}
     open_ |= {(name, CONDITION) for name in several}
     rng = np.random.default_rng(0)
-    for draw in range(60):
+    for draw in range(240):  # what is found is asked no more
         by_start = draw % 2 == 1
         left = sorted({name for name, word in open_ if (word == UNDECIDED) == by_start})
         for name, one in verdicts(mixed(so, not_so, rng, by_start), left).items():
@@ -262,9 +264,14 @@ def test_parts():
     assert (alike(pd.Series([2.0, 3.0])) > 0).all() and (alike(pd.Series([2.0, -1.0])) < 0).all()
 
 
-def test_a_claim_is_registered_once():
-    with pytest.raises(ValueError, match="registered twice"):
-        claims.verdicts.claim("3", "", "", "")(claims.CLAIMS["weighted_sum"].parts)
+def test_a_claim_is_read_once_and_has_a_sentence():
+    claims.CLAIMS["weighted_sum"].parts(claims.Tables({}))
+    with pytest.raises(ValueError, match="weighted_sum is read twice"):
+        claims.reading(lambda tables: (), "weighted_sum")
+    with pytest.raises(ValueError, match="no claim 'nosuch' in claims.toml"):
+        claims.reading(lambda tables: (), "nosuch")
+    with pytest.raises(ValueError, match="nosuch has no reading in the module of 01_model"):
+        claims.Claim("nosuch", "3", "", "01_model#a", "").parts(claims.Tables({}))
 
 
 # --- the page ----------------------------------------------------------------------------------------------
@@ -295,6 +302,14 @@ def broken(pages):
     ]
 
 
+@functools.cache
+def whys():
+    """Printed number -> (why it differs, where that is told), as the chapter of the map has them."""
+    (cell,) = (cell for cell in code_cells(read_source("A4_map")) if "whys = {" in cell.source)
+    exec(cell.source, found := {})
+    return found["whys"]
+
+
 def test_claims_are_many_and_of_all_parts():
     assert len(claims.CLAIMS) >= 30
     assert {one.section for one in claims.CLAIMS.values()} >= {
@@ -315,7 +330,8 @@ def test_claims_are_many_and_of_all_parts():
 
 def test_links_of_claims_and_figures_lead_to_headings():
     assert broken([one.page for one in claims.CLAIMS.values()]) == []
-    assert broken([page for item in figures.items() for page in (item.page, item.told) if page]) == []
+    assert broken([item.page for item in figures.items()]) == []
+    assert broken([told for _, told in whys().values()]) == []
     assert broken(["17_scorecard#nowhere", "nochapter"]) == ["17_scorecard#nowhere", "nochapter#"]
 
 
@@ -374,15 +390,15 @@ def parses(command):
     words = shlex.split(command)
     if words[:2] == ["uaftc", "run"]:
         return words[2] in chapters() and set(parameters_from(words[3:])) <= parameters(words[2])
-    if words[:3] == ["python", "-m", "uaftc_lib.studies"]:
-        return set(words[3:]) <= set(STUDIES)
-    return words[:3] == ["uaftc", "sweep", "--grid"] and bool(load_grid(words[3]))
+    if words[:2] == ["uaftc", "tables"]:
+        return words[-1] == "--make" and set(words[2:-1]) <= {*STUDIES, *grid_names()}
+    return False
 
 
 def test_every_command_of_the_map_parses():
     assert [word for item in figures.items() for word in item.commands if not parses(word)] == []
     assert not parses("uaftc run 99_none") and not parses("uaftc run 10_scores -p nosuch 1")
-    assert not parses("python -m uaftc_lib.studies nosuch") and not parses("make coffee")
+    assert not parses("uaftc tables nosuch --make") and not parses("make coffee")
 
 
 def statuses(tables):
@@ -430,7 +446,7 @@ def test_the_command_refuses(words, message):
 
 def made_up(*parts, instead="It is not."):
     """A judged claim of our own; parts: (case, verdict, strength)."""
-    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model", "a − b", lambda tables: (), instead)
+    claim = claims.Claim("own", "3", "It is so.", "01_model", "a − b", instead)
     return claims.Judged(claim, tuple(Part(case, word, f"found in {case}", 10, s) for case, word, s in parts))
 
 
@@ -455,8 +471,8 @@ def test_a_surprise_says_what_was_found_instead():
     steady = np.full(10, 2.0) + np.linspace(-1, 1, 10)
     parts = exceeds("x", -steady), exceeds("y", 1 - steady), exceeds("z", steady)
     template = "In {case} it is {mean} [{low}, {high}], by {size}; {held} of {n}; {share}."
-    claim = claims.verdicts.Claim("own", "3", "It is so.", "01_model#a", "a − b", lambda tables: parts, template)
-    told = page.surprise(claims.judge(claim, claims.Tables({})))
+    claim = claims.Claim("own", "3", "It is so.", "01_model#a", "a − b", template)
+    told = page.surprise(claims.Judged(claim, parts))
     assert told == (
         "*It is so.* In x it is −2 [−2.5, −1.5], by 2; 0 of 10; 2.2. The sentence holds in 1 of 3 cases. "
         "[The page](01_model.html#a) shows it."
@@ -465,7 +481,7 @@ def test_a_surprise_says_what_was_found_instead():
         "*It is so.* It is not. [The page](01_model.html) shows it."
     )
     with pytest.raises(ValueError, match="no placeholder {median}; there are case, held"):
-        claims.verdicts.claim("3", "", "", "", "never registered", instead="it is {median}")
+        claims.filled("it is {median}", Part("x", OPEN))
     assert "never registered" not in claims.CLAIMS
 
 
@@ -503,18 +519,18 @@ def test_a_condition_names_the_shorter_side():
 
 
 def test_why_is_told_of_what_differs_alone(so, not_so):
-    true, false = statuses(so), statuses(not_so)
-    for made in (true, false):
-        assert set(made.why[made.status != "differs"]) <= {""}
+    true, false = (statuses(tables).reset_index() for tables in (so, not_so))
     known = ["Table 1", "Table S1", "Fig S10", "Fig S18", "Fig S23"]
-    assert (false.status[known] == "differs").all() and (false.why[known] != "").all()
-    told = page.differing(false.reset_index())
-    assert all(false.why[number] in told for number in known)
-    assert told.count("* **") == (false.status == "differs").sum()
-    table_2 = {"number": "Table 2", "status": "differs", "reason": "", "why": "", "told": figures.OTHERS[1].told}
-    assert "(12_lambda.html#the-cells-that-differ-and-why)" in page.differing(pd.DataFrame([table_2]))
-    assert set(figures.WHYS) <= {panel["figure"] for panel in panels().to_dict("records")}
-    assert not re.search(r"\d", " ".join(re.sub(r"20News II?|L2", "", item.why) for item in figures.items()))
+    assert (false.set_index("number").status[known] == "differs").all() and set(whys()) <= set(false.number)
+    for made in (true, false):
+        told, differing = figures.differing(made, whys()), set(made.number[made.status == "differs"])
+        assert told.count("* **") == len(differing)
+        given = {number for number, (why, _) in whys().items() if f"**{number}**" in told and f"Why: {why} (" in told}
+        assert given == differing & set(whys())
+    table_2 = pd.DataFrame([{"number": "Table 2", "status": "differs", "reason": "", "page": "12_lambda"}])
+    assert "(A3_table2.html#the-cells-that-differ-and-why)" in figures.differing(table_2, whys())
+    assert "Why is not known ([more](12_lambda.html))." in figures.differing(table_2, {})
+    assert not re.search(r"\d", " ".join(re.sub(r"20News II?|L2", "", why) for why, _ in whys().values()))
 
 
 def test_sizes_far_from_print_are_told():
@@ -536,14 +552,17 @@ def test_numbers_commands_and_data_of_the_map():
     assert {"Fig S13, top", "Fig S13, bottom", "Fig 2a"} <= set(by_number)
     assert figures.whole("Fig S13, top") == "Fig S13" and figures.whole("Fig 2a") == "Fig 2"
     assert figures.whole("Table S1") == "Table S1" and figures.order("Fig S13, bottom") == 13
-    again = "python -m uaftc_lib.studies"
-    assert by_number["Fig S20"].commands[1:] == (f"{again} figure_scores",)
-    assert by_number["Fig 4b"].commands[1:] == (f"{again} figure_scores", f"{again} figure_points")
-    assert by_number["Fig 5"].commands == ("uaftc run 11_weights", f"{again} figure_scores", f"{again} sst_weights")
-    assert by_number["Fig S1"].commands == ("uaftc run 05_embedding_geometry", f"{again} embedding_start")
-    assert by_number["Table 2"].commands == ("uaftc run 12_lambda", "uaftc sweep --grid table2")
-    assert by_number["Fig S2"].commands == ("uaftc run 05_embedding_geometry", f"{again} terms")
-    drawn = {name: read_source(name) for name in ("10_scores", "11_weights")}
+    scores, points, weights, start, terms = (
+        f"uaftc tables {name} --make"
+        for name in ("figure_scores", "figure_points", "sst_weights", "embedding_start", "terms")
+    )
+    assert by_number["Fig S20"].commands[1:] == (scores,)
+    assert by_number["Fig 4b"].commands[1:] == (scores, points)
+    assert by_number["Fig 5"].commands == ("uaftc run 11_weights", scores, weights)
+    assert by_number["Fig S1"].commands == ("uaftc run 05_embedding_geometry", start)
+    assert by_number["Table 2"].commands == ("uaftc run 12_lambda", "uaftc tables table2 --make")
+    assert by_number["Fig S2"].commands == ("uaftc run 05_embedding_geometry", terms)
+    drawn = {name: read_source(name) for name in ("10_scores", "A2_atlas", "11_weights")}
     for item in figures.items():  # the data are those that the chapter reads
         source = drawn.get(item.page.split("#")[0])
         assert source is None or all(f'"{name}"' in cells_text(source) for name in item.data.split(", ")), item.number
@@ -554,7 +573,7 @@ def cells_text(source):
 
 
 def test_commands_break_between_options_alone():
-    shown = page.unbroken("uaftc run 10_scores -p dataset 20news-1 -p lam 10")
+    shown = figures.unbroken("uaftc run 10_scores -p dataset 20news-1 -p lam 10")
     pieces = re.findall(r'<span style="white-space:nowrap">(.*?)</span>', shown)
     assert pieces == ["uaftc run 10_scores", "-p dataset 20news-1", "-p lam 10"]
     assert re.sub(r"<.*?>", "", shown) == "uaftc run 10_scores -p dataset 20news-1 -p lam 10"
@@ -562,11 +581,11 @@ def test_commands_break_between_options_alone():
 
 def test_the_map_is_one_table(so):
     made = statuses(so).reset_index()
-    shown = page.map_table(made)
+    shown = figures.map_table(made, whys())
     assert shown.count("<tr>") == len(made) + 1 and shown.count("<table>") == 1
     for row in made.itertuples():
         assert f'<a href="{page.address(row.page)}">{row.number}</a>' in shown.replace("&nbsp;", " ")
-        assert all(page.unbroken(command) in shown for command in row.commands)
+        assert all(figures.unbroken(command) in shown for command in row.commands)
     assert (
         shown.count("10 of 10 starts")
         == made.reason[made.status == "reproduced"].str.contains("10 of 10 starts").sum()

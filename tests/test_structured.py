@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, explain, fit
-from uaftc_lib.structured import StructuredClassifier, overlap
+from uaftc_lib.models.structured import StructuredClassifier, overlap
 
 CASES = [
     (encoder, classes, projections)
@@ -19,16 +19,8 @@ CASES = [
 
 def build(encoder="none", classes=2, projections=False, hops=3, **options):
     options = {"embedding_range": 1.5, "weight_range": 1.5, "dtype": torch.float64, "hidden": 2} | options
-    return AttentionClassifier(
-        9,
-        4,
-        0.7,
-        encoder=encoder,
-        attention="structured",
-        hops=hops,
-        projections=projections,
-        classes=classes,
-        **options,
+    return StructuredClassifier(
+        9, 4, 0.7, encoder=encoder, hops=hops, projections=projections, classes=classes, **options
     )
 
 
@@ -40,7 +32,7 @@ def corpus_of(classes=2):
 @pytest.mark.parametrize("encoder, classes, projections", CASES)
 def test_the_definition(encoder, classes, projections):
     model, corpus = build(encoder, classes, projections), corpus_of(classes)
-    assert isinstance(model, StructuredClassifier) and isinstance(model, AttentionClassifier)
+    assert isinstance(model, AttentionClassifier)
     out = model(corpus)
     W = model.W.reshape(3, 4, -1)
     for t, (begin, end) in enumerate(zip(corpus.offsets[:-1], corpus.offsets[1:])):
@@ -136,5 +128,5 @@ def test_what_is_not_exact_is_refused():
     with pytest.raises(ValueError, match=r"penalty\(corpus\)"):
         model.penalty()
     dataset = Dataset("small", Vocabulary([*"abcdef"]), ("0", "1"), corpus)
-    with pytest.raises(ValueError, match="several weights"):
+    with pytest.raises(ValueError, match="StructuredClassifier may compute something else"):
         fit(model, dataset, TrainingConfig(method="fast"))

@@ -7,20 +7,22 @@ import random
 import signal
 import time
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, astuple
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from uaftc_lib import AttentionClassifier, fit
 from uaftc_lib.cli import app
+from uaftc_lib.experiments import cells as cells_module
+from uaftc_lib.experiments import sweep as sweeps
+from uaftc_lib.experiments.cells import KEY, Cell, cells_of, load_grid
+from uaftc_lib.experiments.registry import stored
+from uaftc_lib.experiments.sweep import COLUMNS, decode_errors, encode_errors, estimate, run_cell, sweep
 from uaftc_lib.publish import CHECKOUT
-from uaftc_lib.sweep import Cell, cells_of, decode_errors, estimate, load_grid, results, run_cell, sweep, winners
-from uaftc_lib.sweep import cells as cells_module
-from uaftc_lib.sweep.cells import KEY
-from uaftc_lib.sweep.rows import COLUMNS, append, complete_lines, encode_errors, finished
 
 TINY = {
     "dataset": "synthetic-1",
@@ -37,7 +39,20 @@ TINY = {
 SAME_EACH_TIME = [name for name in COLUMNS if name not in ("seconds", "peak_memory", "date")]
 CELLS = cells_of(TINY)
 fresh = multiprocessing.get_context("forkserver")
-fresh.set_forkserver_preload(["uaftc_lib.sweep", "torch._dynamo"])  # an optimizer imports the latter, slowly
+fresh.set_forkserver_preload(["uaftc_lib.experiments.sweep", "torch._dynamo"])  # an optimizer imports it, slowly
+
+
+def results(out):
+    return sweeps.table(out).frame()
+
+
+def finished(out):
+    return sweeps.table(out).done()
+
+
+def job(cell):
+    """As the store has it."""
+    return sweeps.table("").job(asdict(cell))
 
 
 def table(out):
@@ -151,8 +166,8 @@ STORED = sorted(file.name[:-5] for file in cells_module.GRIDS.iterdir() if file.
 def test_every_stored_run_belongs_to_its_grid(name):
     path = CHECKOUT / "book" / "results" / f"{name}.csv"
     assert path.exists(), "a grid of the book has its results beside it"
-    stored, asked = finished(path), {cell.key for cell in cells_of(load_grid(name))}
-    assert stored and not stored - asked, "rows that no cell of the grid asks for"
+    there, asked = finished(path), {job(cell) for cell in cells_of(load_grid(name))}
+    assert there and not there - asked, "rows that no cell of the grid asks for"
 
 
 def test_grids_come_by_name_or_from_a_file(tmp_path):
@@ -169,14 +184,15 @@ def test_table2_has_the_papers_112_cells():
     for column in {(cell.dataset, cell.model) for cell in cells}:
         mine = [cell for cell in cells if (cell.dataset, cell.model) == column]
         assert {cell.lam for cell in mine} == {0.001, 1, 10, 20, 50, 100, 10000}
-        settings = {tuple(value for name, value in zip(KEY, cell.key) if name not in ("lam", "seed")) for cell in mine}
+        varied = [KEY.index(name) for name in ("lam", "seed")]
+        settings = {tuple(np.delete(np.array(astuple(cell), object), varied)) for cell in mine}
         assert len(settings) == 1, "the same settings for all λ of a column"
         least = {("imdb", "DP-L"): 3}.get(column, 5 if "imdb" in column or "DP-L" in column else 10)
         assert len({cell.seed for cell in mine}) == least
 
 
 def test_a_row_tells_what_fit_gives(dataset):
-    cell = Cell("20news-1", "DP", 10.0, 3, epochs=1, dimension=8)
+    cell = Cell("20news-1", "DP", 10.0, seed=3, epochs=1, dimension=8)
     corpora = dataset("20news-1")
     row = run_cell(cell)
     assert set(row) == set(COLUMNS)
@@ -196,7 +212,7 @@ def test_errors_survive_encoding():
 
 def test_a_second_sweep_repeats_nothing(undisturbed, monkeypatch):
     before = undisturbed.read_bytes()
-    monkeypatch.setattr("uaftc_lib.sweep.run_cell", lambda *args: pytest.fail("a finished cell ran again"))
+    monkeypatch.setattr("uaftc_lib.experiments.sweep.run_cell", lambda *args: pytest.fail("a finished cell ran again"))
     sweep(CELLS, undisturbed)
     assert undisturbed.read_bytes() == before
     assert before.count(b"dataset,") == 1 and len(finished(undisturbed)) == 24
@@ -253,12 +269,12 @@ def test_a_torn_line_is_cut_off_and_its_cell_run_again(undisturbed, tmp_path, se
     before = finished(out)
     assert len(before) == max(whole[:cut].count(b"\n") - 1, 0)
     assert len(results(out)) == len(before)
-    rows = {tuple(str(row[name]) for name in KEY): row for row in results(undisturbed).to_dict("records")}
-    missing = [row for key, row in rows.items() if key not in before]
+    of_sweep = sweeps.table(out)
+    missing = [row for row in results(undisturbed).to_dict("records") if of_sweep.job(row) not in before]
     for row in missing:
-        assert append(out, row)
+        assert of_sweep.add([row])
     assert table(out).equals(table(undisturbed))
-    assert not append(out, missing[0]), "a cell must not be written twice"
+    assert not of_sweep.add(missing[:1]), "a cell must not be written twice"
 
 
 def test_a_file_with_something_else_is_left_alone(tmp_path):
@@ -282,7 +298,7 @@ def test_a_file_without_a_whole_line_is_left_alone_too(tmp_path, text):
     with pytest.raises(ValueError, match="other columns"):
         sweep(CELLS[:1], out)
     with pytest.raises(ValueError, match="other columns"):
-        append(out, {})
+        sweeps.table(out).add([asdict(CELLS[0])])
     assert out.read_text() == text
 
 
@@ -301,11 +317,11 @@ def test_a_killed_worker_costs_only_what_it_was_doing(undisturbed, tmp_path, mon
         if cell.model == "AD" and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        from uaftc_lib.sweep import run_cell  # that of the worker, which nothing has replaced
+        from uaftc_lib.experiments.sweep import run_cell  # that of the worker, which nothing has replaced
 
         return run_cell(cell, *rest)
 
-    monkeypatch.setattr("uaftc_lib.sweep.run_cell", fatal_once)
+    monkeypatch.setattr("uaftc_lib.experiments.sweep.run_cell", fatal_once)
     sweep(CELLS, tmp_path / "tiny.csv", workers=2)
     assert table(tmp_path / "tiny.csv").equals(table(undisturbed))
     said = capfd.readouterr().err
@@ -318,11 +334,11 @@ def test_workers_that_always_die_end_the_sweep_in_words(undisturbed, tmp_path, m
     def dies(cells):
         pools.append(cells)
         if len(pools) == 2:  # between the first two failures a cell is finished
-            yield results(undisturbed).iloc[0].to_dict()
+            yield [results(undisturbed).iloc[0].to_dict()]
         raise BrokenProcessPool
 
-    monkeypatch.setattr("uaftc_lib.sweep.joblib.Parallel", lambda **_: dies)
-    with pytest.raises(OSError, match="killed 3 times, .* fewer workers than 2. 1 cells are kept"):
+    monkeypatch.setattr("uaftc_lib.experiments.store.joblib.Parallel", lambda **_: dies)
+    with pytest.raises(OSError, match="killed 3 times, .* fewer workers than 2. 1 jobs are kept"):
         sweep(CELLS, tmp_path / "tiny.csv", workers=2)
     assert len(pools) == 4 and len(results(tmp_path / "tiny.csv")) == 1
 
@@ -335,7 +351,7 @@ def test_two_sweeps_at_once_share_the_work(undisturbed, tmp_path):
     for process in pair:
         process.join()
     assert [process.exitcode for process in pair] == [0, 0]
-    assert len(results(out)) == len(CELLS) and complete_lines(out) == out.read_text()
+    assert len(results(out)) == len(CELLS) and out.read_bytes().endswith(b"\n")
     assert table(out).equals(table(undisturbed))
 
 
@@ -425,6 +441,24 @@ def test_runs_without_an_epoch_say_nothing_of_the_time(tmp_path):
     assert (estimate(CELLS, out)["hours"] > 0).all()
 
 
+SEARCHED = ("weight_decay", "learning_rate", "hidden")
+
+
+def winners(search: pd.DataFrame) -> pd.DataFrame:
+    """The searched settings of each data set and model: those of the best mean dev accuracy over seeds.
+
+    Equal ones are decided for the smaller L2, then for the learning rate nearest to 0.02, then for the smaller
+    LSTM. Columns: dataset, model, :data:`SEARCHED`, dev_accuracy, runs.
+    """
+    groups = search.groupby(["dataset", "model", *SEARCHED])["dev_accuracy"]
+    means = groups.agg(dev_accuracy="mean", runs="size").reset_index()
+    means["dev_accuracy"] = means["dev_accuracy"].round(9)  # equal up to rounding is equal
+    means["detour"] = (means["learning_rate"] - 0.02).abs()
+    order = ["dev_accuracy", "weight_decay", "detour", "hidden"]
+    ranked = means.sort_values(order, ascending=[False, True, True, True], kind="stable")
+    return ranked.groupby(["dataset", "model"]).head(1).drop(columns="detour").reset_index(drop=True)
+
+
 def test_winners_are_the_best_on_dev_and_ties_go_to_the_plainer():
     rows = [  # weight_decay, learning_rate, hidden, dev_accuracy
         (0.1, 0.02, 50, 0.8),
@@ -442,7 +476,7 @@ def test_winners_are_the_best_on_dev_and_ties_go_to_the_plainer():
 
 def test_table2_runs_with_what_the_search_found():
     cells, beside = cells_of(load_grid("table2")), cells_of(load_grid("side_columns"))
-    search = results(CHECKOUT / "book" / "results" / "search.csv")
+    search = stored("search", CHECKOUT / "book" / "results")
     for found in winners(search).itertuples():
         group = {"sst": ("sst", "imdb"), "20news-1": ("20news-1", "20news-2")}[found.dataset]
         # The GRU of SST's side columns takes the settings of DP-L.

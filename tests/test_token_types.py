@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from uaftc_lib import Corpus, Vocabulary, token_types
-from uaftc_lib.token_types import association, class_frequencies
+from uaftc_lib.token_lists import association, class_frequencies
 
 
 def corpus_of(counts, class_count=2):

@@ -1,5 +1,6 @@
 """fit: the optimizers by hand, the protocol, what it leaves alone, what it refuses."""
 
+import inspect
 import math
 
 import pytest
@@ -7,9 +8,10 @@ import torch
 from reference import Optimizer, differentiable_loss
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
+from uaftc_lib.fast import FusedTrainer, TypewiseTrainer
 from uaftc_lib.models import MODELS
 from uaftc_lib.streams import generator
-from uaftc_lib.training import batches_of, draw_dropout
+from uaftc_lib.training import AutogradTrainer, batches_of, draw_dropout
 
 TYPES, D = 12, 4
 KINDS = {name: arguments for name, arguments in MODELS.items() if arguments["encoder"] in ("none", "affine")}
@@ -125,6 +127,81 @@ def test_setting_matters():
         results.append(model.embedding.detach().clone())
     for i, first in enumerate(results):
         assert all((first - other).abs().max() > 1e-6 for other in results[:i])
+
+
+@pytest.fixture
+def steps_by(monkeypatch):
+    """The trainers that took an epoch, by name."""
+    seen = []
+    for trainer in (AutogradTrainer, FusedTrainer, TypewiseTrainer):
+
+        def epoch(self, batches, trainer=trainer, real=trainer.epoch):
+            seen.append(trainer)
+            return real(self, batches)
+
+        monkeypatch.setattr(trainer, "epoch", epoch)
+    return seen
+
+
+@pytest.mark.parametrize("method", ["auto", "fast", "autograd"])
+@every_kind
+def test_the_method_chooses_the_trainer(kind, method, steps_by):
+    """Both give the same numbers, so that these could not tell which of them was at work."""
+    fit(make(kind), toy(kind), TrainingConfig(epochs=2, method=method))
+    assert steps_by == [AutogradTrainer if method == "autograd" else FusedTrainer] * 2
+
+
+@pytest.mark.parametrize(
+    "options, changes",
+    [({"encoder": "lstm", "hidden": 3}, {}), ({}, {"optimizer": "adam"}), ({"dtype": torch.bfloat16}, {})],
+)
+def test_auto_takes_autograd_where_the_fast_path_is_not_exact(options, changes, steps_by):
+    fit(AttentionClassifier(TYPES, D, **options), toy(), TrainingConfig(epochs=1, method="auto", **changes))
+    assert steps_by == [AutogradTrainer]
+
+
+# The paper's protocol, and what it leaves open: whoever changes a default changes results and has to say so here.
+DEFAULTS = {
+    TrainingConfig: {
+        "optimizer": "adagrad",
+        "learning_rate": 0.02,
+        "learning_rate_decay": 0.0,
+        "learning_rates": {},
+        "batch_size": 100,
+        "epochs": 20,
+        "dropout": 0.0,
+        "penalty": 0.0,
+        "weight_decay": 0.0,
+        "method": "auto",
+        "seed": 0,
+    },
+    AttentionClassifier: {
+        "dimension": 100,
+        "lam": 10.0,
+        "encoder": "none",
+        "attention": "dot",
+        "classes": 2,
+        "loss": "auto",
+        "hidden": 50,
+        "embedding_range": 0.1,
+        "weight_range": 0.1,
+        "seed": 0,
+        "dtype": torch.float32,
+        "device": "cpu",
+    },
+}
+
+
+@pytest.mark.parametrize("of", DEFAULTS)
+def test_defaults(of):
+    parameters = inspect.signature(of).parameters
+    assert list(parameters)[-len(DEFAULTS[of]) :] == list(DEFAULTS[of])
+    bare = {AttentionClassifier: ["vocabulary_size"]}.get(of, [])
+    assert list(parameters)[: -len(DEFAULTS[of])] == bare
+    if of is TrainingConfig:
+        assert vars(TrainingConfig()) == DEFAULTS[of]
+    else:
+        assert {name: parameters[name].default for name in DEFAULTS[of]} == DEFAULTS[of]
 
 
 def test_batches():

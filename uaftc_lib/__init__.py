@@ -1,24 +1,32 @@
 """The living edition of "Understanding Attention for Text Classification": the library under the book."""
 
+import importlib
+
 __version__ = "0.1.0"
 
-from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.datasets import load_dataset
-from uaftc_lib.locations import published, results_folder
-from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.token_types import token_types
-from uaftc_lib.training import Run, TrainingConfig, fit
+# Imported when first asked for: whoever wants the version, or made a mistake, need not wait for torch.
+HOMES = {
+    "AttentionClassifier": "models",
+    "Corpus": "corpus",
+    "Dataset": "corpus",
+    "Run": "training",
+    "TrainingConfig": "settings",
+    "Vocabulary": "corpus",
+    "fit": "training",
+    "load_dataset": "datasets",
+    "published": "locations",
+    "results_folder": "locations",
+    "token_types": "token_lists",
+}
+__all__ = list(HOMES)
 
-__all__ = [
-    "AttentionClassifier",
-    "Corpus",
-    "Dataset",
-    "Run",
-    "TrainingConfig",
-    "Vocabulary",
-    "fit",
-    "load_dataset",
-    "published",
-    "results_folder",
-    "token_types",
-]
+
+def __getattr__(name: str) -> object:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | HOMES)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from numbers import Integral, Real
-
-import torch
-from jaxtyping import Int
-from torch import Tensor
 
 
 def whole(name: str, value: object, least: int = 0) -> int:
@@ -35,36 +31,8 @@ def share(name: str, value: object, whole_allowed: bool = True) -> float:
     return float(value)
 
 
-def one_of(name: str, value: object, allowed: Collection) -> None:
-    """ValueError if ``value`` is none of those allowed."""
+def one_of(name: str, value: object, allowed: Collection) -> str:
+    """``value``, or ValueError if it is none of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
-
-
-def check_integers(name: str, values: object) -> None:
-    """ValueError unless the values are a vector of whole numbers."""
-    is_tensor = isinstance(values, Tensor)
-    if not is_tensor or values.dim() != 1 or values.dtype not in (torch.int64, torch.int32):
-        found = f"{values.dtype} of shape {tuple(values.shape)}" if is_tensor else type(values).__name__
-        raise ValueError(f"{name} must be a one-dimensional tensor of int64 or int32, got {found}")
-
-
-def integers(name: str, values: Sequence[int]) -> Int[Tensor, "values"]:
-    """The values as a vector of int64, or ValueError if that would change or reject any of them."""
-    try:
-        vector = torch.as_tensor(values)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{name} must be whole numbers ({error})") from None
-    if len(vector) and (vector.is_floating_point() or vector.is_complex() or vector.dtype == torch.bool):
-        raise ValueError(f"{name} must be whole numbers, got {vector.dtype}: {vector[:5].tolist()} ...")
-    return vector.long()
-
-
-def device(value: str | torch.device) -> torch.device:
-    """A device of this machine, or ValueError."""
-    try:
-        found = torch.device(value)
-        torch.empty(0, device=found).cpu()  # a device that holds no values cannot give them
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ValueError(f"device {value!r} cannot be used here ({str(error).splitlines()[0]})") from None
-    return found
+    return value

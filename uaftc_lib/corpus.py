@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from uaftc_lib.checks import check_integers, integers, one_of, whole
+from uaftc_lib.checks import one_of, whole
 
 SPECIALS = ("<unk>", "<eos>", "<pad>")
 
@@ -21,6 +21,25 @@ def words_of(text: Sequence[str]) -> Sequence[str]:
     if isinstance(text, str):
         raise ValueError(f"a text is a list of words, got the string {text[:40]!r}: split it first")
     return text
+
+
+def check_integers(name: str, values: object) -> None:
+    """ValueError unless the values are a vector of whole numbers."""
+    is_tensor = isinstance(values, Tensor)
+    if not is_tensor or values.dim() != 1 or values.dtype not in (torch.int64, torch.int32):
+        found = f"{values.dtype} of shape {tuple(values.shape)}" if is_tensor else type(values).__name__
+        raise ValueError(f"{name} must be a one-dimensional tensor of int64 or int32, got {found}")
+
+
+def integers(name: str, values: Sequence[int]) -> Int[Tensor, "values"]:
+    """The values as a vector of int64, or ValueError if that would change or reject any of them."""
+    try:
+        vector = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} must be whole numbers ({error})") from None
+    if len(vector) and (vector.is_floating_point() or vector.is_complex() or vector.dtype == torch.bool):
+        raise ValueError(f"{name} must be whole numbers, got {vector.dtype}: {vector[:5].tolist()} ...")
+    return vector.long()
 
 
 class Vocabulary:

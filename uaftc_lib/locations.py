@@ -6,7 +6,6 @@ import os
 from importlib import resources
 from pathlib import Path
 
-import pandas as pd
 import platformdirs
 
 
@@ -38,7 +37,7 @@ def results_folder(path: str | os.PathLike | None = None) -> Path:
 PAPER_NAMES = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}
 
 
-def published(table: str) -> pd.DataFrame:
+def published(table: str) -> pandas.DataFrame:
     """A table of values published by Sun & Lu (2020), for example ``published("table2")``.
 
     Raises
@@ -46,9 +45,11 @@ def published(table: str) -> pd.DataFrame:
     ValueError
         If there is no such table; the message lists those there are.
     """
+    import pandas  # whoever asks for a folder need not wait for it
+
     folder = resources.files("uaftc_lib") / "published"
     tables = sorted(file.name[:-4] for file in folder.iterdir() if file.name.endswith(".csv"))
     if table not in tables:
         raise ValueError(f"no published table {table!r}; there are {', '.join(tables)}")
     with (folder / f"{table}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file)
+        return pandas.read_csv(file)

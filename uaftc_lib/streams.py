@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from uaftc_lib.checks import one_of, whole
 
@@ -25,4 +24,6 @@ def stream_seed(seed: int, purpose: str) -> int:
 
 def generator(seed: int, purpose: str) -> torch.Generator:
     """A generator of its own for one purpose."""
+    import torch  # a seed can be had without it
+
     return torch.Generator().manual_seed(stream_seed(seed, purpose))

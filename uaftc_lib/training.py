@@ -5,83 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pandas as pd
 import torch
 
-from uaftc_lib import checks, masks
+from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.fast import fast_trainer, obstacle
+from uaftc_lib.fast import fast_trainer, masks, obstacle
 from uaftc_lib.models import AttentionClassifier, Dropout
 from uaftc_lib.progress import progress_bar
+from uaftc_lib.settings import OPTIMIZERS, TrainingConfig
 from uaftc_lib.streams import generator, stream_seed
+from uaftc_lib.threads import one_thread
 
-OPTIMIZERS = {
-    "adagrad": torch.optim.Adagrad,
-    "sgd": torch.optim.SGD,
-    "adam": torch.optim.Adam,
-}
-METHODS = ("auto", "fast", "autograd")
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How to train.
-
-    Parameters
-    ----------
-    optimizer : {"adagrad", "sgd", "adam"}
-    learning_rate : float
-        η; step t = 1, 2, ... uses η / (1 + (t − 1) · ``learning_rate_decay``).
-    learning_rate_decay : float
-    learning_rates : dict
-        Overrides of η by parameter name, for example ``{"V": 0.002}``.
-    batch_size : int or None
-        None: full batch.
-    epochs : int
-    dropout : float
-        Probability of dropping an element of an embedding (each occurrence has its own mask) and of the
-        pooled vector; what is kept is divided by the probability of keeping it.
-    penalty : float
-        Coefficient of |V·W| (:meth:`AttentionClassifier.penalty`), or of the overlap of hops.
-    weight_decay : float
-        L2 on M and on the weights of a recurrent encoder only, added to the gradient.
-    method : {"auto", "fast", "autograd"}
-        "auto" takes the fast path whenever it is exact, "fast" insists, "autograd" is the reference.
-    seed : int
-        Of the order of the instances and of the dropout masks.
-
-    Raises
-    ------
-    ValueError
-        For an unknown choice or an impossible number.
-    """
-
-    optimizer: str = "adagrad"
-    learning_rate: float = 0.02
-    learning_rate_decay: float = 0.0
-    learning_rates: dict[str, float] = field(default_factory=dict)
-    batch_size: int | None = 100
-    epochs: int = 20
-    dropout: float = 0.0
-    penalty: float = 0.0
-    weight_decay: float = 0.0
-    method: str = "auto"
-    seed: int = 0
-
-    def __post_init__(self):
-        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
-        checks.one_of("method", self.method, METHODS)
-        for name in ("learning_rate", "learning_rate_decay", "penalty", "weight_decay"):
-            checks.number(name, getattr(self, name))
-        for name, value in self.learning_rates.items():
-            checks.number(f"the learning rate of {name}", value)
-        if self.batch_size is not None:
-            checks.whole("batch_size (None: full batch)", self.batch_size, least=1)
-        checks.whole("epochs", self.epochs)
-        checks.share("dropout", self.dropout, whole_allowed=False)
-        checks.whole("seed", self.seed)
+STEPS = dict(zip(OPTIMIZERS, (torch.optim.Adagrad, torch.optim.SGD, torch.optim.Adam)))
 
 
 @dataclass(frozen=True)
@@ -130,7 +68,7 @@ class AutogradTrainer:
             }
             for name, parameter in model.named_parameters()
         ]
-        self.optimizer = OPTIMIZERS[config.optimizer](groups)
+        self.optimizer = STEPS[config.optimizer](groups)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer, lambda done: 1 / (1 + done * config.learning_rate_decay)
         )
@@ -171,6 +109,7 @@ def choose_trainer(model: AttentionClassifier, config: TrainingConfig):
     return AutogradTrainer
 
 
+@one_thread()
 def fit(
     model: AttentionClassifier,
     dataset: Dataset,
@@ -193,7 +132,7 @@ def fit(
         ``record(epoch, model)`` returns extra columns of ``run.history``; called for epoch 0 too.
     trainer : callable, optional
         ``trainer(model, corpus, config)`` takes the steps instead of the one that ``config.method`` chooses:
-        an object with ``epoch(batches) -> mean loss`` (:class:`uaftc_lib.ledger.LedgerTrainer`).
+        an object with ``epoch(batches) -> mean loss`` (:class:`uaftc_lib.dynamics.ledger.LedgerTrainer`).
     best : {"accuracy", "loss"}
         The best epoch is the first of the highest dev accuracy, or that of the smallest dev loss. On small dev
         splits the accuracy picks very different epochs in runs that differ in their seed only, and where classes

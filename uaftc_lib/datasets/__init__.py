@@ -5,21 +5,20 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-import pkgutil
 from collections.abc import Callable
-from pathlib import Path
 
+import uaftc_lib
 from uaftc_lib.checks import one_of
-from uaftc_lib.corpus import Dataset
 from uaftc_lib.locations import data_home as find_data_home
+from uaftc_lib.settings import registered_names
 
-LOADERS: dict[str, Callable[..., Dataset]] = {}
+LOADERS: dict[str, Callable] = {}
 
 
 def register(name: str) -> Callable:
     """Decorator: makes ``loader(data_home, **options) -> Dataset`` known as ``load_dataset(name)``."""
 
-    def remember(loader: Callable[..., Dataset]) -> Callable[..., Dataset]:
+    def remember(loader: Callable) -> Callable:
         LOADERS[name] = loader
         return loader
 
@@ -27,22 +26,34 @@ def register(name: str) -> Callable:
 
 
 def dataset_names() -> list[str]:
-    """The names that :func:`load_dataset` knows.
+    """The names that :func:`load_dataset` knows, read from the source of this folder's files: nothing is imported.
 
     Raises
     ------
     ValueError
-        If a file of this folder is broken; the message names it.
+        If a file of this folder is no Python; the message names it.
     """
-    for module in pkgutil.iter_modules(__path__):
+    return sorted(registered_names(__path__, "register").keys() | LOADERS.keys())
+
+
+def loader_of(name: str) -> Callable:
+    """The loader of a data set. Of this folder's files, only the one in which the name stands is imported.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set (the message lists those there are), or if its file is broken.
+    """
+    if name not in LOADERS:
+        files = registered_names(__path__, "register")
+        file = files[one_of("data set", name, sorted(files.keys() | LOADERS.keys()))]
         try:
-            importlib.import_module(f"{__name__}.{module.name}")
+            importlib.import_module(f"{__name__}.{file.stem}")
         except Exception as error:
-            file = Path(module.module_finder.path) / f"{module.name}.py"
             raise ValueError(
                 f"{file} cannot be imported ({type(error).__name__}: {error}): mend it or move it away"
             ) from error
-    return sorted(LOADERS)
+    return LOADERS[name]
 
 
 def dataset_options(name: str) -> dict[str, object]:
@@ -53,12 +64,11 @@ def dataset_options(name: str) -> dict[str, object]:
     ValueError
         If there is no such data set; the message lists those there are.
     """
-    one_of("data set", name, dataset_names())
-    parameters = inspect.signature(LOADERS[name]).parameters.values()
+    parameters = inspect.signature(loader_of(name)).parameters.values()
     return {each.name: each.default for each in parameters if each.name != "data_home"}
 
 
-def load_dataset(name: str, data_home: str | os.PathLike | None = None, **options) -> Dataset:
+def load_dataset(name: str, data_home: str | os.PathLike | None = None, **options) -> uaftc_lib.Dataset:
     """Load a data set, downloading its archive into the data home if it is not there.
 
     Parameters
@@ -75,10 +85,10 @@ def load_dataset(name: str, data_home: str | os.PathLike | None = None, **option
     ValueError
         If there is no such data set or option, or if its archive is not the one that was meant.
     DataUnavailable
-        If its archive is neither there nor can be downloaded; an OSError.
+        If its archive is neither there nor can be downloaded, or spaCy is missing to prepare it; an OSError.
     """
     known = dataset_options(name)
     unknown = [option for option in options if option not in known]
     if unknown:
         raise ValueError(f"data set {name} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}")
-    return LOADERS[name](data_home=find_data_home(data_home), **options)
+    return loader_of(name)(data_home=find_data_home(data_home), **options)

@@ -11,32 +11,65 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import mkdtemp
 
 import numpy as np
-import torch
 from filelock import FileLock
 
-from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
+import uaftc_lib
+from uaftc_lib.datasets.download import DataUnavailable
+from uaftc_lib.extras import needs
 
 ARRAYS = ("tokens", "offsets", "labels")
 Texts = dict[str, tuple[Sequence[Sequence[str]], Sequence[int]]]
 
 
-def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: dict) -> Dataset:
+def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: dict) -> uaftc_lib.Dataset:
     """A data set from tokenised texts and labels by split; the vocabulary is of all splits together."""
-    vocabulary = Vocabulary.from_texts(text for split, _ in texts.values() for text in split)
+    vocabulary = uaftc_lib.Vocabulary.from_texts(text for split, _ in texts.values() for text in split)
     corpora = {
-        split: Corpus.from_lists([vocabulary.encode(text) for text in split_texts], labels, len(classes), classes)
-        for split, (split_texts, labels) in texts.items()
+        split: uaftc_lib.Corpus.from_lists(list(map(vocabulary.encode, words)), labels, len(classes), classes)
+        for split, (words, labels) in texts.items()
     }
-    return Dataset(name, vocabulary, classes, **corpora, provenance=provenance)
+    return uaftc_lib.Dataset(name, vocabulary, classes, **corpora, provenance=provenance)
 
 
-def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], Dataset]) -> Dataset:
+def tokenizer() -> Callable[[str], Iterable]:
+    """spaCy's blank English tokenizer, by which the paper's corpora are prepared.
+
+    Raises
+    ------
+    DataUnavailable
+        If spaCy is not installed.
+    """
+    with needs("preparing this data set", error=DataUnavailable):
+        from spacy.lang.en import English  # imports slowly, and only preparation needs it
+    return English().tokenizer
+
+
+def prepared_folder(data_home: Path, name: str, rules: int) -> Path:
+    """Where a prepared data set belongs; without spaCy, where the only one lies that was prepared before.
+
+    Raises
+    ------
+    DataUnavailable
+        If spaCy is not installed, and not exactly one version of it has prepared the data set here.
+    """
+    folder, stem = Path(data_home) / "prepared", f"{name}-rules{rules}-spacy"
+    with needs(f"preparing {name}", error=DataUnavailable):
+        try:
+            return folder / f"{stem}{version('spacy')}"
+        except PackageNotFoundError:
+            found = [each for each in folder.glob(f"{stem}*") if each.is_dir()]
+            if len(found) != 1:
+                raise
+            return found[0]
+
+
+def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], uaftc_lib.Dataset]) -> uaftc_lib.Dataset:
     """The data set ``name`` from the data home; ``prepare()`` makes it if it has not been prepared before.
 
     The folder is ``prepared/NAME-rulesRULES-spacyVERSION``: other rules or another tokenizer never meet. An
@@ -48,8 +81,10 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], Datas
     ------
     ValueError
         If what was stored is damaged; the message names the folder to delete.
+    DataUnavailable
+        If it has not been prepared before, and spaCy is not installed.
     """
-    folder = Path(data_home) / "prepared" / f"{name}-rules{rules}-spacy{version('spacy')}"
+    folder = prepared_folder(data_home, name, rules)
     if folder.exists():
         return load(folder)
     try:
@@ -65,7 +100,7 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], Datas
     return load(folder)
 
 
-def store(dataset: Dataset, folder: Path) -> None:
+def store(dataset: uaftc_lib.Dataset, folder: Path) -> None:
     """Write a prepared data set; ``folder`` appears complete, or not at all."""
     for left_over in folder.parent.glob(f".{folder.name}.*"):
         shutil.rmtree(left_over, ignore_errors=True)
@@ -91,7 +126,7 @@ def store(dataset: Dataset, folder: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def load(folder: Path) -> Dataset:
+def load(folder: Path) -> uaftc_lib.Dataset:
     """A stored data set. Its arrays are memory-mapped: copies on write, the files never change.
 
     Raises
@@ -99,19 +134,22 @@ def load(folder: Path) -> Dataset:
     ValueError
         If a file is missing or damaged.
     """
+    import torch  # whoever asks for the options of a data set need not wait for it
+
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         words = json.loads((folder / "words.json").read_text(encoding="utf-8"))
         classes = tuple(about["classes"])
 
-        def corpus(split: str) -> Corpus:
+        def corpus(split: str) -> uaftc_lib.Corpus:
             arrays = {
                 name: torch.from_numpy(np.load(folder / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False))
                 for name in ARRAYS
             }
-            return Corpus(**arrays, class_count=len(classes), classes=classes)
+            return uaftc_lib.Corpus(**arrays, class_count=len(classes), classes=classes)
 
         corpora = {split: corpus(split) for split in about["splits"]}
-        return Dataset(about["name"], Vocabulary(words), classes, **corpora, provenance=about["provenance"])
+        vocabulary, provenance = uaftc_lib.Vocabulary(words), about["provenance"]
+        return uaftc_lib.Dataset(about["name"], vocabulary, classes, **corpora, provenance=provenance)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError) as error:
         raise ValueError(f"the prepared corpus {folder} is damaged ({error}): delete this folder") from error

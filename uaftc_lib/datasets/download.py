@@ -14,7 +14,7 @@ from uaftc_lib.progress import progress_bar
 
 
 class DataUnavailable(OSError):
-    """An archive is not in the data home and cannot be downloaded."""
+    """A data set cannot be had here: no archive and no download, or no tokenizer to prepare it."""
 
 
 def fetch(url: str, data_home: Path, sha256: str) -> Path:

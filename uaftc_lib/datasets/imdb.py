@@ -6,9 +6,9 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
-from uaftc_lib.corpus import Dataset
+import uaftc_lib
 from uaftc_lib.datasets import register
-from uaftc_lib.datasets.cache import from_texts, prepared
+from uaftc_lib.datasets.cache import from_texts, prepared, tokenizer
 from uaftc_lib.datasets.download import fetch, unpack
 
 ARCHIVE = "aclImdb_v1.tar.gz"
@@ -60,13 +60,11 @@ def words(review: bytes) -> list[bytes]:
     return review.translate(_TABLE).split(b" ")
 
 
-def prepare(data_home: Path) -> Dataset:
+def prepare_imdb(data_home: Path) -> uaftc_lib.Dataset:
     """The paper's splits, from Keras's words (those of the training part alone) and spaCy's tokens."""
-    # Both import slowly, and only preparation needs them.
-    from sklearn.model_selection import train_test_split
-    from spacy.lang.en import English
+    from sklearn.model_selection import train_test_split  # imports slowly, and only preparation needs it
 
-    tokenizer = English().tokenizer
+    tokenize = tokenizer()
     known: set[bytes] = set()
 
     def part(name: str) -> tuple[list[bytes], list[int]]:
@@ -83,7 +81,7 @@ def prepare(data_home: Path) -> Dataset:
         return texts, labels
 
     def tokens(texts: list[bytes]) -> list[list[str]]:
-        return [[token.lower_ for token in tokenizer(text.decode("utf-8"))] for text in texts]
+        return [[token.lower_ for token in tokenize(text.decode("utf-8"))] for text in texts]
 
     train, dev, train_labels, dev_labels = train_test_split(*part("train"), train_size=0.8, random_state=SEED)
     test, _, test_labels, _ = train_test_split(*part("test"), train_size=0.2, random_state=SEED)
@@ -96,6 +94,6 @@ def prepare(data_home: Path) -> Dataset:
 
 
 @register("imdb")
-def load_imdb(data_home: Path) -> Dataset:
+def load_imdb(data_home: Path) -> uaftc_lib.Dataset:
     """IMDB: reviews of fewer than 400 words; 17,212 for training, 4,304 for dev, 4,363 for the test."""
-    return prepared(data_home, "imdb", RULES, lambda: prepare(data_home))
+    return prepared(data_home, "imdb", RULES, lambda: prepare_imdb(data_home))

@@ -6,11 +6,9 @@ import re
 import zipfile
 from pathlib import Path
 
-import pandas as pd
-
-from uaftc_lib.corpus import Dataset
+import uaftc_lib
 from uaftc_lib.datasets import register
-from uaftc_lib.datasets.cache import from_texts, prepared
+from uaftc_lib.datasets.cache import from_texts, prepared, tokenizer
 from uaftc_lib.datasets.download import fetch
 
 ARCHIVE = "trainDevTestTrees_PTB.zip"
@@ -36,32 +34,32 @@ def sentence(tree: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\W", " ", text)).strip()
 
 
-def prepare(data_home: Path) -> Dataset:
+def prepare_sst(data_home: Path) -> uaftc_lib.Dataset:
     """The official splits without the neutral sentences, by spaCy's blank English tokenizer."""
-    from spacy.lang.en import English  # imports slowly, and only preparation needs it
-
-    tokenizer = English().tokenizer
+    tokenize = tokenizer()
     texts = {}
     for split, lines in trees(data_home).items():
         kept = [line for line in lines if line.startswith("(") and line[1] != "2"]
-        words = [[token.lower_ for token in tokenizer(sentence(line))] for line in kept]
+        words = [[token.lower_ for token in tokenize(sentence(line))] for line in kept]
         texts[split] = (words, [int(int(line[1]) >= 3) for line in kept])
     return from_texts("sst", texts, CLASSES, {"source": URL, "sha256": SHA256, "rules": RULES})
 
 
 @register("sst")
-def load_sst(data_home: Path) -> Dataset:
+def load_sst(data_home: Path) -> uaftc_lib.Dataset:
     """SST with the official splits; neutral sentences (root label 2) are dropped, positive is 3 or 4."""
-    return prepared(data_home, "sst", RULES, lambda: prepare(data_home))
+    return prepared(data_home, "sst", RULES, lambda: prepare_sst(data_home))
 
 
-def word_ratings(data_home: Path) -> pd.DataFrame:
+def word_ratings(data_home: Path) -> pandas.DataFrame:
     """What people said of single words: columns word (lower case), rating (0 to 4, mean), trees (count)."""
+    import pandas  # whoever asks for a corpus need not wait for it
+
     rated = [
         (word.lower(), int(rating))
         for lines in trees(data_home).values()
         for line in lines
         for rating, word in LEAF.findall(line)
     ]
-    frame = pd.DataFrame(rated, columns=["word", "rating"])
+    frame = pandas.DataFrame(rated, columns=["word", "rating"])
     return frame.groupby("word")["rating"].agg(rating="mean", trees="size").reset_index()

@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
+import uaftc_lib
 from uaftc_lib.checks import share, whole
-from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import register
 from uaftc_lib.streams import stream_seed
 
@@ -35,7 +34,7 @@ def synthetic(
     polarity_types: int = 50,
     neutral_tokens: int = 10,
     polarity_tokens: int = 2,
-) -> Dataset:
+) -> uaftc_lib.Dataset:
     """Instances of distinct neutral tokens and distinct tokens of their class's polarity.
 
     Data I ("synthetic-1") has no noise, Data II ("synthetic-2") 10 %. Nothing is read from ``data_home``.
@@ -68,6 +67,8 @@ def synthetic(
     if neutral_tokens + polarity_tokens < 1:
         raise ValueError("an instance needs at least one token")
     rng = np.random.default_rng(stream_seed(seed, "data"))
+    import torch  # after the checks: whoever made a mistake need not wait for it
+
     negative, positive = class_sizes
     instances = negative + positive
     labels = np.repeat([0, 1], class_sizes)
@@ -83,11 +84,11 @@ def synthetic(
     length = neutral_tokens + polarity_tokens
     kinds = (("neutral", neutral_types), ("positive", polarity_types), ("negative", polarity_types))
     classes = ("negative", "positive")
-    return Dataset(
+    return uaftc_lib.Dataset(
         name=name,
-        vocabulary=Vocabulary([f"{kind}-{i}" for kind, size in kinds for i in range(size)]),
+        vocabulary=uaftc_lib.Vocabulary([f"{kind}-{i}" for kind, size in kinds for i in range(size)]),
         classes=classes,
-        train=Corpus(
+        train=uaftc_lib.Corpus(
             tokens=torch.from_numpy(tokens[shuffled].reshape(-1)),
             offsets=torch.arange(instances + 1) * length,
             labels=torch.from_numpy(labels[shuffled]),

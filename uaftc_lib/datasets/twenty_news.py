@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+import uaftc_lib
 from uaftc_lib import checks
-from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import register
-from uaftc_lib.datasets.cache import from_texts, prepared
+from uaftc_lib.datasets.cache import from_texts, prepared, tokenizer
 from uaftc_lib.datasets.download import DataUnavailable
 
 ARCHIVE = "20news-bydate_py3.pkz"
@@ -56,14 +56,12 @@ def posts(data_home: Path, groups: tuple[str, ...]) -> dict[str, list[str]]:
 
 def tokens(posts: list[str]) -> list[list[str]]:
     """Lower-cased tokens; punctuation is set apart before spaCy's tokenizer sees the text."""
-    from spacy.lang.en import English  # imports slowly, and only preparation needs it
-
-    tokenizer = English().tokenizer
+    tokenize = tokenizer()
     spaced = (re.sub(r"\s+", " ", re.sub(r"(\W)+", r" \1 ", post)).strip() for post in posts)
-    return [[token.lower_ for token in tokenizer(text)] for text in spaced]
+    return [[token.lower_ for token in tokenize(text)] for text in spaced]
 
 
-def prepare_sports(data_home: Path) -> Dataset:
+def prepare_sports(data_home: Path) -> uaftc_lib.Dataset:
     """20News I: stratified, a fifth for the test, a fifth of the rest for dev."""
     from sklearn.model_selection import train_test_split  # as above
 
@@ -80,7 +78,7 @@ def prepare_sports(data_home: Path) -> Dataset:
     return from_texts("20news-1", splits, SPORTS, {"source": SOURCE, "rules": RULES, "split_seed": SEED})
 
 
-def prepare_subjects(data_home: Path, split_seed: int = SEED) -> Dataset:
+def prepare_subjects(data_home: Path, split_seed: int = SEED) -> uaftc_lib.Dataset:
     """20News II: the paper's class counts, filled in an order drawn here; its own split is not known.
 
     One post is more than the paper has: the one that holds a picture as uuencoded text is left out.
@@ -99,13 +97,13 @@ def prepare_subjects(data_home: Path, split_seed: int = SEED) -> Dataset:
 
 
 @register("20news-1")
-def load_sports(data_home: Path) -> Dataset:
+def load_sports(data_home: Path) -> uaftc_lib.Dataset:
     """20News I: baseball (0) against hockey (1)."""
     return prepared(data_home, "20news-1", RULES, lambda: prepare_sports(data_home))
 
 
 @register("20news-2")
-def load_subjects(data_home: Path, split_seed: int = SEED) -> Dataset:
+def load_subjects(data_home: Path, split_seed: int = SEED) -> uaftc_lib.Dataset:
     """20News II: motorcycles, medicine, guns; a split of its own with the paper's class counts.
 
     Another ``split_seed`` draws another split, which is not kept on disk.

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.dynamics.terms import gradients, kind, token_sums
-from uaftc_lib.encoders import NETWORKS
-from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
+from uaftc_lib.dynamics.terms import kind, token_sums
+from uaftc_lib.models import AttentionClassifier, StructuredClassifier, departure, softmax_by_instance, sum_by_instance
+from uaftc_lib.settings import RECURRENT
 
 
 class Band(NamedTuple):
@@ -23,8 +23,18 @@ class Band(NamedTuple):
 
 
 def family(model: AttentionClassifier) -> str:
-    """:func:`uaftc_lib.dynamics.kind`, or "recurrent" for every model with a recurrent encoder."""
-    return "recurrent" if model.encoder in NETWORKS else kind(model)
+    """:func:`uaftc_lib.dynamics.kind`, or "recurrent" for every model with a recurrent encoder.
+
+    Raises
+    ------
+    ValueError
+        As :func:`uaftc_lib.dynamics.kind`, but for recurrent encoders.
+    """
+    if model.encoder not in RECURRENT:
+        return kind(model)
+    if reason := departure(model, AttentionClassifier, StructuredClassifier):
+        raise ValueError(f"the laws are those of the library's own recurrent models: {reason}; use autograd")
+    return "recurrent"
 
 
 def invariants(which: str, parameters: Mapping[str, Tensor]) -> dict[str, Float[Tensor, "d d"]]:
@@ -67,22 +77,6 @@ def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
     if not model.binary:
         found["Σ_k W_k"] = model.W.detach().sum(1)
     return found
-
-
-def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: float) -> dict[str, Float[Tensor, "d d"]]:
-    """The exact change of each conserved matrix in one SGD step: η² times the same form of the gradients.
-
-    The part linear in η vanishes, because the forms are conserved by the flow. It needs one learning rate for
-    all parameters. Σ_k W_k does not drift at all. Gradients are closed forms, of a recurrent encoder autograd's.
-    """
-    which = family(model)
-    if which == "recurrent":
-        names, parameters = zip(*model.named_parameters())
-        slopes = dict(zip(names, torch.autograd.grad(model.loss(corpus), parameters)))
-    else:
-        slopes = gradients(model, corpus)
-    drift = invariants(which, slopes)
-    return {name: learning_rate**2 * matrix for name, matrix in drift.items()}
 
 
 @torch.no_grad()

@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
+from uaftc_lib.models import AttentionClassifier, SeparateTables, departure, softmax_by_instance, sum_by_instance
 
 
 class TokenSums(NamedTuple):
@@ -67,8 +67,8 @@ def kind(model: AttentionClassifier) -> str:
     Raises
     ------
     ValueError
-        For a recurrent encoder, whose states belong to occurrences and not to token types, and for structured
-        attention.
+        For a recurrent encoder, whose states belong to occurrences and not to token types, for structured
+        attention, and for a model that may compute something else (:func:`uaftc_lib.models.departure`).
     """
     names = {
         ("none", "dot"): "DP",
@@ -81,6 +81,8 @@ def kind(model: AttentionClassifier) -> str:
             f"the closed forms are for DP, DP-A and AD, this model has encoder={model.encoder!r} and "
             f"attention={model.attention!r}; use autograd on model.loss(corpus)"
         )
+    if reason := departure(model, AttentionClassifier, SeparateTables):
+        raise ValueError(f"the closed forms are those of DP, DP-A and AD: {reason}; use autograd on model.loss(corpus)")
     return names[model.encoder, model.attention]
 
 
@@ -275,10 +277,3 @@ def attention_update(model: AttentionClassifier, corpus: Corpus) -> AttentionUpd
     M_pi = (p.E @ (p.E.T @ by_pi)) @ (p.W.T @ p.V)
     M_rho = p.E @ (p.E.T @ by_rho) * p.V.square().sum()
     return AttentionUpdate(D, E, F, M_pi, M_rho)
-
-
-@torch.no_grad()
-def dot_product_update(model: AttentionClassifier, corpus: Corpus, ids: Int[Tensor, "ids"]) -> Float[Tensor, "ids ids"]:
-    """dΩ/dτ for Ω = EEᵀ between the chosen types (Eq 43): RZᵀ + ZRᵀ with R = −∂ℓ/∂Z, Z = [λa, s] for DP."""
-    half = -gradients(model, corpus)["embedding"][ids] @ model.embedding[ids].T
-    return half + half.T

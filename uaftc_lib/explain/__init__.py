@@ -14,7 +14,7 @@ from uaftc_lib.explain.contributions import (
 )
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.words import (
-    association,
+    association_matrix,
     attention_matrix,
     class_matrix,
     word_class_influence,
@@ -24,7 +24,7 @@ __all__ = [
     "Adversary",
     "Permuted",
     "adversarial_attention",
-    "association",
+    "association_matrix",
     "attention_matrix",
     "class_matrix",
     "contributions",

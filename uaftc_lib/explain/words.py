@@ -52,7 +52,7 @@ def class_matrix(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "c
     return probabilities(model(corpus).polarity).T
 
 
-def association(
+def association_matrix(
     A: Float[Tensor, "types instances"], P: Float[Tensor, "classes instances"]
 ) -> Float[Tensor, "types classes"]:
     """I = A Pᵀ. Its rows sum to the attention a word receives in all, its columns to Σ_t P_kt."""

@@ -6,8 +6,11 @@ sliders         ipywidgets that train through fit, for a live kernel
 pick            a slider over numbered figures, for a live kernel
 """
 
-from uaftc_lib.lab.frames import Frame, LambdaSlider, lambda_slider, train_frame
-from uaftc_lib.lab.sliders import pick, sliders
-from uaftc_lib.lab.widget import Lab, lab
+from uaftc_lib.extras import needs
+
+with needs("a live figure"):
+    from uaftc_lib.lab.frames import Frame, train_frame
+    from uaftc_lib.lab.sliders import LambdaSlider, lambda_slider, pick, sliders
+    from uaftc_lib.lab.widget import Lab, lab
 
 __all__ = ["Frame", "Lab", "LambdaSlider", "lab", "lambda_slider", "pick", "sliders", "train_frame"]

@@ -1,18 +1,12 @@
-"""One training run per λ, drawn as frames that a plain slider switches; in a live kernel the slider retrains.
-
-For what a browser should not train: real corpora, recurrent encoders.
-"""
+"""One training run per λ, drawn as a frame: what a browser should not train, real corpora and recurrent encoders."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
@@ -21,11 +15,10 @@ from torch import Tensor
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.lab import svg
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.token_types import token_types
+from uaftc_lib.token_lists import token_types
 from uaftc_lib.training import TrainingConfig, fit
 
 NEUTRAL = "neutral"
-LAMS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 
 
 @dataclass(frozen=True)
@@ -170,118 +163,3 @@ def style() -> str:
     """The style sheet of frames and sliders, as an element."""
     sheet = (resources.files(__package__) / "frames.css").read_text(encoding="utf-8")
     return f"<style>{sheet}</style>"
-
-
-class LambdaSlider:
-    """Frames over λ. In a page: a slider that switches them. In a live kernel: one that retrains.
-
-    Attributes
-    ----------
-    frames : list of Frame
-        By rising λ.
-    retrain : callable or None
-        ``retrain(lam) -> Frame``; None: also a live kernel only switches the frames.
-    """
-
-    def __init__(
-        self, frames: Sequence[Frame], retrain: Callable[[float], Frame] | None = None, start: float | None = None
-    ):
-        if not frames:
-            raise ValueError("a λ slider needs at least one frame")
-        self.frames = sorted(frames, key=lambda frame: frame.lam)
-        lams = [frame.lam for frame in self.frames]
-        if len(set(lams)) != len(lams):
-            raise ValueError(f"every λ may occur once, got {lams}")
-        nearest = min(lams, key=lambda lam: abs(math.log(lam / (start or 10))))
-        self.start, self.retrain = lams.index(nearest), retrain
-
-    def save(self, path: str | Path) -> None:
-        """Keep the frames as JSON, so that a page can be drawn again without training."""
-        rows = (json.dumps(dataclasses.asdict(frame), ensure_ascii=False) for frame in self.frames)
-        Path(path).write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path, **options) -> LambdaSlider:
-        """A slider over frames that :meth:`save` kept."""
-        stored = json.loads(Path(path).read_text(encoding="utf-8"))
-        for frame in stored:
-            frame["means"] = {kind: tuple(means) for kind, means in frame["means"].items()}
-        return cls([Frame(**frame) for frame in stored], **options)
-
-    def _repr_html_(self) -> str:
-        frames, first = self.frames, self.frames[self.start]
-        sections = []
-        for i, frame in enumerate(frames):
-            pictures = draw_scores(frame)
-            if accuracy_name(frames) and len(frames) > 1:
-                pictures += draw_accuracy(frames, frame.lam)
-            says, hidden = escape(caption(frame)), "" if i == self.start else " hidden"
-            sections.append(f'<div class="frame" data-says="{says}"{hidden}>{pictures}</div>')
-        rows = "".join(f"<li>{escape(caption(frame))}</li>" for frame in frames)
-        stops = "".join(f"<span>{svg.number(frame.lam)}</span>" for frame in frames)
-        script = (resources.files(__package__) / "frames.js").read_text(encoding="utf-8")
-        return (
-            f'{style()}<div class="uaftc-frames">'
-            f'<label class="control"><span class="name">scaling factor λ</span>'
-            f'<span class="scale"><input type="range" min="0" max="{len(frames) - 1}" step="1" '
-            f'value="{self.start}" aria-valuetext="{said(first.lam)}">'
-            f'<span class="stops" aria-hidden="true">{stops}</span></span></label>'
-            f'<div class="frames">{"".join(sections)}</div><div class="legend">{legend(first)}</div>'
-            f'<p class="caption" aria-live="polite">{escape(caption(first))}</p>'
-            f"<details><summary>The numbers of every λ</summary><ul>{rows}</ul></details>"
-            f"<script>{script}</script></div>"
-        )
-
-    def live(self):
-        """The ipywidgets slider that retrains as it moves."""
-        from uaftc_lib.lab.sliders import retraining_slider
-
-        lams = [frame.lam for frame in self.frames]
-        return retraining_slider(self.retrain, self.frames[self.start], min(lams), max(lams))
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        from uaftc_lib.lab.sliders import in_kernel
-
-        bundle = {
-            "text/plain": "\n".join(caption(frame) for frame in self.frames),
-            "text/html": self._repr_html_(),
-        }
-        if self.retrain and in_kernel():
-            view = self.live()._repr_mimebundle_()
-            key = "application/vnd.jupyter.widget-view+json"
-            bundle[key] = view[key]
-        return bundle
-
-
-def lambda_slider(
-    dataset: Dataset,
-    lams: Sequence[float] = LAMS,
-    config: TrainingConfig | None = None,
-    start: float | None = None,
-    shown: int = 250,
-    **model_options,
-) -> LambdaSlider:
-    """Train at each λ and put the runs behind a slider; in a live kernel any λ between is trained on demand.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    lams : sequence of float
-    config : TrainingConfig, optional
-    start : float, optional
-        The λ shown first: the nearest of ``lams``; default 10.
-    shown : int
-        Token types of each kind in the picture.
-    **model_options
-        Of :class:`AttentionClassifier`.
-
-    Raises
-    ------
-    ValueError
-        If model, data and configuration do not fit.
-    """
-
-    def retrain(lam: float) -> Frame:
-        return train_frame(dataset, lam, config, shown, **model_options)
-
-    return LambdaSlider([retrain(lam) for lam in lams], retrain, start)

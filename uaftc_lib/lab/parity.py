@@ -21,6 +21,8 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.dynamics import admissible_band, invariants
 from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.settings import batch_size_of
+from uaftc_lib.threads import one_thread
 from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
 PURPOSES = ["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order", "sign"]
@@ -179,7 +181,7 @@ def training(state: dict | None) -> TrainingConfig:
     return TrainingConfig(
         optimizer=config["optimizer"],
         learning_rate=config["lr"],
-        batch_size=int(config["batch"]) or None,
+        batch_size=batch_size_of(config["batch"]),
         epochs=config["epochs"],
         penalty=config["penalty"],
         seed=config["seed"],
@@ -189,7 +191,7 @@ def training(state: dict | None) -> TrainingConfig:
 def batches(state: dict | None, instances: int, epoch: int) -> list[torch.Tensor]:
     """Instance indices of each batch of an epoch, counted from 1, in the lab's order."""
     config = complete(state)
-    size = int(config["batch"]) or instances
+    size = batch_size_of(config["batch"]) or instances
     if size >= instances:
         return [torch.arange(instances)]
     return list(torch.tensor(permutation(stream_key(config["seed"], "order", epoch), instances)).split(size))
@@ -221,10 +223,12 @@ def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Ep
     trainer, at_start = AutogradTrainer(classifier, data.train, training(config)), conserved_matrix(classifier)
     yield Epoch(0, math.nan, classifier, data, at_start)
     for epoch in range(1, config["epochs"] + 1):
-        loss = trainer.epoch(batches(config, len(data.train), epoch))
+        with one_thread():
+            loss = trainer.epoch(batches(config, len(data.train), epoch))
         yield Epoch(epoch, loss, classifier, data, at_start)
 
 
+@one_thread()
 def numbers(moment: Epoch) -> dict[str, float]:
     """What a caption may say of one moment, under the names that the lab uses."""
     kinds = (("neutral", NEUTRAL_TYPES), ("positive", POLARITY_TYPES), ("negative", POLARITY_TYPES))
@@ -271,6 +275,7 @@ def reference() -> list[dict]:
     return made
 
 
-if __name__ == "__main__":  # python -m uaftc_lib.lab.parity > uaftc_lib/lab/reference.json
+def write_reference() -> None:
+    """Write the :func:`reference` that comes with the library anew."""
     torch.set_num_threads(1)
-    print(json.dumps(reference()))
+    (resources.files("uaftc_lib.lab") / "reference.json").write_text(json.dumps(reference()) + "\n", encoding="utf-8")

@@ -1,18 +1,34 @@
-"""ipywidgets sliders for a live kernel: every move trains again, on any data set."""
+"""Sliders: frames over λ for a page, and ipywidgets for a live kernel, where every move trains again."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from html import escape
+from importlib import resources
+from pathlib import Path
 
 from uaftc_lib.checks import whole
 from uaftc_lib.corpus import Dataset
-from uaftc_lib.lab import frames
+from uaftc_lib.lab import svg
+from uaftc_lib.lab.frames import (
+    Frame,
+    accuracy_name,
+    caption,
+    draw_accuracy,
+    draw_scores,
+    legend,
+    said,
+    style,
+    train_frame,
+)
 from uaftc_lib.plots import Figure
 from uaftc_lib.training import TrainingConfig
 
+LAMS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 CONTROLS = {
     "lam": ("scaling factor λ", "log", -2, 4),
     "learning_rate": ("learning rate η", "log", -4, 1),
@@ -33,13 +49,13 @@ def in_kernel() -> bool:
     return hasattr(get_ipython(), "kernel")
 
 
-def show(frame: frames.Frame, seconds: float | None = None) -> str:
+def show(frame: Frame, seconds: float | None = None) -> str:
     """One frame as HTML, with the time that training took."""
     took = "" if seconds is None else f" Trained in {seconds:.2f} s."
     return (
-        f'{frames.style()}<div class="uaftc-frames"><div class="frames"><div class="frame">'
-        f'{frames.draw_scores(frame)}</div></div><div class="legend">{frames.legend(frame)}</div>'
-        f'<p class="caption">{escape(frames.caption(frame) + took)}</p></div>'
+        f'{style()}<div class="uaftc-frames"><div class="frames"><div class="frame">'
+        f'{draw_scores(frame)}</div></div><div class="legend">{legend(frame)}</div>'
+        f'<p class="caption">{escape(caption(frame) + took)}</p></div>'
     )
 
 
@@ -55,7 +71,7 @@ def slider(name: str, value: float):
     return ipywidgets.FloatLogSlider(value, min=low, max=high, step=0.1, readout_format=".3g", **common)
 
 
-def retraining(controls: dict, train: Callable[..., frames.Frame], first: frames.Frame | None):
+def retraining(controls: dict, train: Callable[..., Frame], first: Frame | None):
     """Controls above a picture that ``train(**values)`` draws anew whenever one of them moves."""
     import ipywidgets
 
@@ -100,10 +116,8 @@ def pick(label: str, count: int, draw: Callable[[int], Figure], first: int = 0):
     return ipywidgets.VBox([control, picture])
 
 
-def retraining_slider(train: Callable[[float], frames.Frame], first: frames.Frame, low: float, high: float):
+def retraining_slider(train: Callable[[float], Frame], first: Frame, low: float, high: float):
     """One λ slider between ``low`` and ``high``, beginning with a frame that is already there."""
-    import math
-
     control = slider("lam", first.lam)
     control.min, control.max = math.log10(low), math.log10(high)
     return retraining({"lam": control}, train, first)
@@ -141,7 +155,7 @@ def sliders(
     begin |= {name: getattr(config, name) for name in ("learning_rate", "penalty", "epochs")}
     fixed = {name: value for name, value in model_options.items() if name not in controls}
 
-    def train(**values) -> frames.Frame:
+    def train(**values) -> Frame:
         training = {name: values[name] for name in ("learning_rate", "penalty", "epochs", "seed") if name in values}
         if training.get("penalty", 1.0) <= 1e-6:  # the lowest end of a logarithmic slider means none
             training["penalty"] = 0.0
@@ -149,6 +163,117 @@ def sliders(
         lam = values.get("lam", begin["lam"])
         options = {**fixed, **model}
         options.pop("lam", None)
-        return frames.train_frame(dataset, lam, dataclasses.replace(config, **training), shown, **options)
+        return train_frame(dataset, lam, dataclasses.replace(config, **training), shown, **options)
 
     return retraining({name: slider(name, begin[name]) for name in controls}, train, None)
+
+
+class LambdaSlider:
+    """Frames over λ. In a page: a slider that switches them. In a live kernel: one that retrains.
+
+    Attributes
+    ----------
+    frames : list of Frame
+        By rising λ.
+    retrain : callable or None
+        ``retrain(lam) -> Frame``; None: also a live kernel only switches the frames.
+    """
+
+    def __init__(
+        self, frames: Sequence[Frame], retrain: Callable[[float], Frame] | None = None, start: float | None = None
+    ):
+        if not frames:
+            raise ValueError("a λ slider needs at least one frame")
+        self.frames = sorted(frames, key=lambda frame: frame.lam)
+        lams = [frame.lam for frame in self.frames]
+        if len(set(lams)) != len(lams):
+            raise ValueError(f"every λ may occur once, got {lams}")
+        nearest = min(lams, key=lambda lam: abs(math.log(lam / (start or 10))))
+        self.start, self.retrain = lams.index(nearest), retrain
+
+    def save(self, path: str | Path) -> None:
+        """Keep the frames as JSON, so that a page can be drawn again without training."""
+        rows = (json.dumps(dataclasses.asdict(frame), ensure_ascii=False) for frame in self.frames)
+        Path(path).write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path, **options) -> LambdaSlider:
+        """A slider over frames that :meth:`save` kept."""
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        for frame in stored:
+            frame["means"] = {kind: tuple(means) for kind, means in frame["means"].items()}
+        return cls([Frame(**frame) for frame in stored], **options)
+
+    def _repr_html_(self) -> str:
+        frames, first = self.frames, self.frames[self.start]
+        sections = []
+        for i, frame in enumerate(frames):
+            pictures = draw_scores(frame)
+            if accuracy_name(frames) and len(frames) > 1:
+                pictures += draw_accuracy(frames, frame.lam)
+            says, hidden = escape(caption(frame)), "" if i == self.start else " hidden"
+            sections.append(f'<div class="frame" data-says="{says}"{hidden}>{pictures}</div>')
+        rows = "".join(f"<li>{escape(caption(frame))}</li>" for frame in frames)
+        stops = "".join(f"<span>{svg.number(frame.lam)}</span>" for frame in frames)
+        script = (resources.files(__package__) / "frames.js").read_text(encoding="utf-8")
+        return (
+            f'{style()}<div class="uaftc-frames">'
+            f'<label class="control"><span class="name">scaling factor λ</span>'
+            f'<span class="scale"><input type="range" min="0" max="{len(frames) - 1}" step="1" '
+            f'value="{self.start}" aria-valuetext="{said(first.lam)}">'
+            f'<span class="stops" aria-hidden="true">{stops}</span></span></label>'
+            f'<div class="frames">{"".join(sections)}</div><div class="legend">{legend(first)}</div>'
+            f'<p class="caption" aria-live="polite">{escape(caption(first))}</p>'
+            f"<details><summary>The numbers of every λ</summary><ul>{rows}</ul></details>"
+            f"<script>{script}</script></div>"
+        )
+
+    def live(self):
+        """The ipywidgets slider that retrains as it moves."""
+        lams = [frame.lam for frame in self.frames]
+        return retraining_slider(self.retrain, self.frames[self.start], min(lams), max(lams))
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        bundle = {
+            "text/plain": "\n".join(caption(frame) for frame in self.frames),
+            "text/html": self._repr_html_(),
+        }
+        if self.retrain and in_kernel():
+            view = self.live()._repr_mimebundle_()
+            key = "application/vnd.jupyter.widget-view+json"
+            bundle[key] = view[key]
+        return bundle
+
+
+def lambda_slider(
+    dataset: Dataset,
+    lams: Sequence[float] = LAMS,
+    config: TrainingConfig | None = None,
+    start: float | None = None,
+    shown: int = 250,
+    **model_options,
+) -> LambdaSlider:
+    """Train at each λ and put the runs behind a slider; in a live kernel any λ between is trained on demand.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    lams : sequence of float
+    config : TrainingConfig, optional
+    start : float, optional
+        The λ shown first: the nearest of ``lams``; default 10.
+    shown : int
+        Token types of each kind in the picture.
+    **model_options
+        Of :class:`AttentionClassifier`.
+
+    Raises
+    ------
+    ValueError
+        If model, data and configuration do not fit.
+    """
+
+    def retrain(lam: float) -> Frame:
+        return train_frame(dataset, lam, config, shown, **model_options)
+
+    return LambdaSlider([retrain(lam) for lam in lams], retrain, start)

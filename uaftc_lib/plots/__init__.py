@@ -30,13 +30,16 @@ in print.
   here from the data. A figure without a caption is a ValueError.
 """
 
-from uaftc_lib.plots.drawings import architecture, word_map
-from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
-from uaftc_lib.plots.phase import phase
-from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
-from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
-from uaftc_lib.plots.summaries import summarise
-from uaftc_lib.plots.theme import PANEL, WIDE
+from uaftc_lib.extras import needs
+
+with needs("drawing"):
+    from uaftc_lib.plots.drawings import architecture, word_map
+    from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
+    from uaftc_lib.plots.phase import phase
+    from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
+    from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
+    from uaftc_lib.plots.summaries import summarise
+    from uaftc_lib.plots.theme import PANEL, WIDE
 
 __all__ = [
     "PANEL",

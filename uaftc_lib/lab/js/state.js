@@ -9,7 +9,7 @@ function fitting(name, value) {
   const about = CONTROLS[name];
   if (about.kind === "choice") {
     const key = Object.keys(about.choices).find((choice) => choice === String(value));
-    return key === undefined ? undefined : typeof about.default === "number" ? Number(key) : key;
+    return key === undefined || Number.isNaN(Number(key)) ? key : Number(key);
   }
   if (about.kind === "angle" && (value === null || value === "none")) return null;
   const x = typeof value === "string" && value.trim() === "" ? NaN : Number(value);

@@ -28,13 +28,13 @@ function* initialValues(types, { d, seed, angle }) {
   return { E, V, W, stride };
 }
 
-// How many rows of the table, or instances, make a piece: a millisecond or two of work.
+// How many rows of the table, or instances, make a piece: a millisecond of work, or two.
 function rowsOf(stride) {
-  return CHUNK * Math.ceil(2 ** 12 / stride);
+  return CHUNK * Math.ceil(2 ** 11 / stride);
 }
 
 function instancesOf({ tokens, labels }) {
-  return Math.ceil((2 ** 15 * labels.length) / tokens.length);
+  return Math.ceil((2 ** 14 * labels.length) / tokens.length);
 }
 
 function dot(x, y) {
@@ -129,6 +129,7 @@ function* snapshot(run, epoch, loss) {
   yield* inPieces(types, rows, (begin, end) => scoreTypes(E, V, W, stride, all, begin, end, a, s));
   for (let w = 0; w < types; w++) a[w] /= lam;
   const ready = exponentials(all, types, a, exps);
+  yield null;
   let right = 0, devAccuracy = null;
   yield* inPieces(m, instancesOf(train), (begin, end) => {
     right += passOver(train, null, begin, end, a, s, exps, ready, pi, rho, weight).right;
@@ -180,10 +181,10 @@ function* drift(run) {
   return Math.sqrt(change / size);
 }
 
-// Yields a snapshot after each epoch, 0 included, and null every millisecond or two, where a caller may pause.
+// Yields a snapshot after each epoch, 0 included, and null every millisecond or so, where a caller may pause.
 export function* train(problem, config) {
   const { types } = problem, { lam, optimizer, penalty, decay, epochs, seed } = config;
-  const { tokens, offsets, labels } = problem.train, m = labels.length, size = Math.min(config.batch || m, m);
+  const { tokens, offsets, labels } = problem.train, m = labels.length, size = config.batch === "full" ? m : Math.min(config.batch, m);
   const run = { problem, config, types, ...(yield* initialValues(types, config)) };
   run.all = Int32Array.from({ length: types }, (_, w) => w);
   run.exps = new Float64Array(types);

@@ -1,0 +1,121 @@
+"""The worlds of the null controls, and how a claim is held against them."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+
+from uaftc_lib.book import claims, controls, nulls
+from uaftc_lib.book.chapters import scorecard as page
+from uaftc_lib.book.claims import Tables
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.scores import examined_types
+
+
+@pytest.fixture(scope="module")
+def small() -> Dataset:
+    return load_dataset("synthetic-1", class_sizes=(90, 110), neutral_types=40, polarity_types=8)
+
+
+def same_texts(first, second) -> bool:
+    return torch.equal(first.tokens, second.tokens) and torch.equal(first.offsets, second.offsets)
+
+
+def test_permuted_labels_are_those_of_training_dealt_out_anew(small):
+    dataset = replace(small, dev=small.train, test=small.train)
+    dealt = controls.with_permuted_labels(dataset, 0)
+    assert same_texts(dealt.train, dataset.train)
+    assert torch.equal(dealt.train.labels.sort().values, dataset.train.labels.sort().values)
+    assert not torch.equal(dealt.train.labels, dataset.train.labels)
+    assert dealt.dev is dataset.dev and dealt.test is dataset.test
+    assert torch.equal(controls.with_permuted_labels(dataset, 0).train.labels, dealt.train.labels)
+    assert not torch.equal(controls.with_permuted_labels(dataset, 1).train.labels, dealt.train.labels)
+
+
+def test_halves_share_no_text_and_leave_none_out(small):
+    first, second = controls.halves(small, 3)
+    assert len(first.train) == len(second) == 100
+    tokens = torch.cat([first.train.tokens, second.tokens]).sort().values
+    assert torch.equal(tokens, small.train.tokens.sort().values)
+
+
+def test_joined_corpora_keep_their_texts_and_labels(small):
+    both = controls.joined(small.train[:3], small.train[5:7])
+    assert both.labels.tolist() == [*small.train.labels[:3].tolist(), *small.train.labels[5:7].tolist()]
+    assert torch.equal(both[4].tokens, small.train[6].tokens)
+
+
+def test_held_out_lists_are_made_from_other_texts_of_words_that_training_has(small):
+    half, other = controls.halves(small, 0)
+    met = half.train.tokens.unique()
+    found = controls.held_out_types(replace(half, dev=other[:60], test=other[60:]))
+    assert set(found) == {"positive", "negative", "neutral"} and len(found["positive"])
+    assert all(torch.isin(ids, met).all() for ids in found.values())
+
+
+def test_matched_words_have_a_partner_of_about_their_frequency(small):
+    types = examined_types(small)
+    size = len(small.vocabulary)
+    matched = controls.matched_types(types, small.train, size)
+    counts = torch.bincount(small.train.tokens, minlength=size).double()
+    polar = torch.cat([matched["positive"], matched["negative"]])
+    assert 0 < len(polar) == len(matched["neutral"]) < 16
+    assert all(set(ids.tolist()) <= set(types[name].tolist()) for name, ids in matched.items())
+    ratios = counts[polar].sort().values / counts[matched["neutral"]].sort().values
+    assert ratios.max() <= controls.RATIO and ratios.min() >= 1 / controls.RATIO
+
+
+def test_equal_classes_take_the_same_number_of_each(small):
+    assert controls.equal_classes(small, 0).train.labels.bincount().tolist() == [90, 90]
+
+
+def test_without_types_leaves_out_words_and_texts_that_have_no_other(small):
+    gone = torch.arange(40)
+    left = controls.without_types(replace(small, test=small.train[:5]), gone)
+    assert not torch.isin(left.train.tokens, gone).any() and (left.train.lengths == 2).all()
+    assert len(left.test) == 5
+    with pytest.raises(ValueError, match="with instances"):
+        controls.without_types(small, torch.arange(len(small.vocabulary)))
+
+
+def runs(labels: str, values: list[float], moment: str = "loss 0.2") -> pd.DataFrame:
+    """Rows of null_controls in which attention of polar words leads by some value."""
+    rows = [{"seed": seed, "attention positive": v, "attention negative": v} for seed, v in enumerate(values)]
+    same = {"dataset": "sst", "model": "DP", "lam": 10.0, "lists": "training", "attention neutral": 0.0}
+    return pd.DataFrame(rows).assign(labels=labels, moment=moment, **same)
+
+
+PERMUTED = [k / 40 for k in range(40)]
+
+
+@pytest.mark.parametrize("real, verdict", [(1.2, "more"), (0.5, "as much"), (-0.3, "less"), (0.98, "more")])
+def test_a_claim_is_held_against_the_central_permutations(real, verdict):
+    rows = pd.concat([runs("real", [real - 0.01, real + 0.01]), runs("permuted", PERMUTED)])
+    null = nulls.against_null(rows, lambda rows: rows.set_index("seed")["attention positive"])
+    assert (null.verdict, null.starts, null.permutations) == (verdict, 2, 40)
+    assert null.mean == pytest.approx(real) and (null.low, null.high) == pytest.approx((0.024375, 0.950625))
+    assert f"real {verdict}" in null.told
+
+
+def test_runs_are_compared_at_the_lowest_loss_that_all_of_them_reach():
+    later = [runs("real", [1.0, 1.0], "loss 0.3"), runs("permuted", [0.0, 0.0], "loss 0.3")]
+    rows = pd.concat([runs("real", [1.0, 1.0]), runs("permuted", [0.0]), *later])
+    assert nulls.equal_loss(rows) == "loss 0.3"
+    alone = rows[rows["labels"] == "real"]
+    assert nulls.equal_loss(alone) == ""
+    assert nulls.against_null(alone, lambda rows: rows["seed"]) is None
+
+
+def test_the_line_of_a_claim_says_whether_it_beats_its_control():
+    starts = [{"seed": s, "lam": 10.0, "penalty": 0.0, **{f"attention {k}": v for k, v in
+              (("positive", 0.3), ("negative", 0.5), ("neutral", -0.1))}} for s in range(10)]  # fmt: skip
+    null = pd.concat([runs("real", [0.4] * 10), runs("permuted", PERMUTED)])
+    tables = Tables({"sst_scores": pd.DataFrame(starts), "null_controls": null})
+    judged = claims.judge(claims.CLAIMS["figure_2_attention"], tables)
+    assert [part.null.verdict for part in judged.parts if part.null] == ["as much"]
+    assert "more than with permuted labels in 0 of 1 (as much in 1)" in page.card(judged)
+    assert page.null_line([judged]).startswith("1 cases") and "**0** of them" in page.null_line([judged])
+    judged = claims.judge(claims.CLAIMS["figure_2_attention"], Tables({"sst_scores": pd.DataFrame(starts)}))
+    assert "permuted" not in page.card(judged) and not page.null_line([judged])

@@ -1,0 +1,100 @@
+"""The settings that the chapters on real text train with; stored tables that come out again."""
+
+import json
+
+import pytest
+
+from uaftc_lib.book import contents
+from uaftc_lib.experiments.registry import TOLERANCE, computed, rows_of, same_as_stored, same_rows, stored
+from uaftc_lib.experiments.table2 import table2_cell
+from uaftc_lib.experiments.tables import remake
+from uaftc_lib.locations import PAPER_NAMES
+
+contents.load()  # registers the experiments
+
+
+def test_a_chapter_trains_dp_as_released():
+    cell = table2_cell("sst", lam=100, seed=3)
+    assert (cell.dataset, cell.model, cell.lam, cell.seed) == ("sst", "DP", 100.0, 3)
+    assert (cell.epochs, cell.learning_rate, cell.learning_rate_decay, cell.dropout) == (40, 0.02, 0.001, 0.5)
+    assert (cell.dimension, cell.batch_size, cell.penalty, json.loads(cell.options)) == (100, 100, 0.0, {})
+
+
+def test_a_given_setting_wins_and_the_rest_is_the_tables():
+    cell = table2_cell("imdb", "DP-A", epochs=3, penalty=1e-4)
+    assert (cell.epochs, cell.penalty) == (3, 1e-4)
+    assert (cell.learning_rate, cell.weight_decay) == (0.01, 0.001)
+
+
+@pytest.mark.parametrize("wrong", [{"model": "BERT"}, {"warmth": 3}, {"epochs": -1}])
+def test_what_cannot_be_is_refused(wrong):
+    with pytest.raises(ValueError):
+        table2_cell("sst", **wrong)
+
+
+SMALL_DATA_I = {"noise": 0.0, "neutral_types": 100, "lam": 1.0, "seed": 7}
+AGAIN = [  # in float64 to the digits that are stored
+    ("terms", SMALL_DATA_I, 1e-4),
+    ("terms", SMALL_DATA_I | {"lam": 10000.0, "seed": 4}, 1e-4),  # the farthest weight lies below the mean
+    ("terms", SMALL_DATA_I | {"neutral_types": 1000, "lam": 10.0, "seed": 3}, 1e-4),
+    ("terms", SMALL_DATA_I | {"neutral_types": 1000, "lam": 10.0, "noise": 0.1}, 1e-4),
+    ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
+    ("class_terms", {"seed": 3}, TOLERANCE),
+    ("additive_size", {"class_size": 6000, "neutral_types": 1000, "seed": 3}, TOLERANCE),
+    (
+        "exact_range",
+        {"data": "small Data I", "optimizer": "sgd", "weight_range": 0.1, "dimension": 50, "lam": 10.0, "seed": 3},
+        TOLERANCE,
+    ),
+]
+
+
+def changed(there, column):
+    """Stored rows of which one differs in one column: by a letter, by one, or by 5 % of the largest number."""
+    rows = there.copy()
+    value, step = rows.loc[0, column], 1
+    if isinstance(value, float):
+        step = 0.05 * rows[column].abs().max() or 1.0
+    rows.loc[0, column] = f"{value}x" if isinstance(value, str) else value + step
+    return rows
+
+
+@pytest.mark.parametrize(("name", "job", "tolerance"), AGAIN, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_stored_row_comes_out_again_in_every_column(name, job, tolerance):
+    now, there = computed(name, job), rows_of(stored(name), job)
+    assert same_rows(now, there, tolerance)
+    unnoticed = [c for c in now if c not in job and same_rows(now, changed(there, c), tolerance)]
+    assert len(now.columns) > len(job) and not unnoticed
+
+
+@pytest.mark.parametrize("name", PAPER_NAMES)
+def test_stored_counts_are_those_of_the_data(name, dataset):
+    dataset(name)
+    now, there = computed("data_counts", {"dataset": name}), stored("data_counts", dataset=name)
+    assert same_rows(now, there, tolerance=0)
+    assert not any(same_rows(now, changed(there, c), tolerance=0) for c in ("table", "what", "ours", "published"))
+
+
+@pytest.mark.parametrize("learner", ["Adam", pytest.param("GRU", marks=pytest.mark.long)])
+def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
+    dataset("sst")
+    assert same_as_stored("side_scores", learner=learner, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [
+        ("null_controls", {"dataset": "sst", "model": "DP", "lam": 10.0, "labels": "half", "seed": 3}),
+        ("sst_tilt", {"world": "equal classes", "bias": False, "seed": 3}),
+        ("frequent_words", {"seed": 3}),
+    ],
+)
+def test_a_run_of_the_controls_comes_out_again(name, job, dataset):
+    dataset("sst")
+    assert same_as_stored(name, **job)
+
+
+def test_a_stored_table_comes_out_again_whole(tmp_path):
+    (told,) = remake(["start_terms"], tmp_path)
+    assert "40 of 40 jobs computed" in told and "40 of 40 jobs as stored" in told
+    assert len(stored("start_terms", tmp_path)) == len(stored("start_terms"))

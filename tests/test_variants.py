@@ -1,0 +1,78 @@
+"""The books of the affine and the additive model."""
+
+import copy
+
+import pytest
+import torch
+
+from uaftc_lib import dynamics
+from uaftc_lib.book.chapters.variants.books import TermTrainer, seen_cosine, train_to_loss
+from uaftc_lib.book.chapters.variants.models import RATES, RUNS, variant_model
+from uaftc_lib.book.small_data import small_config, small_data
+from uaftc_lib.experiments.registry import same_as_stored
+from uaftc_lib.training import fit
+
+DATA = small_data(class_sizes=(100, 100))
+
+
+def booked(variant, penalty, rate=None, epochs=20):
+    """A float64 model, the trainer that trained it, and how its attention scores moved."""
+    model = variant_model(DATA, variant, dimension=12, seed=3).double()
+    rate = rate or RATES[variant]
+    config = small_config(learning_rate=rate, penalty=penalty, epochs=epochs, seed=1, method="autograd")
+    trainers, before = [], model.token_scores().attention
+    reference = copy.deepcopy(model)
+    fit(model, DATA, config, trainer=lambda *arguments: trainers.append(TermTrainer(*arguments)) or trainers[0])
+    fit(reference, DATA, config)
+    return model, reference, trainers[0].books, model.token_scores().attention - before
+
+
+@pytest.mark.parametrize("variant,penalty", RUNS)
+def test_steps_are_those_of_fit_and_the_books_close(variant, penalty):
+    model, reference, books, moved = booked(variant, penalty)
+    for name, parameter in model.named_parameters():
+        assert torch.allclose(parameter, reference.get_parameter(name), rtol=1e-9, atol=1e-11), name
+    assert float((sum(books.values()) - moved).abs().max()) < 1e-12
+    assert ("penalty" in books) == bool(penalty)
+    assert ("M_pi" in books, "M_rho" in books) == (variant == "DP-A", variant != "DP")
+
+
+@pytest.mark.parametrize("variant", RATES)
+def test_what_the_terms_leave_is_of_second_order(variant, monkeypatch):
+    """Half the step for twice as long: half the remainder. With a term forgotten it stays."""
+
+    def remainder(rate, epochs):
+        return booked(variant, 0.0, rate, epochs)[2]["second order"].abs().sum()
+
+    assert 1.8 < remainder(0.1, 10) / remainder(0.05, 20) < 2.2
+    complete = dynamics.attention_update
+    monkeypatch.setattr(dynamics, "attention_update", lambda *a: complete(*a)._replace(E=torch.zeros(203).double()))
+    assert 0.9 < remainder(0.1, 10) / remainder(0.05, 20) < 1.1
+
+
+def test_training_stops_at_the_loss_or_says_that_it_cannot():
+    model = variant_model(DATA, "DP-A", dimension=12)
+    trainer = TermTrainer(model, DATA.train, small_config(learning_rate=2.0))
+    epochs, loss = train_to_loss(trainer, 0.2)
+    assert loss <= 0.2 and epochs > 1
+    again = TermTrainer(variant_model(DATA, "DP-A", dimension=12), DATA.train, small_config(learning_rate=2.0))
+    with pytest.raises(RuntimeError, match="epochs end at a loss"):
+        train_to_loss(again, 0.2, epochs - 1)
+
+
+def test_terms_are_booked_for_plain_gradient_descent_only():
+    model = variant_model(DATA, "DP")
+    for options in ({"optimizer": "adam"}, {"dropout": 0.5}, {"learning_rates": {"V": 0.1}}):
+        with pytest.raises(ValueError, match="booked for SGD"):
+            TermTrainer(model, DATA.train, small_config(**options))
+
+
+def test_the_cosine_is_that_of_the_vectors_which_embeddings_see():
+    for variant, sides in (("DP", (0, 0)), ("DP-A", (1, 1)), ("AD", (1, 0))):
+        model = variant_model(DATA, variant, dimension=12)
+        V, W = (model.M.T @ x if side else x for x, side in zip((model.V, model.W), sides))
+        assert abs(seen_cosine(model) - float((V @ W / V.norm() / W.norm()).detach())) < 1e-6
+
+
+def test_a_stored_row_comes_out_again():
+    assert same_as_stored("variants_terms", variant="AD", penalty=0.0, lam=10.0, seed=4)

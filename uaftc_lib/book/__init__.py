@@ -1,0 +1,1 @@
+"""The book: its equations, claims and experiments, chapter by chapter."""

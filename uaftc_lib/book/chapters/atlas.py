@@ -1,0 +1,137 @@
+"""Chapter A2_atlas: every panel of scores and weights, ten starts of each, and what the paper says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import pandas as pd
+import torch
+
+from uaftc_lib import checks
+from uaftc_lib.book.claims import Part, Tables, exceeds, reading
+from uaftc_lib.book.panels import panels, score_rows, starts_of, tilt
+from uaftc_lib.book.readings import (
+    column,
+    lead,
+    least,
+    wide,
+)
+from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.cells import Cell, cells_of, load_grid
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import table2_cell, train_real
+from uaftc_lib.locations import PAPER_NAMES
+from uaftc_lib.scores import examined_types, score_frame
+from uaftc_lib.training import fit
+
+
+def figure_jobs() -> list[dict]:
+    """Ten starts of each panel's model."""
+    runs = panels()[["dataset", "model", "lam"]].drop_duplicates().astype({"lam": float}).to_dict("records")
+    return [run | {"seed": seed} for seed in SEEDS for run in runs]
+
+
+@experiment(jobs=figure_jobs())
+def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
+    """The paper's panels of scores and weights: distributions by token type, a row for each of both."""
+    return scores_after(table2_cell(dataset, model=model, lam=lam, seed=seed))
+
+
+@experiment(jobs=[{"learner": n, "seed": s} for s, n in product(SEEDS, ("Adam", "GRU"))], rows=12)
+def side_scores(learner: str, seed: int) -> list[dict]:
+    """The same on SST at λ = 10 for the side columns of Table 2: DP by Adam, or behind a GRU."""
+    checks.one_of("learner", learner, ("Adam", "GRU"))
+    (cell,) = cells_of(load_grid("side_columns"), model="DP" if learner == "Adam" else learner, lam=10.0, seeds=1)
+    return scores_after(replace(cell, seed=seed))
+
+
+def scores_after(cell: Cell) -> list[dict]:
+    """Train a cell: distributions of all scores by token type, with what there is to say of the run."""
+    data = load_dataset(cell.dataset)
+    classifier = cell.classifier(data, "cpu")
+    run = fit(classifier, data, cell.training())
+    of_run = {
+        **{name: getattr(cell, name) for name in ("epochs", "learning_rate", "weight_decay")},
+        "V·W": tilt(classifier),
+        "early loss": run.history["loss"].iloc[:5].mean(),
+        **{name: getattr(run, name) for name in ("dev_accuracy", "test_accuracy", "best_epoch")},
+    }
+    return [row | of_run for row in score_rows(classifier, data, examined_types(data))]
+
+
+@experiment(
+    jobs=[
+        {"dataset": d, "model": m, "lam": 10.0}
+        for d, m in (("imdb", "DP"), ("20news-1", "DP"), ("20news-2", "DP"), ("sst", "AD"))
+    ]
+)
+def figure_points(dataset: str, model: str, lam: float) -> list[dict]:
+    """The scatters of Figs 2 to 4 that take long to make: up to 100 tokens of each type, from frequent to rare."""
+    data = load_dataset(dataset)
+    classifier, _ = train_real(data, model=model, lam=lam)
+    types = {
+        name: ids[torch.linspace(0, len(ids) - 1, min(100, len(ids))).long()]
+        for name, ids in examined_types(data).items()
+    }
+    if classifier.binary:
+        return score_frame(classifier, data, types).drop(columns="word").to_dict("records")
+    attention = classifier.token_scores().attention
+    return [
+        {"type": name, "rank": int(i) + 1, "attention": float(attention[i])} for name, ids in types.items() for i in ids
+    ]
+
+
+def of_lstm(tables: Tables, scores: str, value: str = "mean") -> tuple[pd.DataFrame, pd.Series]:
+    """Scores of the LSTM on SST by type, and their mean over all polar words."""
+    rows, words = (wide(tables, "sst", "DP-L", scores=scores, value=name) for name in (value, "words"))
+    kinds = [f"{scores} {kind}" for kind in ("positive", "negative")]
+    many = [column(words, kind) for kind in kinds]
+    return rows, sum(n * column(rows, kind) for n, kind in zip(many, kinds)) / sum(many)
+
+
+@reading
+def lstm_local(tables: Tables) -> Iterator[Part]:
+    rows, polar = of_lstm(tables, "local attention")
+    yield exceeds("SST, all polar words", polar - column(rows, "local attention neutral"))
+    yield exceeds("SST, the weaker kind", lead(rows, "local attention"))
+
+
+@reading
+def lstm_global(tables: Tables) -> Iterator[Part]:
+    by = {
+        scores: wide(tables, "sst", "DP-L", scores=scores, value="over neutral")
+        for scores in ("attention", "local attention")
+    }
+    for kind in ("positive", "negative"):
+        pair = [column(rows, f"{scores} {kind}") for scores, rows in by.items()]
+        yield exceeds(f"SST, {kind} words", pair[0] - pair[1])
+    everyone = [of_lstm(tables, scores, "over neutral")[1] for scores in by]
+    yield exceeds("SST, all polar words", everyone[0] - everyone[1])
+
+
+@reading
+def other_panels(tables: Tables) -> Iterator[Part]:
+    of = panels()
+    for panel in of[of.figure.str.startswith("S") & (of.scores == "attention") & (of.model != "DP-L")].itertuples():
+        rows = wide(tables, panel.dataset, panel.model, panel.lam)
+        kinds = [name for name in rows.columns if name not in ("seed", "attention neutral")] if len(rows) else []
+        found = least(*(column(rows, name) for name in kinds)) - column(rows, "attention neutral") if kinds else []
+        yield exceeds(f"{panel.figure}: {PAPER_NAMES[panel.dataset]}, {panel.model}, λ = {panel.lam:g}", found)
+
+
+@reading
+def other_polarity_panels(tables: Tables) -> Iterator[Part]:
+    of, stored = panels(), tables("figure_scores")
+    for panel in of[of.figure.str.startswith("S") & (of.scores == "polarity")].to_dict("records"):
+        rows, kind = starts_of(panel, stored) if len(stored) else stored, panel["type"]
+        means = rows.pivot(index="seed", columns="type", values="mean") if len(rows) else rows
+        found = []
+        if len(rows):
+            found = (
+                means[kind] - means.drop(columns=kind).max(axis=1) if kind else least(means.positive, -means.negative)
+            )
+        case = f"{panel['figure']}: {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
+        yield exceeds(f"{case}, {kind}" if kind else case, found)

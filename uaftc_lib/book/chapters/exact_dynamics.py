@@ -1,0 +1,256 @@
+"""Chapter 06_exact_dynamics: the flow of inner products, leaving the start, and the gap foretold from there."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from uaftc_lib import dynamics
+from uaftc_lib.book.chapters.which_lambda import set_cosine
+from uaftc_lib.book.claims import reads
+from uaftc_lib.book.mean_field import MeanField
+from uaftc_lib.book.readings import BOTH_GAPS, along_VW, difference, rows_of, several, sst
+from uaftc_lib.book.small_data import ends, mean_field_end, small_config, small_data, start_model
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.dynamics.flow import gram, solve
+from uaftc_lib.dynamics.laws import family, invariants
+from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.models import AttentionClassifier, sum_by_instance
+from uaftc_lib.scores import Types, dot_product, examined_types
+from uaftc_lib.training import TrainingConfig, fit
+
+
+def gram_flow(
+    model: AttentionClassifier,
+    corpus: Corpus,
+    times,
+    method: str = "DOP853",
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+) -> Float[np.ndarray, "times rows rows"]:
+    """The Gram matrix along gradient flow, without the vectors: Ġ = SG + GS, S = [[0, R], [Rᵀ, 0]].
+
+    R = −∂ℓ/∂Z needs only the scores Z = [a, s], which are columns of G: the dimension d has dropped out.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        As :func:`gram` and :func:`uaftc_lib.dynamics.flow.integrate`.
+    """
+    start = gram(model).double()
+    rows, types = len(start), len(model.embedding)
+
+    def derivative(_, values):
+        G = torch.from_numpy(values).reshape(rows, rows)
+        s = G[:types, types + 1 :]
+        sums = dynamics.sums_of_scores(G[:types, types] / model.lam, s.squeeze(1) if model.binary else s, corpus)
+        S = torch.zeros_like(G)
+        S[:types, types] = sums.rho / (len(corpus) * model.lam)
+        S[:types, types + 1 :] = sums.pi.reshape(types, -1) / len(corpus)
+        SG = (S + S.T) @ G
+        return (SG + SG.T).reshape(-1).numpy()
+
+    states = solve(derivative, start.reshape(-1).numpy(), times, method, rtol, atol)
+    return states.reshape(len(states), rows, rows)
+
+
+class Escape(NamedTuple):
+    """How the model leaves the saddle E = 0, W = 0; see :func:`saddle_escape`."""
+
+    rate: float
+    time: float
+    direction: Float[Tensor, "types"]
+
+
+def saddle_direction(corpus: Corpus, types: int) -> Float[Tensor, "types"]:
+    """π₀(w) = ½ Σ_t y n_tw / length_t: π where all attention is equal and all polarity is zero."""
+    share = (corpus.signs.double() / (2 * corpus.lengths))[corpus.instance_of]
+    return sum_by_instance(share, corpus.tokens, types)
+
+
+@torch.no_grad()
+def growing_vector(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "d"]:
+    """W₀ + Eᵀπ₀/‖π₀‖, twice the part of the start that grows: W(τ) = W₀ cosh κτ + (Eᵀπ₀/‖π₀‖) sinh κτ, κ = ‖π₀‖/m."""
+    direction = saddle_direction(corpus, len(model.embedding)).to(model.W)
+    return model.W + model.embedding.T @ direction / direction.norm()
+
+
+@torch.no_grad()
+def mean_margin(model: AttentionClassifier, corpus: Corpus) -> float:
+    """(1/m) Σ_t y s^(t)."""
+    return float((corpus.signs.to(model.W) * model(corpus).polarity).mean())
+
+
+@torch.no_grad()
+def saddle_escape(model: AttentionClassifier, corpus: Corpus, margin: float = 0.5) -> Escape:
+    """When the mean margin (1/m) Σ y s^(t) will reach ``margin``, from the initial vectors of a binary DP.
+
+    Near E, W = 0, with equal weights and β = ½, the flow is linear: with p = Eᵀπ₀ it is dp/dτ = ‖π₀‖² W/m,
+    dW/dτ = p/m. Hence (W ± p/‖π₀‖)/2 grow and fall at ‖π₀‖/m, the scores at the rate 2‖π₀‖/m, and the mean
+    margin is (2/m) p·W = (2‖π₀‖/m)(|u|² e^(2‖π₀‖τ/m) − |v|² e^(−2‖π₀‖τ/m)), u, v = (W ± p/‖π₀‖)/2.
+    The logistic loss saturates as s grows, so the true time is later: little for a small margin.
+
+    Raises
+    ------
+    ValueError
+        For other models, a margin that is not positive, or a corpus with π₀ = 0.
+    """
+    if dynamics.kind(model) != "DP" or not model.binary:
+        raise ValueError("the escape is predicted for the binary model DP")
+    if not margin > 0:
+        raise ValueError(f"margin must be positive, got {margin}")
+    direction = saddle_direction(corpus, len(model.embedding)).to(model.W)
+    norm, m = float(direction.norm()), len(corpus)
+    if norm == 0:
+        raise ValueError("π₀ = 0: no token type is associated with a class, nothing grows at first order")
+    growing = growing_vector(model, corpus)
+    u, v = float(growing.square().sum()) / 4, float((2 * model.W - growing).square().sum()) / 4
+    wanted = margin * m / (2 * norm)
+    growth = (wanted + math.sqrt(wanted**2 + 4 * u * v)) / (2 * u)
+    return Escape(rate=2 * norm / m, time=max(math.log(growth), 0.0) * m / (2 * norm), direction=direction)
+
+
+def crossing_time(times, values, level: float) -> float:
+    """The first time at which linearly interpolated values reach a level; nan if they do not."""
+    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    above = np.flatnonzero(values >= level)
+    if not len(above):
+        return math.nan
+    i = above[0]
+    if i == 0:
+        return float(times[0])
+    part = (level - values[i - 1]) / (values[i] - values[i - 1])
+    return float(times[i - 1] + part * (times[i] - times[i - 1]))
+
+
+def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: float) -> dict[str, Float[Tensor, "d d"]]:
+    """The exact change of each conserved matrix in one SGD step: η² times the same form of the gradients.
+
+    The part linear in η vanishes, because the forms are conserved by the flow. It needs one learning rate for
+    all parameters. Σ_k W_k does not drift at all. Gradients are closed forms, of a recurrent encoder autograd's.
+    """
+    which = family(model)
+    if which == "recurrent":
+        names, parameters = zip(*model.named_parameters())
+        slopes = dict(zip(names, torch.autograd.grad(model.loss(corpus), parameters)))
+    else:
+        slopes = dynamics.gradients(model, corpus)
+    drift = invariants(which, slopes)
+    return {name: learning_rate**2 * matrix for name, matrix in drift.items()}
+
+
+def booked(ledger: Ledger, types: Types, names: str = "DEF") -> dict[str, float]:
+    """Means of entries of a ledger over the types of each kind: "D positive", ..."""
+    return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in names for kind, ids in types.items()}
+
+
+@experiment(jobs=[{"lam": v, "seed": s} for v, s in product((10.0, 100.0), range(60))], rows=1)
+def exact_gap(lam: float, seed: int) -> list[dict]:
+    """The gap between positive and negative words after training, and its prediction from the start."""
+    dataset = small_data()
+    types = examined_types(dataset)
+    model = start_model(dataset, lam, seed=seed)
+    start, cosine = dot_product(model), float(torch.cosine_similarity(model.V.detach(), model.W.detach(), dim=0))
+    gap, lead = mean_field_end(model, dataset, types, 450.0)
+    _, ledgers = fit_with_ledger(model, dataset, small_config(seed=seed))
+    predicted = {"start": start, "cosine": cosine, "predicted gap": gap, "predicted lead": lead}
+    return [predicted | ends(model, types) | booked(ledgers[-1], types)]
+
+
+RANGES = {1.0: 1, 0.1: 3}  # W₀ within ± these, and how many times 450 is τ: a short W leaves the start late
+SST_STEPS = {  # as in chapter 04: no dropout, no epoch chosen
+    "sgd": TrainingConfig(optimizer="sgd", learning_rate=10.0, batch_size=100, epochs=8),
+    "adagrad": TrainingConfig(learning_rate=0.02, learning_rate_decay=0.001, batch_size=100, epochs=4),
+}
+
+
+@cache
+def range_data(name: str) -> Dataset:
+    """The data of :func:`exact_range`; of SST the training texts alone."""
+    if name == "SST":
+        return replace(load_dataset("sst"), dev=None, test=None)
+    return small_data() if name == "small Data I" else load_dataset("synthetic-1")
+
+
+def foretold(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> dict[str, float]:
+    """What the mean field tells of a start: gap and lead; Δ̄ and the length of W while words are learned, from V ⟂ W."""
+    gap, lead = mean_field_end(model, dataset, types, time)
+    kinds, times = list(types.values()), np.linspace(0, time, 400)
+    field, level = MeanField.from_corpus(dataset.train, kinds), deepcopy(model)
+    level.lam = 1000.0
+    path = field.flow(field.start(set_cosine(level, 0.0), kinds), level.lam, times)
+    ratio, length = field.while_learned(path, level.lam, times)
+    return {"predicted gap": gap, "predicted lead": lead, "Δ̄": ratio, "‖W‖ learned": length}
+
+
+@experiment(
+    jobs=[
+        {"data": data, "optimizer": o, "weight_range": r, "dimension": d, "lam": v, "seed": s}
+        for data, optimizers, dimensions, lams in (
+            ("small Data I", ("sgd",), (20, 50, 200), (1.0, 10.0, 100.0, 1000.0)),
+            ("Data I", ("sgd",), (20, 200), (10.0, 100.0)),
+            ("SST", ("sgd", "adagrad"), (100,), (10.0, 100.0)),
+        )
+        for o, r, d, v, s in product(optimizers, RANGES, dimensions, lams, range(30))
+    ],
+    rows=1,
+)
+def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, lam: float, seed: int) -> list[dict]:
+    """W from ±1 and from ±0.1: which polar words end above, and what could be told of it before the first step."""
+    dataset, longer = range_data(data), RANGES[weight_range]
+    types = examined_types(dataset)
+    model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
+    V, W, growing = model.V.detach(), model.W.detach(), growing_vector(model, dataset.train)
+    told = {"start": float(V @ W), "growing": float(V @ growing)}
+    told |= {"‖V‖": float(V.norm()), "‖W‖": float(W.norm()), "‖growing‖": float(growing.norm())}
+    missing = dict.fromkeys(
+        ("predicted gap", "predicted lead", "Δ̄", "‖W‖ learned", *(f"{t} gap" for t in "DEF")), math.nan
+    )
+    told |= missing if data == "SST" else missing | foretold(model, dataset, types, 450.0 * longer)
+    config = {
+        "SST": replace(SST_STEPS[optimizer], seed=seed),
+        "Data I": small_config(learning_rate=0.25, epochs=30 * longer, seed=seed),
+        "small Data I": small_config(epochs=75 * longer, seed=seed),
+    }[data]
+    if data == "Data I":  # books of so many words and steps take too long
+        run = fit(model, dataset, config, progress=False)
+    else:
+        run, ledgers = fit_with_ledger(model, dataset, config)
+        of = booked(ledgers[-1], types)
+        told |= {f"{term} gap": of[f"{term} positive"] - of[f"{term} negative"] for term in "DEF"}
+    return [told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]}]
+
+
+@experiment(
+    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(SST_STEPS, (10.0, 100.0), range(10))], rows=1
+)
+def exact_pairs(optimizer: str, lam: float, seed: int) -> list[dict]:
+    """SST from a start (W within ±0.1) and from those with −V, −W and both: by how much negative words lead."""
+    dataset, lead = range_data("SST"), {}
+    for name, side_of_V, side_of_W in (("as drawn", 1, 1), ("−V", -1, 1), ("−W", 1, -1), ("−V −W", -1, -1)):
+        model = start_model(dataset, lam, 100, weight_range=0.1, seed=seed)
+        with torch.no_grad():
+            model.V *= side_of_V
+            model.W *= side_of_W
+        fit(model, dataset, replace(SST_STEPS[optimizer], seed=seed), progress=False)
+        lead[name] = -ends(model, examined_types(dataset))["gap"]
+    return [lead]
+
+
+NEAR = (
+    rows_of(f"{data}, λ = {v:g}, W₀ within ±0.1", "exact_range", data=data, weight_range=0.1, dimension=d, lam=v)
+    for data, d in (("small Data I", 50), ("Data I", 200))
+    for v in (10.0, 100.0)
+)
+reads("gap_follows_VW", several(BOTH_GAPS, *NEAR, sst(10), sst(100)), lambda rows: along_VW(rows, difference(rows)))

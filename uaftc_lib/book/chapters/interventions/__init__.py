@@ -1,0 +1,129 @@
+"""Chapter 22_interventions: what closes the gap, and other optimizers."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import torch
+
+from uaftc_lib.book.chapters.interventions import laws  # noqa: F401 registers its table
+from uaftc_lib.book.claims import reads
+from uaftc_lib.book.readings import lead, rows_of, several, sst
+from uaftc_lib.book.small_data import (
+    CURES,
+    OPTIMIZERS,
+    SEEDS,
+    WHOLE_EPOCHS,
+    ends,
+    small_config,
+    small_data,
+    start_model,
+)
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import table2_cell
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.models.separate_tables import SeparateTables
+from uaftc_lib.scores import dot_product, examined_types, score_frame, separation, start_perpendicular
+from uaftc_lib.training import Run, fit
+
+
+def train_with_cure(
+    dataset: Dataset, cure: str, lam: float = 100.0, dimension: int = 50, seed: int = 0, epochs: int = 75
+) -> tuple[AttentionClassifier, Run]:
+    """A run with one of :data:`CURES` of the gap.
+
+    Raises
+    ------
+    ValueError
+        For an unknown cure.
+    """
+    if cure not in CURES:
+        raise ValueError(f"no cure {cure!r}; there are {', '.join(CURES)}")
+    table = SeparateTables if cure == "separate tables" else AttentionClassifier
+    model = table(len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=1.0, seed=seed)
+    if cure == "perpendicular start":
+        start_perpendicular(model)
+    penalty = 1e-3 if cure == "penalty" else 0.0
+    return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
+
+
+def accuracy(model: AttentionClassifier, corpus: Corpus) -> float:
+    """The share of instances on the right side of s = 0 (binary)."""
+    with torch.no_grad():
+        return float(((model(corpus).polarity > 0) == (corpus.labels == 1)).double().mean())
+
+
+@experiment(jobs=[{"cure": c, "seed": s} for s, c in product(range(30), CURES)], rows=1)
+def exact_cures(cure: str, seed: int) -> list[dict]:
+    """λ = 100 on noisy data: the gap with and without a cure, and the accuracy on fresh instances."""
+    dataset = small_data(noise=0.1)
+    model, _ = train_with_cure(dataset, cure, seed=seed)
+    fresh = small_data(seed=1, noise=0.1, class_sizes=(3000, 3000)).train
+    return [ends(model, examined_types(dataset)) | {"accuracy": accuracy(model, fresh)}]
+
+
+@experiment(jobs=[{"noise": n, "cure": c, "seed": s} for n, s, c in product((0.1, 0.0), range(30), CURES)], rows=1)
+def cures_whole(noise: float, cure: str, seed: int) -> list[dict]:
+    """The same on 12,000 texts with 1,000 neutral words; without noise they are Data I, with it Data II."""
+    name = "synthetic-2" if noise else "synthetic-1"
+    dataset = load_dataset(name)
+    model, _ = train_with_cure(dataset, cure, seed=seed, epochs=WHOLE_EPOCHS)
+    fresh = load_dataset(name, seed=1).train
+    return [ends(model, examined_types(dataset)) | {"accuracy": accuracy(model, fresh)}]
+
+
+@experiment(
+    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)], rows=1
+)
+def exact_optimizers(optimizer: str, lam: float, seed: int) -> list[dict]:
+    """The type means after training by another optimizer, and V·W at the start."""
+    return [with_optimizer(small_data(), optimizer, lam, seed, 75)]
+
+
+def with_optimizer(dataset: Dataset, optimizer: str, lam: float, seed: int, epochs: int) -> dict[str, float]:
+    """A run by another optimizer: the type means, V·W at the start, and the loss."""
+    model = start_model(dataset, lam, seed=seed)
+    start = {"start": dot_product(model)}
+    run = fit(model, dataset, small_config(optimizer, epochs=epochs, seed=seed))
+    return start | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}
+
+
+@experiment(
+    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)], rows=1
+)
+def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
+    """The same on the whole of Data I."""
+    return [with_optimizer(load_dataset("synthetic-1"), optimizer, lam, seed, WHOLE_EPOCHS)]
+
+
+@experiment(jobs=[{"cure": c, "seed": s} for s, c in product(range(30), CURES)], rows=1)
+def sst_cures(cure: str, seed: int) -> list[dict]:
+    """SST at λ = 100 with one of the cures of the gap: type means, V·W, separation of types, accuracies."""
+    dataset = load_dataset("sst")
+    types = examined_types(dataset)
+    cell = table2_cell("sst", lam=100.0, seed=seed, penalty=1e-4 if cure == "penalty" else 0.0)
+    model = cell.classifier(dataset, "cpu")
+    if cure == "perpendicular start":
+        start_perpendicular(model)
+    elif cure == "separate tables":
+        model = SeparateTables(len(dataset.vocabulary), dimension=cell.dimension, lam=cell.lam, seed=seed)
+    run = fit(model, dataset, cell.training(), progress=False)
+    scores = score_frame(model, dataset, types)
+    auc = {
+        f"AUC {kind} over neutral": separation(scores, "attention", kind, "neutral")
+        for kind in ("positive", "negative")
+    }
+    accuracies = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
+    return [ends(model, types) | auc | accuracies]
+
+
+HELD = ("penalty", "perpendicular start")
+CURED = [
+    rows_of(f"{name}, {cure}", "cures_whole", noise=noise, cure=cure)
+    for (name, noise), cure in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
+]
+
+
+reads("control_of_VW", several(*CURED, sst(100, 1e-4, "SST, penalty")), lead)

@@ -1,0 +1,109 @@
+"""A column of Table 2 (one data set and model): every pair of λ, compared by the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy import stats
+
+from uaftc_lib.book import rules
+from uaftc_lib.experiments.sweep import decode_errors
+
+LARGE = 10.0  # "λ ≥ 10": neither small nor degenerate
+
+
+@dataclass(frozen=True)
+class Column:
+    """The λ that is best on dev, and a row a pair of λ: lam < against, points, low, high, p-values, counts, equivalent.
+
+    ``seeds``: those that all λ share; only they are compared. ``instances``: of the test set. "p, share" belongs to
+    no rule: McNemar's test asks whether most of the seeds have an instance right, this paired t-test over instances
+    how large a share of them.
+    """
+
+    best: float
+    pairs: pd.DataFrame
+    seeds: int
+    instances: int
+
+    @property
+    def least_points(self) -> float:
+        """The smallest difference that can count: all instances that changed have changed to the same side.
+
+        Of the corrected p-values the smallest is multiplied by the number of pairs (Holm).
+        """
+        changed = 1
+        while 2 * 0.5**changed * len(self.pairs) >= rules.SIGNIFICANCE:
+            changed += 1
+        return 100 * changed / self.instances
+
+    @property
+    def optimum(self) -> str:
+        """Whether the best λ is "real", an "illusion" or "undecided" (rules)."""
+        large = self.pairs[self.pairs.lam >= LARGE]
+        rivals = large[(large.lam == self.best) | (large.against == self.best)]
+        return "real" if rivals.counts.all() else "illusion" if rivals.equivalent.all() else "undecided"
+
+
+def over_splits(
+    differences: Float[np.ndarray, "splits"], test_share: float, confidence: float = rules.CONFIDENCE
+) -> rules.Interval:
+    """The mean of a difference over random splits of the same texts, with an interval that knows that they overlap.
+
+    The variance of the mean is multiplied by 1 + splits · ``test_share``, the size of the test set in units of the
+    training set (Nadeau and Bengio 2003): over independent splits it would be 1.
+    """
+    mean, low, high, n = rules.interval(differences, confidence)
+    half = (high - low) / 2 * np.sqrt(1 + n * test_share)
+    return rules.Interval(mean, mean - half, mean + half, n)
+
+
+def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -> float:
+    """The two-sided p-value that belongs to :func:`over_splits`."""
+    mean, low, _, n = over_splits(differences, test_share)
+    if low == mean:
+        return float(not mean)
+    t = abs(mean) / (mean - low) * stats.t.ppf((1 + rules.CONFIDENCE) / 2, n - 1)
+    return float(2 * stats.t.sf(t, n - 1))
+
+
+def compare(runs: pd.DataFrame) -> Column:
+    """Compare all λ of a column, over the seeds they share.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of one data set and model: lam, seed, dev_accuracy, test_accuracy, test_errors.
+    """
+    shared = set.intersection(*(set(group.seed) for _, group in runs.groupby("lam")))
+    runs = runs[runs.seed.isin(shared)].sort_values("seed")
+    by_lam = dict(list(runs.groupby("lam")))
+    accuracy = {value: group.test_accuracy.to_numpy() for value, group in by_lam.items()}
+    errors = np.array([decode_errors(text, 8 * len(text)) for text in runs.test_errors])
+    instances = round(errors.sum() / (1 - runs.test_accuracy).sum())
+    right = {value: ~errors[(runs.lam == value).to_numpy(), :instances] for value in by_lam}
+    pairs = list(combinations(sorted(accuracy), 2))
+    over_seeds = rules.holm([rules.paired_p(accuracy[one], accuracy[other]) for one, other in pairs])
+    over_instances = rules.holm([rules.mcnemar_p(right[one], right[other]) for one, other in pairs])
+    over_shares = rules.holm([rules.paired_p(right[one].mean(0), right[other].mean(0)) for one, other in pairs])
+    best = max((value for value in accuracy if value >= LARGE), key=lambda value: by_lam[value].dev_accuracy.mean())
+    apart = [rules.interval(100 * (accuracy[other] - accuracy[one])) for one, other in pairs]
+    table = pd.DataFrame(
+        {
+            "lam": [one for one, _ in pairs],
+            "against": [other for _, other in pairs],
+            "points": [one.mean for one in apart],
+            "low": [one.low for one in apart],
+            "high": [one.high for one in apart],
+            "p, seeds": over_seeds,
+            "p, sentences": over_instances,
+            "p, share": over_shares,
+            "counts": (over_seeds < rules.SIGNIFICANCE) & (over_instances < rules.SIGNIFICANCE),
+            "equivalent": [rules.equivalent(accuracy[one], accuracy[other]) for one, other in pairs],
+        }
+    )
+    return Column(best, table, len(shared), instances)

@@ -1,0 +1,236 @@
+"""Chapter A4_map: every figure and table of the paper, where it is made again, how, and how it came out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from itertools import product
+
+import pandas as pd
+
+from uaftc_lib.book.chapters.embedding_geometry import SIGNS_AT, signs_case
+from uaftc_lib.book.chapters.scorecard import address
+from uaftc_lib.book.chapters.variants.models import STARTS_OF_M
+from uaftc_lib.book.claims import OPEN, Judged, Tables
+from uaftc_lib.book.panels import compare, panels
+from uaftc_lib.book.readings import MANY, NOISY_MANY
+from uaftc_lib.experiments.registry import EXPERIMENTS
+from uaftc_lib.experiments.table2 import table2_cell
+from uaftc_lib.experiments.tables import grid_names
+from uaftc_lib.locations import PAPER_NAMES
+
+JOINED = "&nbsp;"  # no line breaks here
+Whys = Mapping[str, tuple[str, str]]  # printed number -> why it differs, and chapter#heading where that is told
+STATUSES = ("reproduced", "differs", "not yet")
+FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
+NAMED = 4  # so many cases against a figure are told one by one
+
+
+@dataclass(frozen=True)
+class Item:
+    """A figure or table of the paper: what it shows, chapter#heading, data ("live": the page trains), command.
+
+    ``shows``: the claims that decide whether it came out, by name, each with the cases drawn in it (none: all).
+    """
+
+    number: str
+    what: str
+    page: str
+    data: str
+    command: str
+    shows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The command, and those that make the stored data again."""
+        stored = (making(name) for name in self.data.split(", ") if name in (*EXPERIMENTS, *grid_names()))
+        return tuple(dict.fromkeys((self.command, *stored)))
+
+
+def run(chapter: str, **parameters: object) -> str:
+    """The command that makes a chapter again."""
+    return " ".join(
+        [
+            "uaftc run",
+            chapter,
+            *(
+                f"-p {name} {value:g}" if isinstance(value, float) else f"-p {name} {value}"
+                for name, value in parameters.items()
+            ),
+        ]
+    )
+
+
+def making(name: str) -> str:
+    """The command that makes a stored table."""
+    return f"uaftc tables {name} --make"
+
+
+MODEL, COUNTS, ACCURACY = (
+    "01_model#from-scores-to-weights-to-a-decision",
+    "09_datasets",
+    "12_lambda#the-table-with-its-noise",
+)
+GEOMETRY, SYNTHETIC, VARIANTS = "05_embedding_geometry", "08_synthetic", "07_variants"
+STARTING, ENDING = f"{GEOMETRY}#small-and-large-starts-fig-s1", f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6"
+KINDS, GAP, RATIO = (
+    f"{SYNTHETIC}#{name}"
+    for name in ("do-the-scores-find-the-words", "where-the-gap-comes-from", "more-bad-news-than-good")
+)
+AFFINE, ADDITIVE, CLASSES = (
+    f"{VARIANTS}#{name}" for name in ("an-affine-layer", "additive-attention", "several-classes")
+)
+TWO = (MANY, NOISY_MANY)
+SIGNS = tuple(signs_case(epoch, weight) for epoch, weight in product(SIGNS_AT, (0.1, 1.0)))
+PENALISED, ADDED = (tuple(f"Data I, {what}M {M}" for M in STARTS_OF_M) for what in ("with penalty, ", ""))
+RANDOM = tuple(f"{ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
+OTHERS = (
+    Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()}),
+    Item("Table 2", "test accuracy by λ", ACCURACY, "table2", run("12_lambda"), {"table_2": ()}),
+    Item("Table S1", "examined tokens", f"{COUNTS}#counting-words", "data_counts", run(COUNTS), {"table_S1": ()}),
+    Item("Fig 1", "the model", MODEL, "live", run("01_model"), {"weighted_sum": ()}),
+    Item("Fig S1", "inner products of single pairs, small and large start", STARTING, "embedding_start", run(GEOMETRY),
+         {"products_move": (), "smaller_is_quicker": SIGNS}),
+    Item("Fig S2", "inner products by pair", ENDING, "live, terms", run(GEOMETRY),
+         {"products_part": (MANY,), "products_of_neutral": (MANY,), "like_outweighs": (MANY,)}),
+    Item("Fig S3", "polarity scores, Data I and II", KINDS, "live, terms", run(SYNTHETIC),
+         {"polarity_parts": TWO, "neutral_around_zero": ()}),
+    Item("Fig S4", "attention scores, Data I and II", KINDS, "live, terms", run(SYNTHETIC), {"polar_lead": TWO}),
+    Item("Fig S5", "attention with and without penalty", GAP, "synthetic_gap", run(SYNTHETIC),
+         {"apparent_gap": (), "penalty_closes_the_gap": ("Data I, λ = 10",)}),
+    Item("Fig S6", "six inner products in training", ENDING, "live, terms", run(GEOMETRY),
+         {"products_part": (NOISY_MANY,), "products_of_neutral": (NOISY_MANY,), "like_outweighs": (NOISY_MANY,)}),
+    Item("Fig S7", "V·W by class ratio", RATIO, "synthetic_ratio", run(SYNTHETIC),
+         {"ratio_moves_VW": RANDOM, "VW_and_ratio": RANDOM}),
+    Item("Fig S8", "inner products, affine layer", AFFINE, "live, variants_whole", run(VARIANTS),
+         {"affine_products": ()}),
+    Item("Fig S9", "scores, affine layer and penalty", AFFINE, "live, variants_whole", run(VARIANTS),
+         {"affine_polarity": PENALISED, "affine_attention": PENALISED}),
+    Item("Fig S10", "scores, additive attention", ADDITIVE, "live, variants_whole", run(VARIANTS),
+         {"additive_polarity": ADDED, "additive_attention": ADDED}),
+    Item("Fig S11", "inner products, three classes", CLASSES, "live, class_terms_whole", run(VARIANTS),
+         {"classes_attract": ()}),
+    Item("Fig S12", "attention, three classes", CLASSES, "live, class_terms_whole", run(VARIANTS),
+         {"class_attention_grows": ()}),
+)  # fmt: skip
+
+
+def named(figure: str) -> str:
+    """A panel as it is cited: "S13top" -> "Fig S13, top"."""
+    for end, word in (("top", ", top"), ("bot", ", bottom")):
+        figure = figure.removesuffix(end) + word if figure.endswith(end) else figure
+    return f"Fig {figure}"
+
+
+def whole(number: str) -> str:
+    """The figure of a panel: "Fig 2a" -> "Fig 2", "Fig S13, top" -> "Fig S13"."""
+    return re.match(r"\w+ S?\d+", number).group()
+
+
+def panel_item(panel: dict) -> Item:
+    """A panel of scores or weights of the chapters on real data."""
+    of = f" of {panel['type']}" if panel["type"] else ""
+    what = f"{panel['scores']}{of}, {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
+    number = named(panel["figure"])
+    if panel["scores"] == "weight":
+        return Item(number, what, "11_weights#average-weights", "figure_scores, sst_weights", run("11_weights"))
+    cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]))
+    settings = {name: getattr(cell, name) for name in ("dataset", "model", "lam", "epochs", "learning_rate")}
+    in_paper, on_sst = not panel["figure"].startswith("S"), (panel["dataset"], panel["model"]) == ("sst", "DP")
+    drawn_live, drawn = "10_scores#every-examined-word", "10_scores#the-other-panels-of-figs-2-to-4"
+    page = "A2_atlas#every-panel-of-the-paper" if not in_paper else drawn_live if on_sst else drawn
+    data = "figure_scores, figure_points" if in_paper and not on_sst else "figure_scores"  # those drawn from points
+    return Item(number, what, page, data, run("10_scores", **settings))
+
+
+def items() -> list[Item]:
+    """All figures and tables, those of the supplement last; panels with data of their own stand by themselves."""
+    found = [*OTHERS, *map(panel_item, panels().to_dict("records"))]
+    return sorted(found, key=lambda item: (item.number.startswith("Fig"), " S" in item.number, order(item.number)))
+
+
+def order(number: str) -> int:
+    """The number of a figure: "Fig S13, top" -> 13. Its panels stay as the paper has them."""
+    return int("".join(filter(str.isdigit, whole(number))))
+
+
+def by_claims(shows: Mapping[str, tuple[str, ...]], judged: Mapping[str, Judged]) -> tuple[str, str]:
+    """Status and reason of a figure from the cases of the claims that it shows."""
+    parts = [
+        (judged[name].claim, part)
+        for name, cases in shows.items()
+        for part in judged[name].parts
+        if not cases or part.case in cases
+    ]
+    measured = [(claim, part) for claim, part in parts if part.verdict != OPEN]
+    if not measured:
+        return "not yet", ""
+    wrong = [(claim, part) for claim, part in measured if part.verdict != "supported"]
+    told = f"{len(measured) - len(wrong)} of {len(measured)} cases as said" + (
+        f", {len(parts) - len(measured)} open" if len(parts) > len(measured) else ""
+    )
+    if wrong:
+        by = {claim.measured: [part for other, part in wrong if other is claim] for claim, _ in wrong}
+        told += "; not: " + "; ".join(
+            f"{measure} ({'; '.join(f'{part.case}: {part.found}' for part in found)})"
+            if len(found) <= NAMED
+            else f"{measure} ({len(found)} cases, listed above)"
+            for measure, found in by.items()
+        )
+    return ("differs" if wrong else "reproduced"), told
+
+
+def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> pd.DataFrame:
+    """A row a figure or table: number, what, status, reason, data, commands, page.
+
+    ``reason``: the numbers behind the status.
+    """
+    by_name, stored = {one.claim.name: one for one in judged}, (tables or Tables())("figure_scores")
+    compared = {named(row["figure"]): row for row in compare(stored).to_dict("records")} if len(stored) else {}
+    rows = []
+    for item in items():
+        panel = compared.get(item.number, {"starts": 0})
+        status, reason = by_claims(item.shows, by_name)
+        if panel["starts"]:
+            status = "reproduced" if panel["verdict"] == "reproduced" else "differs"
+            reason = f"printed order of the means in {panel['as printed']} of {panel['starts']} starts"
+            if panel["off"] > FAR:
+                reason += f", a median {panel['off']:.1f} boxes off"
+        rows.append({"number": item.number, "what": item.what, "status": status, "reason": reason, "data": item.data,
+                     "commands": item.commands, "page": item.page})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def unbroken(command: str) -> str:
+    """A command as HTML whose lines break between options only, not within "-p name value"."""
+    parts = (f'<span style="white-space:nowrap">{escape(part)}</span>' for part in re.split(r" (?=-)", command))
+    return f'<code style="display:block">{" ".join(parts)}</code>'
+
+
+def map_table(made: pd.DataFrame, whys: Whys) -> str:
+    """The reproduction map as HTML: printed, what it shows, how it came out, data and commands."""
+    told = dict(zip(made.number, made.page)) | {number: place for number, (_, place) in whys.items()}
+    rows = "".join(
+        f'<tr><td><a href="{address(row.page)}">{escape(row.number).replace(" ", JOINED, 1)}</a></td>'
+        + f"<td>{escape(row.what).replace(' = ', f'{JOINED}={JOINED}')}</td><td>"
+        + (f'<a href="{address(told[row.number])}">differs</a>' if row.status == "differs" else row.status)
+        + (f" <small>{escape(row.reason)}</small>" if row.status == "reproduced" else "")
+        + f"</td><td>{escape(row.data)} {''.join(map(unbroken, row.commands))}</td></tr>"
+        for row in made.itertuples()
+    )
+    heads = "".join(
+        f"<th>{head}</th>" for head in ("printed", "what it shows", "status", "data, and what makes it again")
+    )
+    return f'<div class="uaftc-table map"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def differing(made: pd.DataFrame, whys: Whys) -> str:
+    """What differs from print: in what, why as far as it is known, and where that is told."""
+    lines = []
+    for row in made[made.status == "differs"].itertuples():
+        why, told = whys.get(row.number, ("", row.page))
+        known = f"Why: {why}" if why else "Why is not known"
+        lines.append(f"* **{row.number}**: {row.reason}. {known} ([more]({address(told)})).")
+    return "\n".join(lines)

@@ -1,0 +1,213 @@
+"""Chapter 10_scores: the scores of SST and of every panel, many starts of each, and what Section 5 says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import pandas as pd
+import torch
+
+from uaftc_lib.book.chapters.scores import tilt  # noqa: F401  (registers its experiment)
+from uaftc_lib.book.chapters.scores.nulls import separations
+from uaftc_lib.book.claims import SMALL, Cases, Part, Tables, alike, exceeds, reading, reads, same
+from uaftc_lib.book.nulls import null_of
+from uaftc_lib.book.readings import (
+    GAPS,
+    MANY,
+    MANY_HUNDRED,
+    NOISY,
+    NOISY_MANY,
+    OTHER_MODELS,
+    both,
+    cells,
+    column,
+    difference,
+    lead,
+    least,
+    on_both_sides,
+    opposed,
+    rows_of,
+    several,
+    size,
+    sst,
+    wide,
+)
+from uaftc_lib.book.small_data import SEEDS, SMALL_NEUTRAL
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.datasets.sst import word_ratings
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import train_real
+from uaftc_lib.locations import PAPER_NAMES
+from uaftc_lib.locations import data_home as find_data_home
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import examined_types, follow, score_frame
+from uaftc_lib.token_lists import association
+from uaftc_lib.training import Run
+
+
+def rated_words(dataset: Dataset) -> pd.DataFrame:
+    """The words of SST that occur in training and that people rated by themselves.
+
+    Columns: word, rank, gamma (Eq 28), count (in training), rating (0 to 4, 2 is neutral, a mean).
+    """
+    gamma = association(dataset.train, dataset.vocabulary)
+    counts = torch.bincount(dataset.train.tokens, minlength=len(dataset.vocabulary))
+    words = pd.DataFrame(
+        {
+            "word": dataset.vocabulary.words,
+            "rank": range(1, dataset.vocabulary.word_count + 1),
+            "gamma": gamma[: dataset.vocabulary.word_count].numpy(),
+            "count": counts[: dataset.vocabulary.word_count].numpy(),
+        }
+    )
+    ratings = word_ratings(find_data_home())
+    return words[words["count"] > 0].merge(ratings, on="word")
+
+
+def human_agreement(model: AttentionClassifier, dataset: Dataset, minimum_count: int = 6) -> dict[str, float]:
+    """Rank correlations with the human ratings of words: polarity with rating, attention with strength.
+
+    Strength is |rating − 2|. Only words that occur at least ``minimum_count`` times in training count.
+    """
+    words = rated_words(dataset).query("count >= @minimum_count")
+    scores, ids = model.token_scores(), torch.as_tensor(words["rank"].to_numpy() - 1)
+    polarity = pd.Series(scores.polarity[ids].cpu().numpy(), index=words.index)
+    attention = pd.Series(scores.attention[ids].cpu().numpy(), index=words.index)
+    return {
+        "polarity and rating": polarity.corr(words["rating"], method="spearman"),
+        "attention and strength": attention.corr((words["rating"] - 2).abs(), method="spearman"),
+    }
+
+
+@experiment(
+    jobs=[{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)], rows=1
+)
+def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
+    """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
+    dataset = load_dataset("sst")
+    types = examined_types(dataset)
+    model, run = train_real(dataset, lam=lam, penalty=penalty, seed=seed)
+    scores = score_frame(model, dataset, types)
+    return [score_row(model, run, scores, types) | human_agreement(model, dataset)]
+
+
+def score_row(model: AttentionClassifier, run: Run, scores: pd.DataFrame, types: dict) -> dict[str, float]:
+    """Type means, V·W, separation of types, mean training loss of the first five epochs and accuracies."""
+    return (
+        follow(model, types)
+        | separations(scores)
+        | {"early loss": run.history["loss"].iloc[:5].mean()}
+        | {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
+    )
+
+
+def ten_and_hundred(tables: Tables, name: str) -> tuple[pd.Series, pd.Series]:
+    """The mean size of polar words' scores on SST at λ = 10 and at λ = 100."""
+    return tuple(size(tables("sst_scores", lam=lam, penalty=0), name) for lam in (10, 100))
+
+
+PENALISED = several(sst(100, 1e-4), rows_of("Data II, λ = 100", "cures_whole", noise=0.1, cure="penalty"))
+
+
+reads("opposite_signs", several(GAPS[100], cells(MANY_HUNDRED), sst(100)), on_both_sides, null=True)
+reads(
+    "figure_3b",
+    sst(100),
+    lambda rows: least(-difference(rows), column(rows, "attention neutral") - column(rows, "attention positive")),
+    null=True,
+)
+
+
+@reading
+def attention_shrinks(tables: Tables) -> Iterator[Part]:
+    ten, hundred = ten_and_hundred(tables, "attention")
+    yield exceeds("SST, polar words", SMALL - hundred / ten)
+    ten, hundred = (column(tables("sst_scores", lam=lam, penalty=0), "attention neutral").abs() for lam in (10, 100))
+    yield exceeds("SST, neutral words", SMALL - hundred / ten)
+
+
+@reading
+def polarity_grows(tables: Tables) -> Iterator[Part]:
+    ten, hundred = ten_and_hundred(tables, "polarity")
+    yield exceeds("SST, kept epochs", hundred - ten)
+    for moment in ("epoch 10", "epoch 40", "loss 0.2"):  # λ = 100 keeps a later epoch, and scores grow
+        same = {"dataset": "sst", "model": "DP", "labels": "real", "lists": "training", "moment": moment}
+        ten, hundred = (size(tables("null_controls", lam=lam, **same), "polarity") for lam in (10, 100))
+        yield exceeds(f"SST, {moment}", hundred - ten)
+    ten, hundred = (
+        size(tables("terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=lam), "polarity") for lam in (10.0, 100.0)
+    )
+    yield exceeds("small Data I", hundred - ten)
+
+
+@reading
+def large_lam_still_works(tables: Tables) -> Iterator[Part]:
+    ten, hundred = (column(tables("sst_scores", lam=lam, penalty=0), "test_accuracy") for lam in (10, 100))
+    yield same("SST", hundred - ten)
+
+
+reads("penalty_at_large_lam", PENALISED, lambda rows: least(both(rows), lead(rows)))
+
+
+@reading
+def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
+    for lam in (10, 100):
+        free, held = (column(tables("sst_scores", lam=lam, penalty=p), "test_accuracy") for p in (0, 1e-4))
+        yield same(f"SST, λ = {lam}", held - free)
+    free, held = (column(tables("cures_whole", noise=0.1, cure=cure), "accuracy") for cure in ("none", "penalty"))
+    yield same("Data II, λ = 100", held - free)
+
+
+@reading
+def patterns_are_similar(tables: Tables) -> Iterator[Part]:
+    others = [(f"{PAPER_NAMES[where[0]]}, {where[1]}", wide(tables, *where)) for where in OTHER_MODELS]
+    for name, rows in [*sst(10)(tables), *others]:
+        polar = (column(rows, "attention positive") + column(rows, "attention negative")) / 2
+        yield exceeds(f"{name}: polar minus neutral words", alike(polar - column(rows, "attention neutral")))
+        yield exceeds(f"{name}: positive minus negative words", alike(difference(rows)))
+
+
+def first_three(scores: str) -> Cases:
+    """The data sets of Fig 2 at λ = 10."""
+    others = {"IMDB": "imdb", "20News I": "20news-1"}
+    return several(
+        sst(10, case="SST"), lambda tables: [(name, wide(tables, key, scores=scores)) for name, key in others.items()]
+    )
+
+
+reads("figure_2_polarity", first_three("polarity"), lambda rows: opposed(rows, "polarity"), null=True)
+
+
+reads(
+    "figure_2_neutral",
+    first_three("polarity"),
+    lambda rows: SMALL - column(rows, "polarity neutral").abs() / size(rows, "polarity"),
+)
+
+
+reads("figure_2_attention", first_three("attention"), lead, null=True)
+
+
+reads(
+    "polar_attention_is_positive",
+    several(GAPS[10], cells(MANY, NOISY, NOISY_MANY), first_three("attention")),
+    both,
+    null=True,
+)
+
+
+@reading
+def figure_3c(tables: Tables) -> Iterator[Part]:
+    rows = wide(tables, "20news-2")
+    for name in ("rec.motorcycles", "sci.med", "talk.politics.guns"):
+        yield exceeds(name, column(rows, f"attention {name}") - column(rows, "attention neutral"))
+
+
+@reading
+def figure_4(tables: Tables) -> Iterator[Part]:
+    for what, value in (("attention", lead), ("polarity", lambda rows: opposed(rows, "polarity"))):
+        part = exceeds(f"SST, {what}", value(wide(tables, "sst", "AD", scores=what)))
+        yield replace(part, null=null_of("SST, AD", tables, value))

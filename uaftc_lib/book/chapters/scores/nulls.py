@@ -1,0 +1,109 @@
+"""Scores where the training labels mean nothing, on lists from other texts, and among words of equal frequency."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from uaftc_lib.book.controls import halves, held_out_types, matched_types, with_permuted_labels
+from uaftc_lib.book.panels import tilt, weight_frame
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import table2_cell, train_real
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import Types, examined_types, score_frame, separation, type_means
+from uaftc_lib.token_lists import token_types
+from uaftc_lib.training import fit
+
+LOSSES = (0.5, 0.3, 0.2)  # mean training losses at which runs are compared
+LONGER = 3  # times as many epochs for permuted labels, which are learnt later
+STARTS = range(10)
+FREQUENT = 200  # words, that is more than half of the running text
+# Data set, model, λ, permutations.
+PANELS = [("sst", "DP", 10.0, 40), ("sst", "DP", 100.0, 40), ("20news-1", "DP", 10.0, 40), ("sst", "AD", 10.0, 20)]
+PANELS += [("sst", "DP-A", 10.0, 20), ("imdb", "DP", 10.0, 40)]
+JOBS = [
+    {"dataset": dataset, "model": model, "lam": lam, "labels": labels, "seed": seed}
+    for dataset, model, lam, permutations in PANELS
+    for labels, seeds in (("real", STARTS), ("half", STARTS), ("permuted", range(permutations)))
+    for seed in seeds
+]
+
+
+def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, Types]]:
+    """What is trained on, and the lists on which scores are then compared."""
+    if labels == "half":
+        half, other = halves(dataset, seed)
+        return half, {"training": examined_types(half), "held out": token_types(other, dataset.vocabulary)}
+    if labels == "permuted":
+        dataset = with_permuted_labels(dataset, seed)
+    types = examined_types(dataset)
+    lists = {"training": types, "matched": matched_types(types, dataset.train, len(dataset.vocabulary))}
+    return dataset, lists | ({"held out": held_out_types(dataset)} if labels == "real" else {})
+
+
+def separations(scores: pd.DataFrame) -> dict[str, float]:
+    """How well attention tells each two of the three kinds of words apart."""
+    pairs = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
+    return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in pairs}
+
+
+def measured(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
+    """Means of scores, how well kinds of words separate by them, V·W; of DP the median weight in the test set."""
+    scores = score_frame(model, dataset, types)
+    row = type_means(model, types) | {"V·W": tilt(model)} | separations(scores)
+    row["AUC polarity"] = separation(scores, "polarity", "positive", "negative")
+    if model.recurrent is None and model.M is None:
+        weights = weight_frame(model, dataset, types)
+        medians = weights.groupby("type")["weight"].median()
+        row |= {f"weight {name}": medians.get(name) for name in types}
+    return row | {f"{name} words": len(ids) for name, ids in types.items()}
+
+
+@experiment(jobs=JOBS)
+def null_controls(dataset: str, model: str, lam: float, labels: str, seed: int) -> list[dict]:
+    """Scores by lists under real and permuted training labels: at the kept epoch, at equal epochs and losses."""
+    data, lists = world(load_dataset(dataset), labels, seed)
+    cell = table2_cell(dataset, model, lam, seed)
+    usual = cell.epochs
+    cell = replace(cell, epochs=usual * (LONGER if labels == "permuted" else 1))
+    classifier = cell.classifier(data, "cpu")
+    seen: list[dict[str, dict]] = []
+
+    def look(_epoch: int, now: AttentionClassifier) -> dict:
+        seen.append({name: measured(now, data, types) for name, types in lists.items()})
+        return {}
+
+    history = fit(classifier, data, cell.training(), record=look).history
+    kept = int(history["dev_accuracy"].iloc[: usual + 1].idxmax())
+    moments = {"kept": kept, f"epoch {usual // 4}": usual // 4, f"epoch {usual}": usual}
+    for loss in LOSSES:
+        if (reached := history["loss"] <= loss).any():
+            moments[f"loss {loss:g}"] = int(reached.idxmax())
+    return [
+        {"lists": name, "moment": moment, "epoch": epoch}
+        | {"loss": history["loss"][epoch], "dev_accuracy": history["dev_accuracy"][epoch]}
+        | row
+        for moment, epoch in moments.items()
+        for name, row in seen[epoch].items()
+    ]
+
+
+@experiment(jobs=[{"seed": seed} for seed in STARTS], rows=FREQUENT)
+def frequent_words(seed: int) -> list[dict]:
+    """SST at λ = 10: both scores of each of the most frequent words, and the list on which it stands, if on one."""
+    data = load_dataset("sst")
+    model, _ = train_real(data, seed=seed)
+    scores = model.token_scores()
+    lists = {i: name for name, ids in examined_types(data).items() for i in ids.tolist()}
+    return [
+        {
+            "word": data.vocabulary.word(i),
+            "list": lists.get(i, "none"),
+            "attention": float(scores.attention[i]),
+            "polarity": float(scores.polarity[i]),
+        }
+        for i in range(FREQUENT)
+    ]

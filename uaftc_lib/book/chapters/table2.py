@@ -1,0 +1,57 @@
+"""Chapter A3_table2: Table 2 cell by cell, beside what is printed; and what Appendix G says of Adam."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from uaftc_lib.book import rules
+from uaftc_lib.book.chapters.lam import is_complete
+from uaftc_lib.book.claims import reads
+from uaftc_lib.book.readings import beside, lead, least, opposed, rows_of, several
+from uaftc_lib.experiments.registry import stored
+from uaftc_lib.locations import PAPER_NAMES, published
+
+COLUMNS = ("DP", "DP-A", "AD", "DP-L")  # in the order of the paper
+
+
+def stored_runs(name: str) -> pd.DataFrame:
+    """The runs of a stored sweep, by λ (they stand there as they were finished); accuracy is that on the test data."""
+    runs = stored(name).rename(columns={"test_accuracy": "accuracy"})
+    return runs.sort_values("lam", kind="stable", ignore_index=True)
+
+
+def printed_accuracies() -> pd.DataFrame:
+    """The published Table 2: dataset and model (under our names), lam, accuracy (a fraction)."""
+    printed = published("table2").rename(columns={"scaling_factor": "lam"})
+    printed["accuracy"] = printed.pop("test_accuracy_percent") / 100
+    printed["dataset"] = printed["dataset"].map({name: key for key, name in PAPER_NAMES.items()})
+    return printed
+
+
+def complete_columns(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """Data set -> its models of which every λ has been made."""
+    complete = {key for key, rows in runs.groupby(["dataset", "model"]) if is_complete(rows)}
+    blocks = {key: [name for name in COLUMNS if (key, name) in complete] for key in PAPER_NAMES}
+    return {key: models for key, models in blocks.items() if models}
+
+
+def beside_print(runs: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    """A row a cell, in per cent: mean, low, high (the interval of the mean), seeds, published, difference, missed."""
+    said = printed.set_index(["dataset", "model", "lam"]).accuracy
+    rows = []
+    for (key, name, value), group in runs.groupby(["dataset", "model", "lam"]):
+        mean, low, high, n = rules.interval(group.accuracy.to_numpy())
+        target = said[key, name, value]
+        rows.append({
+            "dataset": key, "model": name, "lam": value, "mean": 100 * mean, "low": 100 * low, "high": 100 * high,
+            "seeds": n, "published": 100 * target, "difference": 100 * (mean - target),
+            "missed": rules.misses_published(value, mean, target),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+reads(
+    "adam_is_similar",
+    several(rows_of("small Data I", "exact_optimizers", optimizer="adam", lam=10.0), beside("Adam")),
+    lambda rows: least(lead(rows), opposed(rows, "polarity")),
+)

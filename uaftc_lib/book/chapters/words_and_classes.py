@@ -1,0 +1,95 @@
+"""Chapter 13_words_and_classes: small models of several hops, and how near quantities come to a yardstick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.stats import rankdata
+
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.models import StructuredClassifier
+from uaftc_lib.models.structured import overlap
+from uaftc_lib.training import TrainingConfig, fit
+
+TOKENS = {"none": 15_000, "lstm": 11_000}  # that a model of several hops is trained on, about
+
+
+def hop_model(data: Dataset, encoder: str, projections: bool, penalty: float) -> tuple[StructuredClassifier, dict]:
+    """A small model of three hops that has read a part of the texts, and how it does on the test set."""
+    step = max(1, len(data.train.tokens) // TOKENS[encoder])  # not the first ones: the file may be sorted
+    part = Dataset(data.name, data.vocabulary, data.classes, data.train[::step], test=data.test)
+    options = {"hops": 3, "projections": projections, "hidden": 15, "classes": len(data.classes)}
+    model = StructuredClassifier(len(data.vocabulary), 30, 1.0, encoder, **options)
+    config = TrainingConfig(epochs=3, penalty=penalty, learning_rate=0.05, batch_size=25)
+    run = fit(model, part, config, progress=False)
+    with torch.no_grad():
+        apart = float(overlap(model(data.test).weights, data.test).mean())
+    return model, {"texts": len(part.train), "overlap": apart, "test_accuracy": run.test_accuracy}
+
+
+@experiment(
+    jobs=[
+        {"encoder": encoder, "projections": projections, "penalty": penalty}
+        for encoder, projections, penalty in product(TOKENS, (False, True), (0.0, 0.03))
+    ],
+    rows=1,
+)
+def hops(encoder: str, projections: bool, penalty: float) -> list[dict]:
+    """SST: how much three hops overlap, and how often they are right, with and without the penalty."""
+    return [hop_model(load_dataset("sst"), encoder, projections, penalty)[1]]
+
+
+def rank_agreement(
+    data: pd.DataFrame,
+    quantities: Sequence[str],
+    yardstick: str,
+    replicates: int = 500,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Spearman's correlation of each quantity with the yardstick over the rows, with bootstrap intervals.
+
+    The same samples of rows serve all quantities, so that they can be compared in pairs: quantities measured on the
+    same rows may differ for sure though their own intervals overlap. Rows that lack a number are left out.
+
+    Returns
+    -------
+    DataFrame
+        quantity, correlation, low, high; behind, behind_low, behind_high: how far it is behind the best; rows. The
+        best first.
+
+    Raises
+    ------
+    ValueError
+        If fewer than three rows are complete.
+    """
+    numbers = data[[*quantities, yardstick]].dropna().astype(float)
+    if len(numbers) < 3:
+        raise ValueError(f"rank correlation needs three complete rows, got {len(numbers)}")
+    random = np.random.default_rng(seed)
+    samples = [random.integers(0, len(numbers), len(numbers)) for _ in range(replicates)]
+    resampled = np.array([spearman(numbers.iloc[sample].to_numpy()) for sample in samples])
+    correlation = spearman(numbers.to_numpy())
+    best = correlation.argmax()
+    found = {"quantity": list(quantities)}
+    for name, value, sampled in (
+        ("", correlation, resampled),
+        ("behind", correlation[best] - correlation, resampled[:, [best]] - resampled),
+    ):
+        low, high = np.quantile(sampled, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        found |= {name or "correlation": value, f"{name}_low".strip("_"): low, f"{name}_high".strip("_"): high}
+    table = pd.DataFrame(found).assign(rows=len(numbers))
+    return table.sort_values("correlation", ascending=False, ignore_index=True)
+
+
+def spearman(numbers: np.ndarray) -> np.ndarray:
+    """Rank correlation of each column but the last with the last."""
+    ranks = rankdata(numbers, axis=0)
+    ranks = ranks - ranks.mean(0)
+    return ranks[:, :-1].T @ ranks[:, -1] / np.sqrt((ranks[:, :-1] ** 2).sum(0) * (ranks[:, -1] ** 2).sum())

@@ -1,0 +1,277 @@
+"""The registry: what each numbered equation says, where it is shown, and the check that decides about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from uaftc_lib.book import contents
+from uaftc_lib.book.contents import chapter_of
+from uaftc_lib.book.random_models import Case
+
+STATUSES = ("definition", "exact", "approximate", "conditional", "misprinted", "garbled in our copy")
+STANDINGS = {
+    "tested": "its check sets it against a computation that does not use it",
+    "derived": "follows from a tested one by algebra that its check does not repeat independently",
+    "defined": "says what a symbol stands for",
+}
+TOLERANCE = 1e-12  # relative, float64, λ ≥ 1
+
+
+@dataclass(frozen=True)
+class Equality:
+    """Two sides that should be equal; pairs of tensors or numbers."""
+
+    left: object
+    right: object
+
+
+@dataclass(frozen=True)
+class Order:
+    """Errors that should scale like a power of ``scales``; one a scale, or a row of several that all should."""
+
+    scales: object
+    errors: object
+    expected: float
+    tolerance: float = 0.1
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """A margin, one number a case, that should be positive everywhere."""
+
+    margin: object
+    measure: str = "smallest margin"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One computed check: what was measured, against which bound, and whether it holds."""
+
+    number: int
+    name: str
+    measure: str
+    value: float
+    bound: str
+    passed: bool
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.passed else "fails"
+        name = f" {self.name}" if self.name else ""
+        return f"Eq {self.number}{name}: {self.measure} {self.value:.3g} ({self.bound}) {verdict}"
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A numbered equation. ``printed`` is the check of a form that must fail: the misprint, or the statement
+    outside its condition. ``correction`` says in words what differs, or what the condition is; ``standing`` what its
+    check is worth (:data:`STANDINGS`)."""
+
+    number: int
+    title: str
+    status: str
+    page: str
+    check: Callable[[Case], object]
+    printed: Callable[[Case], object] | None = None
+    correction: str = ""
+    standing: str = "tested"
+
+
+REGISTRY: dict[int, Equation] = {}
+
+
+def equation(number: int, title: str, status: str, printed=None, correction: str = "", standing: str = ""):
+    """Decorator: registers the check of an equation; its page is the chapter whose module the check stands in."""
+    if status not in STATUSES:
+        raise ValueError(f"status must be one of {', '.join(STATUSES)}, got {status!r}")
+    standing = standing or ("defined" if status == "definition" else "tested")
+    if standing not in STANDINGS:
+        raise ValueError(f"standing must be one of {', '.join(STANDINGS)}, got {standing!r}")
+
+    def register(check):
+        if number in REGISTRY:
+            raise ValueError(f"equation {number} is registered already")
+        page = chapter_of(check.__module__)
+        REGISTRY[number] = Equation(number, title, status, page, check, printed, correction, standing)
+        return check
+
+    return register
+
+
+def _flat(value) -> torch.Tensor:
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return torch.cat([torch.as_tensor(part, dtype=torch.float64).detach().reshape(-1) for part in parts])
+
+
+def relative_error(left, right) -> float:
+    """max|left − right| / max|right|; nan counts as infinitely wrong."""
+    left, right = _flat(left), _flat(right)
+    if left.shape != right.shape:
+        return np.inf
+    error = float((left - right).abs().max() / right.abs().max().clamp(min=1e-300))
+    return np.inf if np.isnan(error) else error
+
+
+def slopes(scales, errors) -> np.ndarray:
+    """Slopes of log error over log scale, by least squares, one for each column of errors."""
+    logs = np.log(_flat(errors).numpy()).reshape(len(scales), -1)
+    return np.polyfit(np.log(np.asarray(scales, dtype=float)), logs, 1)[0]
+
+
+def slope(scales, errors) -> float:
+    """Slope of log error over log scale, by least squares."""
+    return float(slopes(scales, errors).item())
+
+
+def measure(number: int, name: str, found) -> CheckResult:
+    """Turn what a check returned into a result."""
+    if isinstance(found, Equality):
+        error = relative_error(found.left, found.right)
+        return CheckResult(number, name, "relative error", error, f"< {TOLERANCE:g}", error < TOLERANCE)
+    if isinstance(found, Order):
+        order = float(max(slopes(found.scales, found.errors), key=lambda each: abs(each - found.expected)))
+        close = abs(order - found.expected) <= found.tolerance
+        bound = f"{found.expected:g} ± {found.tolerance:g}"
+        return CheckResult(number, name, "measured order", order, bound, close)
+    if isinstance(found, Inequality):
+        margin = float(_flat(found.margin).min())
+        return CheckResult(number, name, found.measure, margin, "> 0", margin > 0)
+    raise TypeError(f"a check returns Equality, Order or Inequality, got {type(found).__name__}")
+
+
+def check(number: int, case: Case | None = None) -> CheckResult:
+    """The check of one equation, in its correct form or under its condition.
+
+    Raises
+    ------
+    ValueError
+        If there is no such equation.
+    """
+    found = lookup(number)
+    name = "corrected" if found.status == "misprinted" else ""
+    return measure(number, name, found.check(case or Case()))
+
+
+def check_printed(number: int, case: Case | None = None) -> CheckResult:
+    """The check that must fail: of the form as printed, or outside the condition.
+
+    Raises
+    ------
+    ValueError
+        If there is no such equation, or nothing of it is known to fail.
+    """
+    found = lookup(number)
+    if found.printed is None:
+        raise ValueError(f"no form of equation {number} is known to fail; its status is {found.status!r}")
+    name = "as printed" if found.status == "misprinted" else "outside its condition"
+    return measure(number, name, found.printed(case or Case()))
+
+
+def lookup(number: int) -> Equation:
+    """The entry of an equation.
+
+    Raises
+    ------
+    ValueError
+        If there is no such equation.
+    """
+    if number not in REGISTRY:
+        contents.load()
+    if number not in REGISTRY:
+        raise ValueError(f"equations run from 1 to {max(REGISTRY)}, got {number}")
+    return REGISTRY[number]
+
+
+def check_table(numbers, case: Case | None = None) -> pd.DataFrame:
+    """A row for each check of the given equations, the failing forms included.
+
+    Columns: equation, form, measure, value, bound, holds, expected (whether it should hold).
+    """
+    case = case or Case()
+    rows = []
+    for number in numbers:
+        results = [(check(number, case), True)]
+        if lookup(number).printed is not None:
+            results.append((check_printed(number, case), False))
+        for result, expected in results:
+            rows.append(
+                {
+                    "equation": number,
+                    "form": result.name or lookup(number).title,
+                    "measure": result.measure,
+                    "value": result.value,
+                    "bound": result.bound,
+                    "holds": result.passed,
+                    "expected": expected,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def errata_table(case: Case | None = None) -> pd.DataFrame:
+    """All equations with status, page, correction and what was measured, made from the registry.
+
+    Columns: equation, title, status, standing, page, correction; measure, value, bound, holds (:class:`CheckResult`);
+    failing_value, fails: of the form that must fail, where there is one.
+    """
+    contents.load()
+    case = case or Case()
+    rows = []
+    for number in sorted(REGISTRY):
+        entry, good = REGISTRY[number], check(number, case)
+        bad = check_printed(number, case) if entry.printed else None
+        rows.append(
+            {
+                "equation": number,
+                "title": entry.title,
+                "status": entry.status,
+                "standing": entry.standing,
+                "page": entry.page,
+                "correction": entry.correction,
+                "measure": good.measure,
+                "value": good.value,
+                "bound": good.bound,
+                "holds": good.passed,
+                "failing_value": None if bad is None else bad.value,
+                "fails": None if bad is None else not bad.passed,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def prove(*numbers: int, case: Case | None = None) -> None:
+    """Print a line for each equation and each form of it that must fail.
+
+    The lines say what was compared and with which bound, not the measured rounding error: they are the same
+    on every machine.
+
+    Raises
+    ------
+    AssertionError
+        If a check does not come out as the registry says.
+    ValueError
+        If there is no such equation.
+    """
+    lines, unexpected = [], []
+    for number in numbers:
+        found = [(check(number, case), True)]
+        if lookup(number).printed is not None:
+            found.append((check_printed(number, case), False))
+        for result, expected in found:
+            lines.append(line(result))
+            if result.passed != expected:
+                unexpected.append(str(result))
+    print("\n".join(lines))  # at once: one block on the page
+    if unexpected:
+        raise AssertionError("; ".join(unexpected))
+
+
+def line(result: CheckResult) -> str:
+    """What a check found, without numbers that depend on the machine."""
+    verdict = "ok" if result.passed else "fails"
+    name = f" {result.name}" if result.name else ""
+    return f"Eq {result.number}{name}: {verdict} ({result.measure} {result.bound})"

@@ -1,0 +1,90 @@
+"""The null control of a claim: the same number, of models whose training labels were permuted.
+
+Real and permuted runs are compared at equal training loss, since nonsense is learnt later: at the lowest of the stored
+losses that all of them reach. A claim beats its control where the mean of the real starts lies outside of the central
+95 % of the permuted runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pandas as pd
+
+from uaftc_lib.book.wording import short
+
+KINDS = ["real", "permuted"]
+CENTRAL = (0.025, 0.975)  # of the permutations
+# The cases of claims that have a null control: data set, model, λ.
+NULLS = {
+    "SST": ("sst", "DP", 10.0),
+    "SST, λ = 10": ("sst", "DP", 10.0),
+    "SST, λ = 100": ("sst", "DP", 100.0),
+    "SST, AD": ("sst", "AD", 10.0),
+    "IMDB": ("imdb", "DP", 10.0),
+    "20News I": ("20news-1", "DP", 10.0),
+}
+
+
+class Null(NamedTuple):
+    """A statistic of starts with real labels (its mean) beside that of runs with permuted ones (their central 95 %)."""
+
+    moment: str  # at which runs are compared
+    mean: float
+    low: float
+    high: float
+    starts: int
+    permutations: int
+
+    @property
+    def told(self) -> str:
+        """The range under permuted labels, and where the real mean stands to it."""
+        return f"{short(self.low)} to {short(self.high)}; real {self.verdict} ({short(self.mean)})"
+
+    @property
+    def verdict(self) -> str:
+        """Whether the real mean lies outside of the permuted runs, and on which side."""
+        return "more" if self.mean > self.high else "less" if self.mean < self.low else "as much"
+
+
+def equal_loss(rows: pd.DataFrame) -> str:
+    """The lowest of the stored training losses that all runs reach, with real labels and with permuted ones; or ""."""
+    rows = rows[rows["labels"].isin(KINDS)]
+    runs = rows.groupby("labels")["seed"].nunique().reindex(KINDS, fill_value=0)
+    for moment in sorted(name for name in rows["moment"].unique() if name.startswith("loss ")):
+        there = rows[rows["moment"] == moment].groupby("labels")["seed"].nunique().reindex(KINDS, fill_value=0)
+        if there.equals(runs) and there.all():
+            return moment
+    return ""
+
+
+def against_null(
+    rows: pd.DataFrame, value: Callable[[pd.DataFrame], pd.Series], moment: str = "", lists: str = "training"
+) -> Null | None:
+    """A statistic with real and with permuted labels; None where no moment is common to all runs.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the experiment null_controls: one data set, model and λ.
+    value : callable
+        The statistic by seed, from rows that have a "seed" and the columns of the experiment.
+    moment : str, optional
+        Default: :func:`equal_loss`.
+    """
+    rows = rows[(rows["lists"] == lists) & rows["labels"].isin(KINDS)]
+    moment = moment or equal_loss(rows)
+    rows = rows[rows["moment"] == moment]
+    if not len(rows):
+        return None
+    real, permuted = (value(rows[rows["labels"] == labels]) for labels in KINDS)
+    return Null(moment, float(real.mean()), *permuted.quantile(CENTRAL), len(real), len(permuted))
+
+
+def null_of(case: str, tables: Callable[..., pd.DataFrame], value: Callable[[pd.DataFrame], pd.Series]) -> Null | None:
+    """The null control of a case of a claim; None where there is none."""
+    if case not in NULLS:
+        return None
+    rows = tables("null_controls", **dict(zip(("dataset", "model", "lam"), NULLS[case])))
+    return against_null(rows, value) if len(rows) else None

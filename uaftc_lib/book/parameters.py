@@ -1,0 +1,114 @@
+"""Parameters of a notebook: papermill only warns about a name it does not know, so the notebook checks.
+
+Every notebook begins with a cell of annotated parameters; the next one calls :func:`check_parameters`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+from collections.abc import Collection, Iterable
+from typing import get_args, get_origin
+
+RANGES = {  # well-known names: lowest value, whether it is itself allowed, and the value to stay below
+    **dict.fromkeys(("lam", "lams", "learning_rate"), (0, False, math.inf)),
+    **dict.fromkeys(("epochs", "dimension", "batch_size"), (1, True, math.inf)),
+    **dict.fromkeys(("seed", "penalty", "learning_rate_decay"), (0, True, math.inf)),
+    "seeds": (0, True, math.inf),
+    **dict.fromkeys(("dropout", "noise"), (0, True, 1)),
+}
+
+
+def check_parameters(namespace: dict[str, object], **allowed: Collection) -> None:
+    """Check what a notebook was given, in the cell after its annotated parameters.
+
+    Parameters
+    ----------
+    namespace : dict
+        ``globals()`` of the notebook.
+    **allowed
+        For a parameter: its allowed values. Numbers with a well-known name (``lam``, ``epochs``, ``seed``,
+        ``dropout``, ...) are checked for their range without being asked; of a list, every item is checked.
+
+    Raises
+    ------
+    ValueError
+        If papermill set a name that is no parameter of the notebook, or if a value is of another type than
+        annotated, not finite or not allowed.
+    """
+    types = namespace.get("__annotations__", {})
+    for name in injected_names(namespace.get("In", [])):
+        if name not in types:
+            near = difflib.get_close_matches(name, types, 1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(f"this notebook has no parameter {name!r}{meant}; it has {', '.join(types)}")
+    for name in allowed:
+        if name not in types:
+            raise ValueError(f"{name!r} is no annotated parameter; there are {', '.join(types)}")
+    for name, annotation in types.items():
+        check_type(name, namespace[name], annotation)
+        items = namespace[name] if isinstance(namespace[name], (list, tuple)) else [namespace[name]]
+        for item in items:
+            if name in allowed:
+                if item not in allowed[name]:
+                    known = ", ".join(map(repr, allowed[name]))
+                    raise ValueError(f"{name} = {item!r} is not possible in this notebook; allowed: {known}")
+            elif isinstance(item, (int, float)) and not isinstance(item, bool):
+                check_range(name, item)
+
+
+def check_given(notebook: str, given: dict[str, object], defaults: dict[str, object]) -> dict[str, object]:
+    """The values for some parameters of a notebook, before it runs; for a word, the text of what looks like a number.
+
+    Raises
+    ------
+    ValueError
+        If it has no such parameter, or if a value is of another type than its default, or out of its range.
+    """
+    for name in given:
+        if name not in defaults:
+            raise ValueError(f"{notebook} has no parameter {name!r}; it has {', '.join(defaults)}")
+    given = {name: str(value) if isinstance(defaults[name], str) else value for name, value in given.items()}
+    for name, value in given.items():
+        if defaults[name] is not None:
+            check_type(name, value, type(defaults[name]))
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, (int, float)) and not isinstance(item, bool):
+                check_range(name, item)
+    return given
+
+
+def check_type(name: str, value: object, annotation: object) -> None:
+    """Raise ValueError unless the value is of the annotated type; an int may stand for a float."""
+    options = get_args(annotation) if get_origin(annotation) not in (list, tuple, dict) else ()
+    classes = [get_origin(option) or option for option in options or (annotation,)]
+    if float in classes:
+        classes.append(int)
+    fits = isinstance(value, tuple(classes)) and (bool in classes or not isinstance(value, bool))
+    if not fits:
+        expected = getattr(annotation, "__name__", str(annotation))
+        raise ValueError(f"{name} = {value!r} is of type {type(value).__name__}, expected {expected}")
+
+
+def check_range(name: str, number: int | float) -> None:
+    """Raise ValueError unless the number is finite and, where the name is well known, in its range."""
+    lowest, included, below = RANGES.get(name, (-math.inf, True, math.inf))
+    if not math.isfinite(number):
+        raise ValueError(f"{name} = {number!r} is not finite")
+    if not (lowest < number < below or (included and number == lowest)):
+        bound = f"at least {lowest}" if included else f"greater than {lowest}"
+        bound += f" and less than {below}" if math.isfinite(below) else ""
+        raise ValueError(f"{name} = {number!r} is impossible: it must be {bound}")
+
+
+def injected_names(cells: Iterable[str]) -> list[str]:
+    """The names that papermill set, from the sources of the cells that have run."""
+    injected = [node for cell in cells if cell.startswith("# Parameters\n") for node in ast.parse(cell).body]
+    return [target.id for node in injected if isinstance(node, ast.Assign) for target in node.targets]
+
+
+def default_parameters(cells: Iterable[str]) -> dict[str, object]:
+    """Names and default values of the annotated parameters in the sources of some cells."""
+    nodes = [node for cell in cells for node in ast.parse(cell).body]
+    return {node.target.id: ast.literal_eval(node.value) for node in nodes if isinstance(node, ast.AnnAssign)}

@@ -1,0 +1,161 @@
+"""How claims read stored tables: the cases that several chapters speak of, and what is measured of the rows of a case.
+
+X − Y is a number for each start; :func:`uaftc_lib.book.claims.exceeds` makes a verdict of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from uaftc_lib.book.claims import OPEN, SMALL, Cases, Part, Tables
+from uaftc_lib.book.small_data import PAPER_NEUTRAL, SMALL_NEUTRAL
+
+CELLS = {  # the cases of the table "terms": name -> noise, neutral types, λ
+    "small Data I, λ = 1": (0.0, SMALL_NEUTRAL, 1.0),
+    "small Data I, λ = 10": (0.0, SMALL_NEUTRAL, 10.0),
+    "small Data I, λ = 100": (0.0, SMALL_NEUTRAL, 100.0),
+    "Data I, λ = 1": (0.0, PAPER_NEUTRAL, 1.0),
+    "Data I, λ = 10": (0.0, PAPER_NEUTRAL, 10.0),
+    "Data I, λ = 100": (0.0, PAPER_NEUTRAL, 100.0),
+    "small Data II, λ = 10": (0.1, SMALL_NEUTRAL, 10.0),
+    "Data II, λ = 10": (0.1, PAPER_NEUTRAL, 10.0),
+}
+ONE, TEN, HUNDRED, MANY_ONE, MANY, MANY_HUNDRED, NOISY, NOISY_MANY = CELLS
+MODERATE = (TEN, HUNDRED, MANY, MANY_HUNDRED, NOISY, NOISY_MANY)
+TOO_SMALL = {
+    f"{name}, λ = {lam:g}": (0.0, neutral, lam)
+    for name, neutral in (("small Data I", SMALL_NEUTRAL), ("Data I", PAPER_NEUTRAL))
+    for lam in (1.0, 0.1, 0.01)
+}
+STILL_SMALLER = tuple(name for name in TOO_SMALL if name not in CELLS)
+HUGE = 10000.0  # the largest λ of Table 2
+OTHER_MODELS = (  # data set, model, λ; footnote 11 speaks of DP-L and DP-A
+    ("sst", "DP-A", 20.0),
+    ("sst", "DP-L", 10.0),
+    ("sst", "AD", 10.0),
+    ("imdb", "DP-A", 10.0),
+    ("imdb", "AD", 10.0),
+    ("20news-1", "DP-A", 10.0),
+)
+
+
+def cells(*names: str) -> Cases:
+    """Cases of the table "terms"; without names all that the paper speaks for."""
+    listed = CELLS | TOO_SMALL
+
+    def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
+        for name in names or CELLS:
+            noise, neutral, lam = listed[name]
+            yield name, tables("terms", noise=noise, neutral_types=neutral, lam=lam)
+
+    return of
+
+
+def rows_of(case: str, table: str, **where: object) -> Cases:
+    """One case: the rows of a table that have these values."""
+    return lambda tables: [(case, tables(table, **where))]
+
+
+def several(*cases: Cases) -> Cases:
+    """Cases after one another."""
+    return lambda tables: [case for some in cases for case in some(tables)]
+
+
+def sst(lam: float, penalty: float = 0, case: str = "") -> Cases:
+    """The ten starts on SST."""
+    return rows_of(case or f"SST, λ = {lam:g}", "sst_scores", lam=lam, penalty=penalty)
+
+
+GAPS = {lam: rows_of(f"small Data I, λ = {lam:g}, sixty starts", "exact_gap", lam=float(lam)) for lam in (10, 100)}
+BOTH_GAPS = several(*GAPS.values())
+# TEN and HUNDRED are not among the cells: BOTH_GAPS has more starts of the same.
+EVERYWHERE = several(BOTH_GAPS, cells(ONE, MANY_ONE, MANY, MANY_HUNDRED, NOISY, NOISY_MANY))
+
+
+def column(rows: pd.DataFrame, name: str) -> pd.Series:
+    """A column as floats by seed; empty where there are no rows."""
+    return rows.set_index("seed")[name].astype(float) if len(rows) else pd.Series(dtype=float)
+
+
+def least(*columns: pd.Series) -> pd.Series:
+    """The smallest of several columns, start by start: positive where all are."""
+    return pd.concat(columns, axis=1).min(axis=1, skipna=False)
+
+
+def size(rows: pd.DataFrame, name: str) -> pd.Series:
+    """The size of a quantity's mean over positive words, and over negative ones: the mean of both."""
+    return (column(rows, f"{name} positive").abs() + column(rows, f"{name} negative").abs()) / 2
+
+
+def size_of_polar(rows: pd.DataFrame, name: str) -> pd.Series:
+    """The mean over polar words of the size of a quantity."""
+    return size(rows, f"|{name}|")
+
+
+def opposed(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Positive where a quantity is above zero for positive words and below it for negative ones."""
+    return least(column(rows, f"{name} positive"), -column(rows, f"{name} negative"))
+
+
+def both(rows: pd.DataFrame, name: str = "attention") -> pd.Series:
+    """Positive where a quantity is above zero for both kinds of polar words."""
+    return least(column(rows, f"{name} positive"), column(rows, f"{name} negative"))
+
+
+def neutral_small(name: str) -> Callable[[pd.DataFrame], pd.Series]:
+    """Positive where a quantity is small for a neutral word, compared with a polar one; in units of the latter."""
+    return lambda rows: SMALL - column(rows, f"|{name}| neutral") / size_of_polar(rows, name)
+
+
+def lead(rows: pd.DataFrame, name: str = "attention") -> pd.Series:
+    """By how much the weaker kind of polar words leads the neutral ones."""
+    return both(rows, name) - column(rows, f"{name} neutral")
+
+
+def difference(rows: pd.DataFrame, name: str = "attention") -> pd.Series:
+    """Positive minus negative words."""
+    return column(rows, f"{name} positive") - column(rows, f"{name} negative")
+
+
+def along_VW(rows: pd.DataFrame, values: pd.Series) -> pd.Series:
+    """Values, turned so that they are positive where they have the sign of V·W."""
+    return np.sign(column(rows, "V·W")) * values
+
+
+def on_both_sides(rows: pd.DataFrame, name: str = "attention") -> pd.Series:
+    """How far from zero the nearer kind of polar words is; negative where both kinds lie on the same side."""
+    good, bad = column(rows, f"{name} positive"), column(rows, f"{name} negative")
+    return -np.sign(good * bad) * least(good.abs(), bad.abs())
+
+
+def wide(tables: Tables, dataset: str, model: str = "DP", lam: float = 10.0, scores: str = "attention",
+         value: str = "mean") -> pd.DataFrame:  # fmt: skip
+    """Rows of "figure_scores" as columns "attention positive", ... by seed, as in the other tables."""
+    rows = tables("figure_scores", dataset=dataset, model=model, lam=lam, scores=scores)
+    return by_type(rows, scores, value) if len(rows) else rows
+
+
+def by_type(rows: pd.DataFrame, scores: str, value: str = "mean") -> pd.DataFrame:
+    """A row a type as a column a type: seed, "attention positive", ..."""
+    wide_rows = rows.pivot(index="seed", columns="type", values=value)
+    return wide_rows.add_prefix(f"{scores} ").rename_axis(columns=None).reset_index()
+
+
+def beside(learner: str) -> Cases:
+    """SST at λ = 10 by another optimizer or with another encoder: both scores, in the same form."""
+
+    def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
+        rows = tables("side_scores", learner=learner)
+        if len(rows):
+            attention, polarity = (by_type(rows[rows.scores == name], name) for name in ("attention", "polarity"))
+            rows = attention.merge(polarity, on="seed")
+        yield f"SST, {learner}", rows
+
+    return of
+
+
+def not_made(name: str) -> Part:
+    return Part(name, OPEN, "the runs are not complete yet")

@@ -1,0 +1,316 @@
+"""The command ``uaftc``: thin commands over the library. Its errors come out as one line and exit code 2.
+
+What was typed is checked before anything heavy is imported, so that a mistake is answered at once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+import uaftc_lib
+from uaftc_lib import __version__, checks
+from uaftc_lib.book import contents
+from uaftc_lib.book.parameters import check_given
+from uaftc_lib.book.verdicts import WORDS
+from uaftc_lib.cli.options import assignments, known_device, options_of, parameters_from, value_of
+from uaftc_lib.datasets import dataset_names, dataset_options
+from uaftc_lib.experiments import tables as stored
+from uaftc_lib.experiments.cells import AXES, TABLES, Cell, cells_of, check_file, check_workers, load_grid
+from uaftc_lib.extras import needs
+from uaftc_lib.report.settings import Settings, check_folder, check_request
+from uaftc_lib.settings import DEVICES, MODELS, model_arguments
+
+
+class Commands(click.Group):
+    """Commands whose expected errors are one line each."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; a wrong argument, a file or a package that cannot be had exits with 2."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError, ImportError) as error:
+            click.echo(f"uaftc: {' '.join(str(error).split())}", err=True)
+            raise click.exceptions.Exit(2) from None
+
+
+PATH = click.Path(path_type=Path)
+DATA_HOME = click.option(
+    "--data-home",
+    type=PATH,
+    help="Folder of the downloaded corpora; default: $UAFTC_DATA, else the platform's cache.",
+)
+DEVICE = click.option(
+    "--device", default="cpu", callback=known_device, help=f"One of {', '.join(DEVICES)}; or one of several, as cuda:1."
+)
+WORKERS = click.option("--workers", default=1, help="Processes on this machine.")
+DASK = click.option("--dask", help="Address of a dask scheduler, whose workers do the work.")
+
+
+@click.group(cls=Commands, context_settings={"show_default": True, "max_content_width": 100})
+@click.version_option(__version__, message="uaftc %(version)s")
+def app() -> None:
+    """The living edition of "Understanding Attention for Text Classification"."""
+
+
+@app.command()
+@click.argument("names", nargs=-1)
+@DATA_HOME
+@click.option("--option", multiple=True, metavar="NAME=VALUE", help="Of the data set, e.g. noise=0.2. Repeatable.")
+def data(names: tuple[str, ...], data_home: Path | None, option: tuple[str, ...]) -> None:
+    """Download and prepare data sets, and count what is in them; none named: list them."""
+    options = assignments(option)
+    for name in names:
+        checks.one_of("data set", name, dataset_names())
+    for name in names:
+        describe(uaftc_lib.load_dataset(name, data_home, **options))
+    for name in () if names else dataset_names():
+        listed = ", ".join(f"{key}={value}" for key, value in dataset_options(name).items())
+        click.echo(f"{name:12} {f'options: {listed}' if listed else ''}".rstrip())
+
+
+def describe(dataset: uaftc_lib.Dataset) -> None:
+    """Print what Table 1 says of a data set."""
+    corpora = dataset.splits.values()
+    average = sum(len(corpus.tokens) for corpus in corpora) / sum(map(len, corpora))
+    click.echo(f"{dataset.name}: {average:.1f} tokens on average, {len(dataset.vocabulary):,} token types")
+    for split, corpus in dataset.splits.items():
+        counts = corpus.labels.bincount(minlength=corpus.class_count).tolist()
+        listed = ", ".join(f"{count:,} {name}" for name, count in zip(dataset.classes, counts))
+        click.echo(f"  {split:5} {len(corpus):6,} instances: {listed}")
+
+
+@app.command(params=options_of(Cell))
+@DEVICE
+@DATA_HOME
+@click.option("--out", type=PATH, help="Write the result to FILE.json, or with the model to FILE.pt.")
+def train(device: str, data_home: Path | None, out: Path | None, **given) -> None:
+    """Train one classifier, and print its accuracies."""
+    if out and (out.suffix not in (".json", ".pt") or not out.parent.is_dir()):
+        raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
+    cell = Cell(**given)
+    loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))
+    classifier = cell.classifier(loaded, device)
+    click.echo(f"{cell.dataset}, {cell.model}, λ = {cell.lam:g}, seed {cell.seed}: {cell.epochs} epochs", err=True)
+    started = time.perf_counter()
+    run = uaftc_lib.fit(classifier, loaded, cell.training())
+    seconds = time.perf_counter() - started
+    for name, value in (
+        ("dev accuracy", percent(run.dev_accuracy)),
+        ("test accuracy", percent(run.test_accuracy)),
+        ("best epoch", f"{run.best_epoch} of {cell.epochs}"),
+        ("seconds", f"{seconds:.1f}"),
+    ):
+        click.echo(f"{name:14}{value}")
+    if out:
+        keep(out, cell, {"device": device, "seconds": seconds}, run, classifier)
+
+
+def percent(accuracy: float) -> str:
+    """An accuracy in percent, or a dash where there is none."""
+    return "-" if math.isnan(accuracy) else f"{100 * accuracy:.1f} %"
+
+
+def keep(out: Path, cell: Cell, told: dict, run: uaftc_lib.Run, classifier: uaftc_lib.AttentionClassifier) -> None:
+    """Write what was asked for, what came out and where: as JSON, or with the parameters as a torch file."""
+    from uaftc_lib.experiments.provenance import provenance
+
+    asked = asdict(cell) | {name: cell.table(name) for name in TABLES} | model_arguments(cell.model)
+    sizes = {"vocabulary_size": len(classifier.embedding), "classes": classifier.classes}
+    results = {name: getattr(run, name) for name in ("dev_accuracy", "test_accuracy", "best_epoch")}
+    record = asked | sizes | told | results | provenance() | {"history": run.history.to_dict("records")}
+    record = json.loads(json.dumps(record), parse_constant=lambda _: None)  # JSON has no nan
+    if out.suffix == ".json":
+        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    else:
+        import torch
+
+        torch.save({"record": record, "parameters": classifier.state_dict()}, out)
+    click.echo(f"{'written to':14}{out}")
+
+
+@app.command()
+@click.option("--grid", help="A grid by name (table2, quick) or a .toml file.")
+@click.option("--dataset", metavar="A,B,...", help="Data sets.")
+@click.option("--model", metavar="A,B,...", help=f"Some of {', '.join(MODELS)}.")
+@click.option("--lam", metavar="A,B,...", help="Scaling factors λ.")
+@click.option("--seeds", type=int, help="How many: 0, 1, ...")
+@click.option("--epochs", type=int, help="Of each run.")
+@click.option(
+    "--set", "setting", multiple=True, metavar="NAME=VALUE", help="Another setting, e.g. dropout=0.5. Repeatable."
+)
+@WORKERS
+@DASK
+@DEVICE
+@click.option("--out", type=PATH, help="Results file; default: of a grid of the book its table, else GRID.csv here.")
+@click.option("--dry-run", is_flag=True, help="Print what would run, and about how long.")
+@DATA_HOME
+def sweep(
+    grid: str | None,
+    setting: tuple[str, ...],
+    workers: int,
+    dask: str | None,
+    device: str,
+    out: Path | None,
+    dry_run: bool,
+    data_home: Path | None,
+    **given,
+) -> None:
+    """Train a grid of cells, each finished one written at once; run again, it goes on where it stopped.
+
+    Options override the grid.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen |= {name: [value_of(part.strip()) for part in chosen[name].split(",")] for name in AXES if name in chosen}
+    settings = assignments(setting)
+    if twice := chosen.keys() & settings.keys():
+        raise ValueError(f"{', '.join(sorted(twice))} is given twice")
+    defaults = {name: getattr(Cell, name) for name in AXES}
+    cells = cells_of(defaults if grid is None else load_grid(grid), **chosen, **settings)
+    check_workers(workers, dask)
+    if out:
+        check_file(out)
+    from uaftc_lib.experiments import sweep as sweeps
+
+    folder = uaftc_lib.results_folder() if grid in stored.grid_names() else Path()
+    out = out or folder / f"{Path(grid or 'sweep').stem}.csv"
+    if dry_run:
+        sweeps.check_request(out, workers, dask, device)
+        told = sweeps.estimate(cells, out, device)
+        click.echo(told.to_string(index=False, formatters={"hours": "{:.2f}".format}))
+        open_ = told["runs"].sum() - told["finished"].sum()
+        click.echo(
+            f"{told['cells'].sum()} cells, {told['runs'].sum()} runs, {open_} of them to do: "
+            f"about {told['hours'].sum() / workers:.1f} hours with {workers} workers; results: {out}"
+        )
+        return
+    finished = sweeps.sweep(cells, out, workers, dask, device, data_home)
+    click.echo(f"{len(finished)} runs in {out}")
+
+
+@app.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--make", is_flag=True, help="Compute the rows that are missing.")
+@click.option("--out", type=PATH, help="Folder: make the tables anew there, and compare.")
+@WORKERS
+@DASK
+def tables(names: tuple[str, ...], make: bool, out: Path | None, workers: int, dask: str | None) -> None:
+    """List the stored tables; complete them; or make them anew and compare with what is stored."""
+    for name in names:
+        checks.one_of("table", name, stored.table_names(contents.FOLDER))
+    check_workers(workers, dask)
+    if make or out:
+        stored.check_made_here(names)
+    if out:
+        stored.check_folder(out)
+    contents.load()  # where the experiments stand
+    if out:
+        lines = stored.remake(names, out, workers, dask)
+    elif make:
+        lines = stored.complete(names, workers, dask)
+    else:
+        lines = (
+            f"{table.name:20} {table.kind:10} {table.done:5} of {table.jobs:5} jobs {table.rows:6} rows  {table.about}"
+            for table in stored.listing(names)
+        )
+    for line in lines:
+        click.echo(line)
+
+
+@app.command(params=options_of(Settings))
+@click.argument("file", metavar="FILE", type=PATH)
+@click.option("--text", required=True, help="Column of the texts.")
+@click.option("--label", required=True, help="Column of the classes.")
+@click.option("--out", type=PATH, required=True, help="Folder for report.html, words.csv and report.json.")
+@click.option("--encoding", default="utf-8", help="Of the file, if it is not UTF-8, e.g. cp1252.")
+def explain(file: Path, text: str, label: str, out: Path, encoding: str, **given) -> None:
+    """Train on a file of your own, and report which words drive which class."""
+    settings = Settings(**given)
+    check_folder(out)
+    check_request(file, text, label, encoding)
+    from uaftc_lib.report.quality import VERDICTS
+    from uaftc_lib.report.report import explain_file
+
+    report = explain_file(file, text, label, out, settings, encoding)
+    rows, quality = report["rows"], report["quality"]
+    for reason, dropped in rows["dropped"].items():
+        click.echo(f"{'dropped':14}{dropped:,}: {reason}")
+    for note in report["notes"]:
+        click.echo(f"{'note':14}{note}")
+    click.echo(f"{'used':14}{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes")
+    for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
+        click.echo(f"{name:14}{percent(quality[key]['accuracy'])} right of unseen texts")
+    for name, told in zip(("verdict", "because"), VERDICTS[quality["verdict"]]):
+        click.echo(f"{name:14}{told.format_map(quality)}")
+    click.echo(f"{'written to':14}{out / 'report.html'}")
+
+
+@app.command()
+@click.option("--verdict", help="Only claims with this verdict, e.g. 'does not hold'.")
+@click.option("--out", type=PATH, metavar="FILE.csv", help="Write every measured case.")
+def scorecard(verdict: str | None, out: Path | None) -> None:
+    """What the paper says, and what was measured: the verdict on every claim, from the stored results."""
+    if verdict not in (None, *WORDS):
+        raise ValueError(f"no verdict {verdict!r}; there are {', '.join(WORDS)}")
+    if out and not out.parent.is_dir():
+        raise ValueError(f"the folder of --out {out} does not exist")
+    uaftc_lib.results_folder()  # outside a checkout there is nothing to judge
+    from uaftc_lib.book import claims
+
+    judged = claims.judge_all()
+    for one in judged:
+        if verdict in (None, one.verdict):
+            only = f" ({one.condition})" if one.condition else ""
+            click.echo(f"{one.claim.section:4} {one.verdict}{only}: {one.claim.said}")
+    click.echo("; ".join(f"{n} {word}" for word, n in claims.counted(judged).items()))
+    if out:
+        claims.scorecard(judged).to_csv(out, index=False)
+        click.echo(f"{'written to':14}{out}")
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+@click.argument("notebook", metavar="NOTEBOOK")
+@click.argument("words", metavar="[-p NAME VALUE]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--out", type=PATH, help="The executed copy; default: out_NOTEBOOK.ipynb.")
+def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
+    """Execute a chapter again, e.g. uaftc run 12_lambda -p lam 50."""
+    with needs("running a chapter"):
+        from uaftc_lib.publish import CHECKOUT, chapters, parameters_of, read_source
+
+    if notebook not in chapters():
+        known = ", ".join(chapters()) or "none: the library runs outside a checkout of the book"
+        raise ValueError(f"no chapter {notebook!r}; there are {known}")
+    given = check_given(notebook, parameters_from(list(words)), parameters_of(read_source(notebook)))
+    out = out or Path(f"out_{notebook}.ipynb")
+    if not out.parent.is_dir():
+        raise ValueError(f"the folder of --out {out} does not exist")
+    with needs("running a chapter"):
+        import papermill
+        from traitlets.config import Config
+
+    try:
+        encrypted = Config(KernelManager={"transport_encryption": "auto"})
+        papermill.execute_notebook(CHECKOUT / "book" / f"{notebook}.ipynb", out, given, config=encrypted)
+    except papermill.PapermillExecutionError as error:
+        where = f"{notebook}, cell [{error.exec_count}]"
+        raise ValueError(f"{where}: {error.ename}: {error.evalue} (see {out})") from None
+    click.echo(f"executed with {given or 'its own parameters'}: {out}")
+
+
+@app.command()
+@click.option("--forget", is_flag=True, help="Drop the keys first: execute every notebook.")
+@click.option("--again", multiple=True, metavar="CHAPTER", help="Execute this one, and keep its outputs. Repeatable.")
+@click.option("--strict", is_flag=True, help="Fail if a page shows an older run.")
+def book(forget: bool, again: tuple[str, ...], strict: bool) -> None:
+    """Bring the executed notebooks up to date, build the pages, say where to look."""
+    with needs("making the book"):
+        from uaftc_lib.publish import publish
+
+    publish(forget, strict, again)

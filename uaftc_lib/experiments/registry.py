@@ -1,0 +1,174 @@
+"""The experiments, each a function from a job to its rows; the reader of every stored table; comparison with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from uaftc_lib.experiments import sweep
+from uaftc_lib.experiments.store import ABOUT, Table
+from uaftc_lib.locations import results_folder
+
+TOLERANCE = 0.02  # of the largest number of a column
+NOT_COMPARED = ("seconds", "peak_memory", "device", "test_errors", *ABOUT)
+
+
+class Experiment(NamedTuple):
+    """A function from a job to its rows, its jobs, and how many rows each has, where all have as many."""
+
+    function: Callable[..., list[dict]]
+    jobs: list[dict]
+    rows: int | None = None
+
+
+EXPERIMENTS: dict[str, Experiment] = {}
+
+
+def experiment(jobs: Sequence[dict], name: str = "", rows: int | None = None) -> Callable:
+    """Decorator: registers a function as the maker of the stored table of its name.
+
+    The function takes the values of a job by name, and gives its rows without them. One that takes ``folder`` too is
+    told where its table is made, and may write files beside it.
+
+    Parameters
+    ----------
+    jobs : sequence of dict
+        The values of the columns that tell the rows of the table apart, for each call.
+    name : str
+        Of the table, if not that of the function.
+    rows : int, optional
+        How many rows each job gives, where all give as many: a stored job with fewer is then lacking.
+
+    Raises
+    ------
+    ValueError
+        If there is no job, if jobs have other columns than the first, or if the name is taken.
+    """
+    if not jobs or any([*job] != [*jobs[0]] for job in jobs):
+        raise ValueError(f"an experiment needs jobs, all with the same columns, got {[*jobs][:3]} ...")
+
+    def register(function: Callable) -> Callable:
+        own = name or function.__name__
+        if own in EXPERIMENTS:
+            raise ValueError(f"the experiment {own} is registered twice")
+        EXPERIMENTS[own] = Experiment(function, [*jobs], rows)
+        return function
+
+    return register
+
+
+def rows_from(made: Experiment, job: dict, folder: Path) -> list[dict]:
+    """The rows of a job, run now; ValueError if they are none, or not as many as was said."""
+    beside = {"folder": folder} if "folder" in signature(made.function).parameters else {}
+    rows = made.function(**job, **beside)
+    if not rows or len(rows) != (made.rows or len(rows)):
+        raise ValueError(f"{made.function.__name__} gave {len(rows)} rows for {job}, not {made.rows or 'any'}")
+    return rows
+
+
+def found(name: str) -> Experiment:
+    """An experiment by name; ValueError if no module that was imported registers one."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}: import the module it stands in")
+    return EXPERIMENTS[name]
+
+
+def task(name: str, folder: str | os.PathLike | None = None) -> tuple[Table, list[tuple]]:
+    """The table of an experiment in a folder, by default that of the results, and its jobs; both as the store has them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such experiment.
+    """
+    made, folder = found(name), results_folder(folder)
+    table = Table(folder / f"{name}.csv", tuple(made.jobs[0]), rows=made.rows)
+    return table, [(job, partial(rows_from, made, job, folder)) for job in made.jobs]
+
+
+def stored(name: str, folder: str | os.PathLike | None = None, **where) -> pd.DataFrame:
+    """A stored table: that of an experiment, a grid or a benchmark.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Default: that of the results.
+    where
+        Values of columns; only the rows that have them are given.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it has not been made; the message says how to.
+    ValueError
+        If the file holds something else.
+    """
+    path = results_folder(folder) / f"{name}.csv"
+    if not path.exists() or not path.stat().st_size:
+        raise FileNotFoundError(f"{path} is not there: make it with uaftc tables {name} --make")
+    with path.open(encoding="utf-8", errors="replace") as file:
+        of_grid = file.readline().rstrip() == ",".join(sweep.COLUMNS)
+    if of_grid:
+        rows = sweep.table(path).frame()
+    else:
+        rows = (task(name, folder)[0] if name in EXPERIMENTS else Table(path, ())).frame()
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows.reset_index(drop=True) if where else rows
+
+
+def rows_of(stored: pd.DataFrame, job: dict) -> pd.DataFrame:
+    """The rows of a job."""
+    if not len(stored):
+        return stored
+    return stored[(stored[list(job)] == pd.Series(job)).all(axis=1)].reset_index(drop=True)
+
+
+def computed(name: str, job: dict) -> pd.DataFrame:
+    """The rows of a job, run now; files that it writes beside its table are not kept."""
+    with TemporaryDirectory() as folder:
+        return pd.DataFrame([job | row for row in rows_from(found(name), job, Path(folder))])
+
+
+def same_rows(now: pd.DataFrame, stored: pd.DataFrame, tolerance: float = TOLERANCE) -> bool:
+    """Whether rows are the stored ones: the same columns, equal words, numbers within ``tolerance`` of the largest.
+
+    In float32 another processor may round its way to another best epoch, but not to another beginning: then, of the
+    numbers, the loss of the first epochs alone is compared.
+    """
+    now, stored = (
+        rows.drop(columns=[*NOT_COMPARED], errors="ignore").dropna(axis="columns", how="all") for rows in (now, stored)
+    )
+    if now.shape != stored.shape or set(now) != set(stored):
+        return False
+    numbers = now.select_dtypes("number")
+    words = now.columns.difference(numbers.columns)
+    if "early loss" in now and (now["best_epoch"] != stored["best_epoch"]).any():
+        numbers = numbers[["early loss"]]
+    near = (
+        np.isclose(numbers[c], stored[c], rtol=0, atol=tolerance * stored[c].abs().max(), equal_nan=True).all()
+        for c in numbers
+    )
+    return bool((now[words].astype(str) == stored[words].astype(str)).all(axis=None)) and all(near)
+
+
+def same_as_stored(name: str, tolerance: float = TOLERANCE, **job) -> bool:
+    """Whether a job of an experiment, run now, gives its stored rows (:func:`same_rows`).
+
+    Raises
+    ------
+    ValueError
+        If the table holds no such job.
+    """
+    there = rows_of(stored(name), job)
+    if not len(there):
+        raise ValueError(f"the table {name} has no row with {job}: make it with uaftc tables {name} --make")
+    return same_rows(computed(name, job), there, tolerance)

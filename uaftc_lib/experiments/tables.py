@@ -1,0 +1,176 @@
+"""What ``uaftc tables`` does: list the stored tables, complete them, make them anew and compare.
+
+The experiments are those that are registered: whoever asks imports the modules first in which they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+GRIDS = Path(__file__).with_name("grids")
+BENCHMARKS = dict.fromkeys(("benchmarks", "benchmarks_accuracy", "benchmarks_scaling"), "make bench")
+BENCHMARKS["explain_scale"] = "python benchmarks/explain_scale.py"
+
+
+class Listed(NamedTuple):
+    """A stored table: ``done`` of its ``jobs`` (a benchmark has none), its rows, and what it is."""
+
+    name: str
+    kind: str  # experiment, grid or benchmark
+    done: int
+    jobs: int
+    rows: int
+    about: str
+
+
+def grid_names() -> list[str]:
+    """The names of the grids that come with the library."""
+    return sorted(path.stem for path in GRIDS.glob("*.toml"))
+
+
+def table_names(*places: str | os.PathLike) -> list[str]:
+    """The names of all tables, without importing what makes them.
+
+    Parameters
+    ----------
+    places
+        Python files, or folders of such, in which experiments stand.
+    """
+    found = []
+    for place in map(Path, places):
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                for call in getattr(node, "decorator_list", []):
+                    if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "experiment":
+                        named = [word.value.value for word in call.keywords if word.arg == "name"]
+                        found += named or [node.name]
+    return [*found, *grid_names(), *BENCHMARKS]
+
+
+def task(name: str, folder: str | os.PathLike | None = None) -> tuple:
+    """The table of an experiment or a grid in a folder, and its jobs."""
+    from uaftc_lib.experiments import registry, sweep
+
+    return (sweep if name in grid_names() else registry).task(name, folder)
+
+
+def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None) -> list[Listed]:
+    """Every stored table of a folder, by default that of the results; or those named."""
+    from uaftc_lib.experiments.registry import EXPERIMENTS
+    from uaftc_lib.experiments.store import Table
+    from uaftc_lib.locations import results_folder
+
+    about = {name: ("experiment", one.function.__doc__.splitlines()[0]) for name, one in EXPERIMENTS.items()}
+    for name in grid_names():
+        lines = (GRIDS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
+        about[name] = "grid", " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
+    found = []
+    for name, (kind, said) in about.items():
+        if names and name not in names:
+            continue
+        table, work = task(name, folder)
+        rows = table.read()[1]
+        there = {table.job(row) for row in rows}
+        found.append(Listed(name, kind, sum(table.job(job) in there for job, _ in work), len(work), len(rows), said))
+    for name, command in BENCHMARKS.items():
+        if names and name not in names:
+            continue
+        rows = Table(results_folder(folder) / f"{name}.csv", ()).read()[1]
+        found.append(Listed(name, "benchmark", 0, 0, len(rows), f"made by {command}"))
+    return found
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """These tables, each once; none named: all experiments, and all grids that the book stores.
+
+    Raises
+    ------
+    ValueError
+        If there is no such table, or if it is a benchmark's.
+    """
+    from uaftc_lib.experiments.registry import EXPERIMENTS
+    from uaftc_lib.locations import results_folder
+
+    there = [*EXPERIMENTS, *grid_names()]
+    check_made_here(names)
+    for name in names:
+        if name not in there:
+            raise ValueError(f"no table {name!r}; there are {', '.join([*there, *BENCHMARKS])}")
+    begun = [name for name in there if name in EXPERIMENTS or (results_folder() / f"{name}.csv").exists()]
+    return list(dict.fromkeys(names or begun))
+
+
+def check_made_here(names: Sequence[str]) -> None:
+    """ValueError if one of these tables is a benchmark's."""
+    for name in names:
+        if name in BENCHMARKS:
+            raise ValueError(f"the table {name} is made by {BENCHMARKS[name]}")
+
+
+def check_folder(out: str | os.PathLike) -> Path:
+    """The folder where tables are made anew; ValueError if it is that of the results."""
+    from uaftc_lib.locations import results_folder
+
+    folder = Path(out)
+    if folder.resolve() == results_folder().resolve():
+        raise ValueError(f"--out needs another folder than {folder}, that of the stored results")
+    return folder
+
+
+def complete(names: Sequence[str] = (), workers: int = 1, dask: str | None = None) -> Iterator[str]:
+    """Make what tables of the results lack (:func:`chosen`, :func:`uaftc_lib.experiments.store.fill`).
+
+    A line for each, when it is complete.
+
+    Raises
+    ------
+    ValueError
+        If there is no such table, if its file holds something else, or an argument is wrong.
+    OSError
+        If data cannot be had, or a file cannot be written.
+    """
+    return (made(name, None, workers, dask)[0] for name in chosen(names))
+
+
+def made(name: str, folder: Path | None, workers: int, dask: str | None) -> tuple:
+    """What to say of a table that was completed, the table and its jobs."""
+    from uaftc_lib.experiments.store import fill
+
+    table, work = task(name, folder)
+    lacking = fill(table, work, workers, dask)
+    told = f"{name}: {lacking} of {len(work)} jobs computed, {len(table.read()[1])} rows in {table.path}"
+    return told if lacking or folder else f"{told}; --out FOLDER makes it anew, and compares", table, work
+
+
+def remake(names: Sequence[str], out: str | os.PathLike, workers: int = 1, dask: str | None = None) -> Iterator[str]:
+    """Make tables anew in the folder ``out``, and compare them with those of the results.
+
+    A line for each; what ``out`` holds already is not computed again.
+
+    Raises
+    ------
+    ValueError
+        If ``out`` is the folder of the results, and as :func:`complete`.
+    OSError
+        As :func:`complete`.
+    """
+
+    names, folder = chosen(names), check_folder(out)
+    return (compared(name, folder, workers, dask) for name in names)
+
+
+def compared(name: str, folder: Path, workers: int, dask: str | None) -> str:
+    """What to say of a table made in another folder: how much came out as stored."""
+    from uaftc_lib.experiments.registry import TOLERANCE, rows_of, same_rows
+
+    told, table, work = made(name, folder, workers, dask)
+    now, stored = table.frame(), task(name)[0].frame()
+    pairs = [(rows_of(now, job), rows_of(stored, job)) for job, _ in work]
+    same, lacking = sum(same_rows(*pair) for pair in pairs), sum(not len(there) for _, there in pairs)
+    told += f"; {same} of {len(work)} jobs as stored, within {100 * TOLERANCE:g} %"
+    return f"{told} ({lacking} not stored)" if lacking else told

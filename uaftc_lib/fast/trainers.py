@@ -1,0 +1,202 @@
+"""Exact training without positions × d numbers: the trainers behind ``method="fast"``.
+
+Where a token's representation depends on its type alone, scores are computed once for each type, and gradients
+come back as two numbers a position (π and ρ, Eq 16 and 20; K + 1 numbers for K classes). Both trainers give what
+:class:`uaftc_lib.training.AutogradTrainer` gives, from the same batches and masks, up to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.fast import kernels, masks
+from uaftc_lib.models import AttentionClassifier, departure, softmax_by_instance, sum_by_instance
+from uaftc_lib.streams import stream_seed
+
+EPSILON = kernels.EPSILON
+
+
+def obstacle(model: AttentionClassifier, config) -> str | None:
+    """Why the fast path would not be exact for this model and configuration; None if it is."""
+    if reason := departure(model, AttentionClassifier):
+        return reason
+    if model.encoder not in ("none", "affine"):
+        return f'encoder="{model.encoder}" makes a token\'s representation depend on its neighbours'
+    if config.optimizer == "adam":
+        return 'optimizer="adam" moves the embeddings of all types at every step, also of those that do not occur'
+    if config.dropout and model.embedding.device.type != "cpu":
+        return f"dropout is fused on the CPU only, the model is on {model.embedding.device}"
+    if model.embedding.dtype not in (torch.float32, torch.float64):
+        return f"the model's dtype is {model.embedding.dtype}, not float32 or float64"
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    if frozen:
+        return f"{', '.join(frozen)} does not require a gradient"
+    if any(parameter._backward_hooks or parameter._post_accumulate_grad_hooks for parameter in model.parameters()):
+        return "a hook on a parameter may change its gradient"
+    return None
+
+
+class FusedTrainer:
+    """DP, DP-A and AD on a CPU, with or without dropout: the loops of :mod:`uaftc_lib.fast.kernels`."""
+
+    def __init__(self, model: AttentionClassifier, corpus: Corpus, config):
+        self.model, self.step = model, 0
+        self.corpus = [array.contiguous().numpy() for array in (corpus.tokens, corpus.offsets, corpus.labels)]
+        types, d = model.embedding.shape
+        heads = 1 + (1 if model.binary else model.classes)
+        stride = kernels.stride_of(d)
+        additive = model.attention == "additive"
+        self.loop = kernels.train_additive_epoch if additive else kernels.train_epoch
+        dtype = np.float32 if model.embedding.dtype == torch.float32 else np.float64
+        self.parameters = kernels.Parameters(
+            table=np.zeros((types, 2, stride), dtype),
+            U=np.zeros((heads, 2, stride), dtype),
+            M=np.zeros((d if model.M is not None else 0, 2, stride), dtype),
+        )
+        with torch.no_grad():
+            for mine, theirs in self.pairs():
+                mine.copy_(theirs)
+        rate = {name: config.learning_rates.get(name, config.learning_rate) for name in ("embedding", *"VWM")}
+        numerator, digits = masks.keep_digits(config.dropout)
+        self.rule = kernels.Rule(
+            classes=tuple(range(heads - 1)),
+            lam=model.lam,
+            penalty=float(config.penalty),
+            weight_decay=float(config.weight_decay),
+            adagrad=config.optimizer == "adagrad",
+            table_rate=float(rate["embedding"]),
+            V_rate=float(rate["V"]),
+            W_rate=float(rate["W"]),
+            M_rate=float(rate["M"]),
+            decay=float(config.learning_rate_decay),
+            seed=stream_seed(config.seed, "masks"),
+            keep_numerator=numerator,
+            keep_digits=digits,
+        )
+        instances = min(config.batch_size or len(corpus), len(corpus))
+        positions = int(corpus.lengths.topk(instances).values.sum())
+        self.work = kernels.workspace(self.parameters, self.rule, positions, instances, additive)
+
+    def pairs(self) -> list[tuple[Tensor, Tensor]]:
+        """Views of the kernel's parameters beside the model's."""
+        d = self.model.embedding.shape[1]
+        table, U, M = (torch.from_numpy(array) for array in self.parameters)
+        W = self.model.W if self.model.binary else self.model.W.T
+        pairs = [
+            (table[:, 0, :d], self.model.embedding),
+            (U[0, 0, :d], self.model.V),
+            (U[1, 0, :d] if self.model.binary else U[1:, 0, :d], W),
+        ]
+        return pairs + [(M[:, 0, :d], self.model.M)] if len(M) else pairs
+
+    @torch.no_grad()
+    def epoch(self, batches: list[Tensor]) -> float:
+        """One pass over the batches of instance indices; the mean of the instances' losses."""
+        bounds = np.cumsum([0, *map(len, batches)])
+        plan = kernels.Batches(*self.corpus, torch.cat(batches).numpy(), bounds)
+        loss = self.loop(self.parameters, plan, self.rule, self.step, self.work)
+        self.step += len(batches)
+        for mine, theirs in self.pairs():
+            theirs.copy_(mine)
+        return loss / bounds[-1]
+
+
+class TypewiseTrainer:
+    """DP, DP-A and AD without dropout, on any device: the same algebra in plain torch."""
+
+    def __init__(self, model: AttentionClassifier, corpus: Corpus, config):
+        self.model, self.corpus, self.config = model, corpus.to(model.embedding.device), config
+        self.step = 0
+        self.squares = {name: torch.zeros_like(parameter) for name, parameter in model.named_parameters()}
+
+    @torch.no_grad()
+    def epoch(self, batches: list[Tensor]) -> float:
+        """One pass over the batches of instance indices; the mean of the instances' losses."""
+        total = self.model.V.new_zeros(())
+        for indices in batches:
+            batch = self.corpus[indices.to(self.corpus.tokens.device)]
+            loss, types, gradients = self.gradients(batch)
+            total += loss * len(batch)
+            for name, gradient in gradients.items():
+                self.move(name, types if name == "embedding" else slice(None), gradient)
+            self.step += 1
+        return float(total) / sum(map(len, batches))
+
+    def gradients(self, batch: Corpus) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Mean loss, types of the batch, and the gradients: of E those types' rows (Eq 14, 59, 67 and 77)."""
+        model, m = self.model, len(batch)
+        V, W = model.V, model.W.reshape(len(model.V), -1)
+        types, where = torch.unique(batch.tokens, return_inverse=True)
+        E = model.embedding[types]
+        h = E @ model.M.T if model.encoder == "affine" else E
+        keys = torch.tanh(E @ model.M.T) if model.attention == "additive" else h
+        a, s = keys @ V / model.lam, h @ W
+        # R: minus the gradients by a and s of each type, ρ/m and π/m.
+        instance_of = batch.instance_of
+        alpha = softmax_by_instance(a[where], instance_of, m).unsqueeze(1)
+        polarity = sum_by_instance(alpha * s[where], instance_of, m)
+        if model.binary:
+            y = batch.signs.to(s).unsqueeze(1)
+            loss = functional.softplus(-y * polarity).mean()
+            delta = y * torch.sigmoid(-y * polarity)
+        else:
+            loss = functional.cross_entropy(polarity, batch.labels)
+            delta = functional.one_hot(batch.labels, W.shape[1]) - polarity.softmax(1)
+        pi = delta[instance_of] * alpha
+        rho = (pi * (s[where] - polarity[instance_of])).sum(1)
+        pi = sum_by_instance(pi, where, len(types)) / m
+        rho = sum_by_instance(rho, where, len(types)) / m
+
+        key_gradient = -torch.outer(rho, V) / model.lam
+        value_gradient = -pi @ W.T
+        V_gradient, W_gradient = -(rho @ keys) / model.lam, -(h.T @ pi)
+        gradients = {}
+        if model.attention == "additive":
+            inner = key_gradient * (1 - keys * keys)
+            E_gradient = inner @ model.M + value_gradient
+            gradients["M"] = inner.T @ E
+        elif model.encoder == "affine":
+            h_gradient = key_gradient + value_gradient
+            E_gradient = h_gradient @ model.M
+            gradients["M"] = h_gradient.T @ E
+        else:
+            E_gradient = key_gradient + value_gradient
+        gradients |= {"embedding": E_gradient, "V": V_gradient, "W": W_gradient}
+        if self.config.penalty:
+            self.add_penalty(gradients)
+        if "M" in gradients:
+            gradients["M"] += self.config.weight_decay * model.M
+        gradients["W"] = gradients["W"].reshape(model.W.shape)
+        return loss, types, gradients
+
+    def add_penalty(self, gradients: dict[str, Tensor]) -> None:
+        """The gradient of Σ_k |V̂·Ŵ_k|, where V̂ and Ŵ are V and W, or MᵀV and MᵀW with an affine encoder."""
+        model = self.model
+        V, W = model.V, model.W.reshape(len(model.V), -1)
+        M = model.M if model.encoder == "affine" else torch.eye(len(V), dtype=V.dtype, device=V.device)
+        V_head, W_head = M.T @ V, M.T @ W
+        slope = self.config.penalty * torch.sign(V_head @ W_head)
+        V_side, W_side = W_head @ slope, torch.outer(V_head, slope)
+        gradients["V"] += M @ V_side
+        gradients["W"] += M @ W_side
+        if model.encoder == "affine":
+            gradients["M"] += torch.outer(V, V_side) + W @ W_side.T
+
+    def move(self, name: str, rows, gradient: Tensor) -> None:
+        """One step of SGD or Adagrad for some rows of a parameter."""
+        parameter, squares = self.model.get_parameter(name), self.squares[name]
+        rate = self.config.learning_rates.get(name, self.config.learning_rate)
+        rate /= 1 + self.step * self.config.learning_rate_decay
+        if self.config.optimizer == "adagrad":
+            squares[rows] += gradient * gradient
+            gradient = gradient / (squares[rows].sqrt() + EPSILON)
+        parameter[rows] -= rate * gradient
+
+
+def fast_trainer(model: AttentionClassifier) -> type:
+    """The fast trainer of a model: fused on a CPU, elsewhere in plain torch."""
+    return FusedTrainer if model.embedding.device.type == "cpu" else TypewiseTrainer

@@ -1,0 +1,84 @@
+"""From text notebook to page: execute what has changed, scrub, keep in book/, build the pages.
+
+A notebook is executed again when its key has changed: its code cells (parameters among them), the lock, or a file
+that its last run used, whether module, measured result, grid, published table, script or style. A changed sentence
+alone is carried into the executed copy without running anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from uaftc_lib import checks
+from uaftc_lib.publish.execution import execute, refresh
+from uaftc_lib.publish.keys import drop_keys, is_stale, key
+from uaftc_lib.publish.pages import banner, build, footer, rerun_command
+from uaftc_lib.publish.sources import (
+    CHECKOUT,
+    WIDGET,
+    assemble,
+    chapters,
+    code_cells,
+    parameters_of,
+    read_published,
+    read_source,
+    scrub,
+    write,
+)
+
+__all__ = [
+    "CHECKOUT",
+    "WIDGET",
+    "assemble",
+    "banner",
+    "build",
+    "chapters",
+    "code_cells",
+    "drop_keys",
+    "execute",
+    "footer",
+    "is_stale",
+    "key",
+    "parameters_of",
+    "publish",
+    "read_published",
+    "read_source",
+    "refresh",
+    "rerun_command",
+    "scrub",
+    "write",
+]
+
+
+def publish(forget: bool = False, strict: bool = False, again: Collection[str] = ()) -> None:
+    """Bring the executed notebooks up to date, build the pages, say where to look.
+
+    Parameters
+    ----------
+    forget : bool
+        Whether to execute every notebook, stale or not.
+    strict : bool
+        Whether to fail if a page shows an older run.
+    again : collection of str
+        Chapters to execute, stale or not; their new outputs are kept.
+
+    Raises
+    ------
+    ValueError
+        If ``again`` names no chapter.
+    SystemExit
+        If a notebook fails, or Jupyter Book, or if a page shows an older run and ``strict`` forbids it.
+    """
+    names = chapters()
+    for name in again:
+        checks.one_of("chapter", name, names)
+    drop_keys(names if forget else again)
+    kept, failed = refresh()
+    if failed:
+        raise SystemExit(f"These notebooks failed: {', '.join(failed)}")
+    pages = build()
+    print(f"The book is ready: open {(pages / 'index.html').relative_to(CHECKOUT)} in a browser.")
+    if kept:
+        print(f"Older runs, under a banner, because their data could not be had: {', '.join(kept)}")
+    if kept and strict:
+        raise SystemExit("--strict forbids older runs.")

@@ -1,0 +1,125 @@
+"""Execute the notebooks whose key has changed, note what they used, keep them in book/."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from importlib import metadata
+from multiprocessing import get_context
+from pathlib import Path
+from unittest.mock import patch
+
+import nbformat
+from nbformat.v4 import new_code_cell
+
+from uaftc_lib import __version__
+from uaftc_lib.book import record
+from uaftc_lib.publish.keys import ABSENT, FOLDERS, every_file, is_stale, key, recorded_files
+from uaftc_lib.publish.sources import CHECKOUT, assemble, chapters, read_published, read_source, write
+
+# What the chapter has measured, if it compares numbers with those of the published run.
+FINDINGS = """import json, sys
+print(json.dumps(getattr(sys.modules.get("uaftc_lib.book.chapter"), "FINDINGS", {})))"""
+
+
+@contextmanager
+def recording(folder: Path, checkout: Path) -> Iterator[Path]:
+    """Where the processes that are started meanwhile note the files that they open."""
+    log = folder / "opened"
+    log.touch()
+    watched = [str(checkout / name) for name in FOLDERS]
+    text = Path(record.__file__).read_text(encoding="utf-8")
+    (folder / "sitecustomize.py").write_text(f"{text}\n\nstart({watched!r}, {str(log)!r})\n", encoding="utf-8")
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with patch.dict(os.environ, PYTHONPATH=path):
+        yield log
+
+
+def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
+    """Run a text notebook with its default parameters and put the executed copy into book/.
+
+    Returns
+    -------
+    (float, str, str)
+        Seconds, and name and text of the error that stopped it: empty if none did, and only then the copy
+        in book/ is replaced.
+    """
+    import papermill
+    from traitlets.config import Config
+
+    # The same outputs on every run: no dates in figures, and one thread, as a sum depends on its order.
+    os.environ.update(SOURCE_DATE_EPOCH="0", OMP_NUM_THREADS="1", TQDM_DISABLE="1")
+    started = time.perf_counter()
+    source, before = read_source(name, checkout), every_file(checkout)
+    notebook = read_source(name, checkout)
+    notebook.cells.append(new_code_cell(FINDINGS, id="findings"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.ipynb"
+        nbformat.write(notebook, path)
+        try:
+            with recording(Path(folder), checkout) as log:
+                executed = papermill.execute_notebook(
+                    path,
+                    None,
+                    cwd=checkout / "book",
+                    kernel_name="python3",
+                    progress_bar=False,
+                    config=Config(KernelManager={"transport_encryption": "auto"}),
+                )
+        except papermill.PapermillExecutionError as error:
+            where = f"notebooks/{name}.md, cell [{error.exec_count}]"
+            return time.perf_counter() - started, error.ename, f"{where}: {error.ename}: {error.evalue}"
+        files = recorded_files(log, checkout)
+    last = executed.cells.pop()
+    provenance = {
+        # Of the files as they were before the run: what was edited meanwhile makes stale.
+        "key": key(source, {file: before.get(file, ABSENT) for file in files}, checkout),
+        "versions": {
+            "Python": platform.python_version(),
+            "uaftc_lib": __version__,
+            "torch": metadata.version("torch"),
+            "numpy": metadata.version("numpy"),
+        },
+        "files": files,
+        "findings": json.loads("".join(output.text for output in last.outputs if output.get("name") == "stdout")),
+    }
+    write(assemble(source, executed, provenance), checkout / "book" / f"{name}.ipynb")
+    return time.perf_counter() - started, "", ""
+
+
+def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
+    """Bring book/ up to date with notebooks/.
+
+    Returns
+    -------
+    (list of str, list of str)
+        The notebooks whose older copy stays because their data cannot be had, and those that failed.
+    """
+    names = chapters(checkout)
+    stale = [name for name in names if is_stale(name, checkout)]
+    for name in names:
+        if name not in stale:
+            executed = read_published(name, checkout)
+            fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc)
+            write(fresh, checkout / "book" / f"{name}.ipynb")
+    for path in (checkout / "book").glob("*.ipynb"):
+        if path.stem not in names:
+            path.unlink()
+    print(f"{len(names) - len(stale)} of {len(names)} notebooks are up to date", flush=True)
+    kept, failed = [], []
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        results = pool.map(functools.partial(execute, checkout=checkout), stale)
+        for name, (seconds, error, message) in zip(stale, results):
+            print(f"  {name}: {message or f'executed in {seconds:.1f} s'}", flush=True)
+            if error == "DataUnavailable" and read_published(name, checkout) is not None:
+                kept.append(name)
+            elif error:
+                failed.append(name)
+    return kept, failed

@@ -1,0 +1,82 @@
+"""What the outputs of a notebook depend on, and whether any of it has changed.
+
+The files that a notebook uses are not guessed from its text: they were recorded when it ran, in all its processes
+(:mod:`uaftc_lib.book.record`), and stand in the metadata of the executed copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable
+from importlib.util import source_from_cache
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from uaftc_lib.publish.sources import CHECKOUT, code_cells, read_published, read_source, write
+
+FOLDERS = ("uaftc_lib", "book/results")  # where there are files on which outputs may depend
+ABSENT = "absent"  # of a file that a notebook looked for and did not find
+
+
+def digest(path: Path) -> str:
+    """Digest of a file's content; line endings do not matter."""
+    return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest() if path.is_file() else ABSENT
+
+
+def digests(root: Path, files: Iterable[Path]) -> dict[str, str]:
+    """The digest of each file by its path below ``root``, sorted."""
+    return {path.relative_to(root).as_posix(): digest(path) for path in sorted(files)}
+
+
+def is_scratch(path: Path) -> bool:
+    """Whether a file was left behind by a program (caches, locks), and is no part of the checkout."""
+    return path.suffix == ".lock" or any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
+def every_file(checkout: Path = CHECKOUT) -> dict[str, str]:
+    """The digests of all files that some notebook may use."""
+    files = [path for folder in FOLDERS for path in (checkout / folder).rglob("*") if path.is_file()]
+    return digests(checkout, (path for path in files if not is_scratch(path.relative_to(checkout))))
+
+
+def recorded_files(log: Path, checkout: Path = CHECKOUT) -> list[str]:
+    """The files of a recorded run, relative and sorted; a compiled module stands for its source."""
+    root, files = Path(os.path.realpath(checkout)), set()
+    for line in set(log.read_bytes().splitlines()):
+        path = Path(os.fsdecode(line))
+        if path.suffix == ".pyc":
+            path = Path(source_from_cache(path))
+        files.add(path.relative_to(root))
+    return sorted(path.as_posix() for path in files if not is_scratch(path))
+
+
+def key(source: NotebookNode, contents: dict[str, str], checkout: Path = CHECKOUT) -> str:
+    """What the outputs of a notebook depend on, as one digest: its code cells, the lock and the files it uses."""
+    parts = [
+        [cell.source for cell in code_cells(source)],
+        digest(checkout / "requirements.lock"),
+        sorted(contents.items()),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def is_stale(name: str, checkout: Path = CHECKOUT) -> bool:
+    """Whether the executed copy of a notebook belongs to other code, another lock, or other files than it used."""
+    executed = read_published(name, checkout)
+    stored = {} if executed is None else executed.metadata.get("uaftc", {})
+    if "files" not in stored:
+        return True
+    contents = digests(checkout, (checkout / file for file in stored["files"]))
+    return stored["key"] != key(read_source(name, checkout), contents, checkout)
+
+
+def drop_keys(names: Collection[str], checkout: Path = CHECKOUT) -> None:
+    """Make stale: the next :func:`uaftc_lib.publish.refresh` executes these notebooks."""
+    for name in names:
+        executed = read_published(name, checkout)
+        if executed is not None and "uaftc" in executed.metadata:
+            executed.metadata.uaftc.key = ""
+            write(executed, checkout / "book" / f"{name}.ipynb")

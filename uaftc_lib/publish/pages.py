@@ -1,0 +1,77 @@
+"""Build the pages: warnings are errors, every page says how it was made, and an older run stands under a banner."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+
+from uaftc_lib.publish.keys import digests, is_stale
+from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
+
+
+def rerun_command(name: str, parameters: dict[str, object]) -> str:
+    """The shell command that makes a page's notebook again, every parameter spelled out."""
+    words = ["papermill", f"book/{name}.ipynb", "out.ipynb"]
+    for parameter, value in parameters.items():
+        if isinstance(value, (int, float, str)):
+            words += ["-p", parameter, str(value)]
+        else:
+            words += ["-y", json.dumps({parameter: value})]
+    return shlex.join(words)
+
+
+def banner(name: str, checkout: Path = CHECKOUT) -> str:
+    """HTML to stand above a page whose notebook could not be executed again; empty if it is fresh."""
+    if not is_stale(name, checkout):
+        return ""
+    return (
+        '<div class="admonition warning stale"><p class="admonition-title">An older run</p>'
+        "<p>What this page was made from has changed since, and its data were not at hand "
+        "to run it again. Numbers and figures are those of the older run.</p></div>"
+    )
+
+
+def footer(name: str, checkout: Path = CHECKOUT) -> str:
+    """HTML to stand below a page: seed, versions, and how to make it again."""
+    executed = read_published(name, checkout)
+    parameters = parameters_of(executed)
+    facts = [f"{one} {parameters[one]}" for one in ("seed", "seeds") if one in parameters]
+    facts += [f"{package} {version}" for package, version in executed.metadata.uaftc.versions.items()]
+    return (
+        f'<footer class="provenance"><p>Made with {escape(", ".join(facts))}. To make this page\'s notebook '
+        "again, or with other parameters:</p>"
+        f"<pre>{escape(rerun_command(name, parameters))}</pre></footer>"
+    )
+
+
+def build(checkout: Path = CHECKOUT) -> Path:
+    """Build the pages if anything they are made of has changed, and return their folder.
+
+    Raises
+    ------
+    SystemExit
+        If Jupyter Book fails or warns.
+    """
+    target = checkout / "_build" / "book"
+    pages, built_from = target / "_build" / "html", target / "built-from"
+    parts = [path for path in (checkout / "book").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    parts += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
+    stale = [name for name in chapters(checkout) if is_stale(name, checkout)]
+    made_of = json.dumps([digests(checkout, parts), stale, os.environ.get("UAFTC_LAB_SST", "")])
+    if built_from.exists() and built_from.read_text() == made_of:
+        return pages
+    shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", checkout / "book"]
+    command += ["--config", checkout / "_config.yml", "--toc", checkout / "_toc.yml"]
+    command += ["--path-output", target, "-W", "--keep-going", "-q"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
+    built_from.write_text(made_of)
+    return pages

@@ -1,0 +1,90 @@
+"""The two copies of a chapter: its text, which is the source, and the executed notebook in book/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from uaftc_lib.book.parameters import default_parameters
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+WIDGET = "application/vnd.jupyter.widget-view+json"
+METADATA = {
+    "jupytext": {"formats": "notebooks///md:myst,book///ipynb"},
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python", "file_extension": ".py", "pygments_lexer": "ipython3"},
+}
+
+
+def chapters(checkout: Path = CHECKOUT) -> list[str]:
+    """Names of the notebooks, in the order of the book."""
+    return sorted(path.stem for path in (checkout / "notebooks").glob("*.md"))
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells with code, in order."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def parameters_of(notebook: NotebookNode) -> dict[str, object]:
+    """The notebook's parameters and their default values, in its order."""
+    tagged = [cell for cell in code_cells(notebook) if "parameters" in cell.metadata.get("tags", [])]
+    return default_parameters(cell.source for cell in tagged)
+
+
+def read_source(name: str, checkout: Path = CHECKOUT) -> NotebookNode:
+    """The text notebook as a notebook without outputs; ids and metadata depend on its text alone."""
+    import jupytext
+
+    notebook = jupytext.read(checkout / "notebooks" / f"{name}.md")
+    notebook.metadata = nbformat.from_dict(METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+    return notebook
+
+
+def read_published(name: str, checkout: Path = CHECKOUT) -> NotebookNode | None:
+    """The executed notebook, or None if there is none."""
+    path = checkout / "book" / f"{name}.ipynb"
+    return nbformat.read(path, as_version=4) if path.exists() else None
+
+
+def scrub(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
+    """Outputs without what differs from run to run: widget views, progress bars, the cutting of streams."""
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if output.output_type == "stream":
+            if output.name == "stderr" and "\r" in output.text:
+                continue
+            if kept and kept[-1].get("name") == output.name:
+                kept[-1].text += output.text
+                continue
+        elif WIDGET in output.get("data", {}):
+            del output.data[WIDGET]
+            if set(output.data) <= {"text/plain"}:  # nothing is left to see: the page would show a repr
+                continue
+        kept.append(output)
+    return kept
+
+
+def assemble(source: NotebookNode, executed: NotebookNode, provenance: dict[str, object]) -> NotebookNode:
+    """The source with the outputs of its executed copy, and nothing else of that copy."""
+    for cell, twin in zip(code_cells(source), code_cells(executed), strict=True):
+        cell.outputs = scrub(twin.outputs)
+        cell.execution_count = twin.execution_count
+    source.metadata.uaftc = provenance
+    return source
+
+
+def write(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook whole or not at all, and only if it says something new."""
+    text = nbformat.writes(notebook) + "\n"
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    partial = path.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,9 @@
+"""``uaftc explain``: from a file of the reader's own to a report.
+
+tables      reading: the rows of a file, and which are dropped
+texts       words and splits
+settings    how it trains
+report      the stages, and what goes into the report
+quality     how good the classifier is, beside a linear one
+page        report.html, words.csv, report.json
+"""

@@ -1,0 +1,86 @@
+"""How a file of the reader's own is trained on, and what can be said of a request before anything is read."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from uaftc_lib import checks
+from uaftc_lib.settings import (
+    ENCODERS,
+    ModelSettings,
+    TrainingConfig,
+    above_0,
+    at_least_1,
+    below_1,
+    check,
+    reworded,
+    setting,
+    whole_or,
+)
+
+LEAST = 0.1  # sure influence of a listed word, as a share of the leading word's
+ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
+FORMATS = {"CSV": (".csv",), "TSV": (".tsv", ".tab"), "JSON lines": (".jsonl", ".ndjson"), "Parquet": (".parquet",)}
+
+
+class Refused(ValueError):
+    """The file cannot be explained; the message says why and what to do."""
+
+
+def check_request(path: Path, text: str, label: str, encoding: str = "utf-8") -> None:
+    """Refuse a file that is not there or of an unknown kind, two columns that are one, and an unknown encoding."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise Refused(f"the encoding {encoding!r} is not known: give one of Python's, such as cp1252") from None
+    if not path.is_file():
+        raise Refused(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give the path of a file")
+    if text == label:
+        raise Refused(f"--text and --label are both {text!r}: the text and its class are two columns")
+    if not any(path.suffix.lower() in endings for endings in FORMATS.values()):
+        known = ", ".join(f"{name} ({', '.join(endings)})" for name, endings in FORMATS.items())
+        raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {known}")
+
+
+def check_folder(out: Path) -> None:
+    """Refuse a place where no report could be written, before the work is done."""
+    nearest = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise Refused(f"{nearest} is a file: --out names a folder")
+    if not os.access(nearest, os.W_OK):
+        raise Refused(f"nothing can be written into {nearest}: choose another folder for --out")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How ``uaftc explain`` trains. epochs None: 30 for small files, down to 5 for a million rows.
+
+    Less learning and more dropout than the paper's: as accurate on its sentences, and far better calibrated.
+    """
+
+    lam: float = reworded(ModelSettings, "lam", 10.0, above_0)
+    dimension: int = reworded(ModelSettings, "dimension", 100, at_least_1)
+    encoder: str = setting("none", "What reads the words first.", choices=ENCODERS)
+    seeds: int = setting(5, "Training runs that are averaged.", at_least_1)
+    epochs: int | None = setting(None, "Default: 5 to 30, by the size of the file.", partial(whole_or, None, "or none"))
+    learning_rate: float = reworded(TrainingConfig, "learning_rate", 0.01, above_0)
+    dropout: float = reworded(TrainingConfig, "dropout", 0.5, below_1)
+    seed: int = setting(0, "The first seed.", checks.whole)
+    replicates: int = setting(200, "Bootstrap samples.", at_least_1)
+
+    def __post_init__(self):
+        check(self)
+
+    def training(self, rows: int, seed: int) -> TrainingConfig:
+        """Small files are read more often and in smaller batches, or there would be too few steps."""
+        return TrainingConfig(
+            learning_rate=self.learning_rate,
+            dropout=self.dropout,
+            batch_size=max(8, min(100, rows // 100)),
+            epochs=self.epochs or max(5, min(30, 2_000_000 // rows)),
+            seed=seed,
+        )
