@@ -41,7 +41,10 @@ def test_every_benchmark_leaves_a_line_with_all_columns(tables):
     assert set(lines.columns) == COLUMNS
     assert list(dict.fromkeys(lines["group"])) == list(run.BENCHMARKS)
     assert lines["benchmark"].is_unique
-    assert (lines[["ours", "peer", "ratio"]].fillna(1) > 0).to_numpy()[~lines["group"].str.contains("scaling")].all()
+    numbers = lines[~lines["group"].str.contains("scaling")].set_index("benchmark")[["ours", "peer", "ratio"]].fillna(1)
+    assert (numbers.drop("lab-slice", errors="ignore") > 0).all(axis=None)
+    # The pauses of a tiny lab are shorter than the browser's clock can tell.
+    assert (numbers >= 0).all(axis=None)
     assert lines["machine"].notna().all() and lines["torch"].notna().all()
     not_measured = lines[lines["ours"].isna()]
     peers = {"gpu", "fasttext-sst", "fasttext-imdb", "lab"}
