@@ -191,7 +191,7 @@ def what_failed(item: pytest.Item) -> str:
             plain = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output["traceback"]))
             where = [line.strip() for line in plain.splitlines() if line.startswith("-")][1:2]
             return "\n".join([f"{cell}: {output['ename']}: {output['evalue']}", *where])
-    found = differences(lines_of(item.cell.outputs), lines_of(outputs))
+    found = differences(*([item.sanitize(line) for line in lines_of(each)] for each in (item.cell.outputs, outputs)))
     if not found:
         return ""
     more = [f"… and {len(found) - SHOWN} more"] * (len(found) > SHOWN)

@@ -16,7 +16,7 @@ MOST = 30
 ADDED = ("A data set", "An attention", "An equation with its check", "An experiment with its stored table", "A claim")
 ADDED += ("A chapter",)
 BLOCK = re.compile(r"^(`{3,})(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
-EXPECTED = ("CosineClassifier", "Eq 84 corrected: ok", "20 of    20 jobs", "holds\n")
+EXPECTED = ("CosineClassifier", "proved: Eq 84 corrected", "20 of    20 jobs", "holds\n")
 FILE = re.compile(r"(?:#|<!--) ([\w/]+\.(?:py|md|toml|yml))(?:, in (\w+))?(?: -->)?\n")
 
 

@@ -1,6 +1,6 @@
 """Every chapter at other settings: whatever a reader chooses, it runs to its end, and what is an identity holds.
 
-Findings need not: under other parameters a chapter says of each *held* or *not held*.
+Findings need not: under other parameters a chapter says of each whether it holds there too.
 """
 
 import nbformat
@@ -94,7 +94,7 @@ def execute(notebook: nbformat.NotebookNode, corner: dict, folder) -> str:
     except papermill.PapermillExecutionError as error:
         outputs = [output for cell in nbformat.read(target, 4).cells for output in cell.get("outputs", [])]
         lines = "".join(output.get("text", "") for output in outputs).splitlines()
-        failed = [line for line in lines if line.startswith(("FAILS", "not held:"))]
+        failed = [line for line in lines if line.startswith("does not hold here:")]
         return "\n".join([f"cell [{error.exec_count}]: {error.ename}: {error.evalue}", *failed])
     return ""
 

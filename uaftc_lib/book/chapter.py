@@ -1,8 +1,9 @@
 """What every chapter begins and ends with: its parameters are checked, its statements held against what came out.
 
-An *identity* is true whatever is chosen: it raises where it fails. A *finding* is what was measured with the published
-parameters: there it raises, too; with other ones the page says whether it held, and shows a number beside the
-published one.
+An *identity* is proved: it is true whatever is chosen, and is shown with the error by which its sides differ. A
+*finding* is what was measured with the published parameters, shown with its number, how many runs that is from, and an
+interval; with other parameters the page says whether it holds there too, with the published number beside. What only
+keeps the page in order is *housekeeping*: it raises, and is not shown.
 """
 
 from __future__ import annotations
@@ -10,16 +11,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+import numpy as np
+import torch
 from IPython.display import Markdown, display
+from jaxtyping import Float
 
-from uaftc_lib.book import contents
+from uaftc_lib.book import contents, rules
 from uaftc_lib.book.parameters import check_parameters, default_parameters
+from uaftc_lib.book.wording import short
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
+ROUNDING = 1e-9  # what two sides computed in float64 may differ by, unless an identity says otherwise
 FINDINGS: dict[str, float] = {}  # the numbers of this run, which its executed copy keeps for later ones
 
 
@@ -37,6 +43,21 @@ def published_findings(name: str) -> dict[str, float]:
     if not copy.exists():
         return {}
     return json.loads(copy.read_text(encoding="utf-8"))["metadata"].get("uaftc", {}).get("findings", {})
+
+
+def measured(value: object, n: int) -> rules.Interval:
+    """A number from n runs, without an interval; or the mean and the interval of one value for each run."""
+    if isinstance(value, rules.Interval):
+        return value
+    values = np.asarray(value, dtype=float)
+    return rules.interval(values) if values.ndim else rules.Interval(float(values), -math.inf, math.inf, n)
+
+
+def in_words(found: rules.Interval, of: str) -> str:
+    """The number, its interval if it has one, and from how many runs it is."""
+    ends = f" [{short(found.low)}, {short(found.high)}]" if math.isfinite(found.high - found.low) else ""
+    number = f"one {of.removesuffix('s')}" if found.n == 1 else f"{found.n:,} {of}"
+    return f"{short(found.mean)}{ends} ({number})"
 
 
 class Chapter:
@@ -68,36 +89,70 @@ class Chapter:
             display(Markdown(f"*Run with {told}. Tables and figures show this run; the words were written about the "
                              "published parameters, and the checks below say which of them still hold.*"))  # fmt: skip
 
-    def identity(self, name: str, holds: object) -> None:
-        """State what is true whatever the parameters.
+    def identity(self, name: str, error: object, bound: float = ROUNDING) -> None:
+        """State what is true whatever the parameters; ``error``: the greatest relative difference, or violation.
 
         Raises
         ------
         AssertionError
-            If it is not.
+            If the error is not below the bound.
+        """
+        worst = float(np.max(np.asarray(torch.as_tensor(error, dtype=torch.float64))))
+        if not worst < bound:
+            raise AssertionError(f"{name}: error {worst:.3g}, of which less than {bound:g} is allowed")
+        self.lines.append(f"proved: {name} (error {max(worst, 0):.1g})")
+
+    def housekeeping(self, name: str, holds: object) -> None:
+        """Check what keeps the page in order and says nothing of its subject: it is not shown.
+
+        Raises
+        ------
+        AssertionError
+            If it does not hold.
         """
         if not holds:
             raise AssertionError(f"{name}: fails")
-        self.lines.append(f"ok: {name}")
 
-    def finding(self, name: str, holds: object | Callable[[], object], value: float | None = None) -> None:
-        """State what was found with the published parameters; ``value``: the number that was compared.
+    def finding(
+        self,
+        name: str,
+        holds: object | Callable[[], object],
+        value: float | rules.Interval | Sequence[float] | Float[np.ndarray, "runs"] | Callable[[], object],
+        n: int = 1,
+        of: str = "runs",
+    ) -> None:
+        """State what was found with the published parameters.
 
-        A function is called for the answer: where other parameters leave nothing to ask, the finding does not hold.
+        Where other parameters leave nothing to ask, a function given for ``holds`` or ``value`` may fail: the finding
+        then does not hold.
+
+        Parameters
+        ----------
+        name : str
+            What was found, in a sentence.
+        holds : object or function
+            Whether it was.
+        value : float, Interval, values or function
+            The number that was compared; of one value for each run, their mean and its interval are shown.
+        n : int
+            From how many runs a single number is.
+        of : str
+            What was counted, if not runs.
         """
         try:
             held = bool(holds() if callable(holds) else holds)
+            found = measured(value() if callable(value) else value, n)
         except Exception:
             if not self.changed:
                 raise
-            held = False
-        line = f"{'held' if held else 'not held'}: {name}"
-        if value is not None and math.isfinite(value):
-            FINDINGS[name] = float(f"{value:.6g}")  # as many digits as processors agree on
-            if self.changed:
-                published = published_findings(self.name).get(name)
-                beside = "" if published is None else f", published {published:.3g}"
-                line += f" (yours {float(value):.3g}{beside})"
+            held, found = False, rules.Interval(math.nan, math.nan, math.nan, 0)
+        line = "measured: " if not self.changed else "holds here too: " if held else "does not hold here: "
+        line += name
+        if math.isfinite(found.mean):
+            FINDINGS[name] = float(f"{found.mean:.6g}")  # as many digits as processors agree on
+            line += f": {in_words(found, of)}"
+            if self.changed and name in (published := published_findings(self.name)):
+                line += f", published {short(published[name])}"
         self.lines.append(line)
         if not held:
             self.broken.append(name)
@@ -110,7 +165,8 @@ class Chapter:
         AssertionError
             If a finding does not hold with the published parameters.
         """
-        print("\n".join(self.lines))  # at once: one block on the page
+        if self.lines:
+            print("\n".join(self.lines))  # at once: one block on the page
         if self.broken and not self.changed:
             raise AssertionError(f"with the published parameters: {'; '.join(self.broken)}")
         self.lines, self.broken = [], []

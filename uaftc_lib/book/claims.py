@@ -23,7 +23,6 @@ from string import Formatter
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import proportion_confint
 
 from uaftc_lib.book import contents, rules
 from uaftc_lib.book.nulls import Null, null_of
@@ -90,8 +89,8 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
     held = int((values > 0).sum())
     found += f", {held} of {n} starts"
     if 0 < held < n:
-        below, above = proportion_confint(held, n, 1 - rules.CONFIDENCE, method="wilson")
-        found += f" ({100 * below:.0f}–{100 * above:.0f} %)"
+        among = rules.share(values > 0)
+        found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n)
     half = (high - low) / 2

@@ -246,9 +246,6 @@ def errata_table(case: Case | None = None) -> pd.DataFrame:
 def prove(*numbers: int, case: Case | None = None) -> None:
     """Print a line for each equation and each form of it that must fail.
 
-    The lines say what was compared and with which bound, not the measured rounding error: they are the same
-    on every machine.
-
     Raises
     ------
     AssertionError
@@ -271,7 +268,8 @@ def prove(*numbers: int, case: Case | None = None) -> None:
 
 
 def line(result: CheckResult) -> str:
-    """What a check found, without numbers that depend on the machine."""
-    verdict = "ok" if result.passed else "fails"
+    """What a check found, with its measurement."""
+    proof = "proved" if result.measure in ("relative error", "measured order") else "measured"
     name = f" {result.name}" if result.name else ""
-    return f"Eq {result.number}{name}: {verdict} ({result.measure} {result.bound})"
+    value = f"{result.value:.1g}" if result.value < TOLERANCE else f"{result.value:.3g}"
+    return f"{proof if result.passed else 'fails'}: Eq {result.number}{name}, {result.measure} {value}"

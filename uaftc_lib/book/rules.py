@@ -36,6 +36,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.proportion import proportion_confint
 
 SIGNIFICANCE = 0.05
 CONFIDENCE = 0.95
@@ -72,6 +73,21 @@ def interval(values: Float[np.ndarray, "seeds"], confidence: float = CONFIDENCE)
         return Interval(mean, -np.inf, np.inf, 1)
     half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n))
     return Interval(mean, mean - half, mean + half, n)
+
+
+def share(held: Bool[np.ndarray, "cases"]) -> Interval:
+    """The share of cases in which something held, and Wilson's interval.
+
+    Raises
+    ------
+    ValueError
+        If there are no cases.
+    """
+    held = np.asarray(held, dtype=bool).ravel()
+    if not len(held):
+        raise ValueError("a share needs at least one case")
+    low, high = proportion_confint(int(held.sum()), len(held), 1 - CONFIDENCE, method="wilson")
+    return Interval(float(held.mean()), float(low), float(high), len(held))
 
 
 def paired_p(one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"]) -> float:
