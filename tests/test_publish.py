@@ -252,7 +252,8 @@ class TestChapter:
         assert [output.text for output in outputs if output.get("name") == "stderr"] == []
         assert " at 0x" not in text, "an object shows its address"
         printed = "".join(output.get("text", "") for output in outputs).splitlines()
-        assert [line for line in printed if line.startswith(("holds here", "does not hold"))] == [], "the words are about this run"
+        elsewhere = [line for line in printed if line.startswith(("holds here", "does not hold"))]
+        assert elsewhere == [], "the words are about this run"
 
     def test_is_in_the_table_of_contents(self, name):
         toc = yaml.safe_load((CHECKOUT / "_toc.yml").read_text())

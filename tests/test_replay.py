@@ -61,7 +61,8 @@ def said(tmp_path_factory) -> list[str]:
     folder = tmp_path_factory.mktemp("book")
     cells = [new_code_cell(code, outputs=outputs, execution_count=1) for code, outputs in CELLS]
     nbformat.write(new_notebook(cells=cells), folder / "06_small.ipynb")
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-sanitize-with", ROUNDING, "-q", "-p", "conftest", "-p", "no:cacheprovider", folder]
+    options = ["--nbval", "--nbval-sanitize-with", ROUNDING, "-q", "-p", "conftest", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, folder]
     path = os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
     assert "4 failed, 2 passed" in done.stdout, done.stdout + done.stderr
