@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from uaftc_lib.book.parameters import check_parameters, default_parameters
+from uaftc_lib.book import choices
+from uaftc_lib.book.parameters import AtLeast, check_given, check_parameters, default_parameters
+from uaftc_lib.publish import chapters, parameters_of, read_source
 
 
 def namespace(annotations: dict, values: dict, injected: str = "") -> dict:
@@ -55,6 +57,40 @@ def test_unknown_names_and_values_are_refused_with_those_there_are():
     words = "dataset = 'nosuch' is not possible in this notebook; allowed: 'synthetic-1', 'sst'"
     with pytest.raises(ValueError, match=words):
         check_parameters(namespace({"dataset": str}, {"dataset": "nosuch"}), dataset=["synthetic-1", "sst"])
+
+
+def test_a_least_value_comes_with_its_reason():
+    words = "lam = 0.5: give at least 1; below 1 rounding is amplified"
+    least = AtLeast(1, "below 1 rounding is amplified")
+    with pytest.raises(ValueError, match=words):
+        check_parameters(namespace({"lam": float}, {"lam": 0.5}), lam=least)
+    with pytest.raises(ValueError, match="greater than 0"):
+        check_parameters(namespace({"lam": float}, {"lam": -1.0}), lam=least)
+    check_parameters(namespace({"lam": float}, {"lam": 1.0}), lam=least)
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_choices_are_of_parameters_that_a_chapter_has_and_its_own_are_among_them(name):
+    own = parameters_of(read_source(name))
+    assert choices.allowed(name).keys() <= own.keys()
+    check_given(name, {key: value for key, value in own.items() if value is not None}, own, choices.allowed(name))
+    choices.check_together(name, own)
+
+
+def test_choices_are_of_chapters():
+    assert choices.CHOICES.keys() | choices.TOGETHER.keys() <= set(chapters())
+
+
+@pytest.mark.parametrize(
+    "name, wrong, words",
+    [
+        ("03_polarity_dynamics", {"lams": [3.0, 2.0]}, r"lams = \[3.0, 2.0\]: give at least two, ascending"),
+        ("04_attention_dynamics", {"lam": 200.0}, "lam = 200.0, large_lam = 100.0: give lam < large_lam"),
+    ],
+)
+def test_parameters_must_fit_together(name, wrong, words):
+    with pytest.raises(ValueError, match=words):
+        choices.check_together(name, parameters_of(read_source(name)) | wrong)
 
 
 def test_a_rule_for_a_name_that_is_no_parameter_is_a_mistake_of_the_notebook():

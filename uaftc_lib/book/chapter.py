@@ -19,7 +19,7 @@ import torch
 from IPython.display import Markdown, display
 from jaxtyping import Float
 
-from uaftc_lib.book import contents, rules
+from uaftc_lib.book import choices, contents, rules
 from uaftc_lib.book.parameters import check_parameters, default_parameters
 from uaftc_lib.book.wording import short
 
@@ -68,9 +68,8 @@ class Chapter:
     name : str
         Of the notebook: "03_polarity_dynamics".
     namespace : dict
-        ``globals()`` of the notebook, in the cell after its annotated parameters.
-    **allowed
-        As for :func:`uaftc_lib.book.parameters.check_parameters`.
+        ``globals()`` of the notebook, in the cell after its annotated parameters. What they may be:
+        :mod:`uaftc_lib.book.choices`.
 
     Raises
     ------
@@ -78,8 +77,9 @@ class Chapter:
         If the notebook was given a parameter that it does not have, or a value that cannot be.
     """
 
-    def __init__(self, name: str, namespace: dict[str, object], **allowed: Collection):
-        check_parameters(namespace, **allowed)
+    def __init__(self, name: str, namespace: dict[str, object]):
+        check_parameters(namespace, **choices.allowed(name))
+        choices.check_together(name, namespace)
         contents.load({name} & contents.MODULES.keys())  # its equations, experiments and claims
         self.name, self.lines, self.broken = name, [], []
         published = published_parameters(name, namespace.get("In", []))

@@ -9,18 +9,31 @@ import ast
 import difflib
 import math
 from collections.abc import Collection, Iterable
-from typing import get_args, get_origin
+from typing import NamedTuple, get_args, get_origin
 
 RANGES = {  # well-known names: lowest value, whether it is itself allowed, and the value to stay below
-    **dict.fromkeys(("lam", "lams", "learning_rate"), (0, False, math.inf)),
-    **dict.fromkeys(("epochs", "dimension", "batch_size"), (1, True, math.inf)),
+    **dict.fromkeys(("lam", "lams", "large_lam", "learning_rate"), (0, False, math.inf)),
+    **dict.fromkeys(("epochs", "slider_epochs", "dimension", "batch_size"), (1, True, math.inf)),
+    **dict.fromkeys(("shuffles", "redraws", "replicates"), (1, True, math.inf)),
     **dict.fromkeys(("seed", "penalty", "learning_rate_decay"), (0, True, math.inf)),
     "seeds": (0, True, math.inf),
+    "instance": (-1, True, math.inf),
     **dict.fromkeys(("dropout", "noise"), (0, True, 1)),
+    "tolerance": (0, False, 1),
 }
 
 
-def check_parameters(namespace: dict[str, object], **allowed: Collection) -> None:
+class AtLeast(NamedTuple):
+    """The least value of a parameter, and why there is one."""
+
+    least: float
+    why: str
+
+
+Allowed = Collection | AtLeast
+
+
+def check_parameters(namespace: dict[str, object], **allowed: Allowed) -> None:
     """Check what a notebook was given, in the cell after its annotated parameters.
 
     Parameters
@@ -28,8 +41,9 @@ def check_parameters(namespace: dict[str, object], **allowed: Collection) -> Non
     namespace : dict
         ``globals()`` of the notebook.
     **allowed
-        For a parameter: its allowed values. Numbers with a well-known name (``lam``, ``epochs``, ``seed``,
-        ``dropout``, ...) are checked for their range without being asked; of a list, every item is checked.
+        For a parameter: its allowed values, or the least of them. Numbers with a well-known name (``lam``,
+        ``epochs``, ``seed``, ``dropout``, ...) are checked for their range without being asked; of a list, every
+        item is checked.
 
     Raises
     ------
@@ -48,23 +62,18 @@ def check_parameters(namespace: dict[str, object], **allowed: Collection) -> Non
             raise ValueError(f"{name!r} is no annotated parameter; there are {', '.join(types)}")
     for name, annotation in types.items():
         check_type(name, namespace[name], annotation)
-        items = namespace[name] if isinstance(namespace[name], (list, tuple)) else [namespace[name]]
-        for item in items:
-            if name in allowed:
-                if item not in allowed[name]:
-                    known = ", ".join(map(repr, allowed[name]))
-                    raise ValueError(f"{name} = {item!r} is not possible in this notebook; allowed: {known}")
-            elif isinstance(item, (int, float)) and not isinstance(item, bool):
-                check_range(name, item)
+        check_value(name, namespace[name], allowed.get(name))
 
 
-def check_given(notebook: str, given: dict[str, object], defaults: dict[str, object]) -> dict[str, object]:
+def check_given(
+    notebook: str, given: dict[str, object], defaults: dict[str, object], allowed: dict[str, Allowed]
+) -> dict[str, object]:
     """The values for some parameters of a notebook, before it runs; for a word, the text of what looks like a number.
 
     Raises
     ------
     ValueError
-        If it has no such parameter, or if a value is of another type than its default, or out of its range.
+        If it has no such parameter, or if a value is of another type than its default, out of its range or not allowed.
     """
     for name in given:
         if name not in defaults:
@@ -73,10 +82,21 @@ def check_given(notebook: str, given: dict[str, object], defaults: dict[str, obj
     for name, value in given.items():
         if defaults[name] is not None:
             check_type(name, value, type(defaults[name]))
-        for item in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(item, (int, float)) and not isinstance(item, bool):
-                check_range(name, item)
+        check_value(name, value, allowed.get(name))
     return given
+
+
+def check_value(name: str, value: object, allowed: Allowed | None) -> None:
+    """Raise ValueError unless a value, or every item of a list, is allowed and in the range of its name."""
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        if allowed is not None and not isinstance(allowed, AtLeast):
+            if item not in allowed:
+                known = ", ".join(map(repr, allowed))
+                raise ValueError(f"{name} = {item!r} is not possible in this notebook; allowed: {known}")
+        elif isinstance(item, (int, float)) and not isinstance(item, bool):
+            check_range(name, item)
+            if allowed and item < allowed.least:
+                raise ValueError(f"{name} = {item!r}: give at least {allowed.least}; {allowed.why}")
 
 
 def check_type(name: str, value: object, annotation: object) -> None:

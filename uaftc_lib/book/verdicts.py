@@ -1,3 +1,11 @@
-"""The verdicts on a claim, in order of the scorecard; apart, because the command reads them before anything else."""
+"""The verdicts on a claim and on a figure; apart, because the command reads them before anything else."""
 
-WORDS = ("holds", "holds under a condition", "does not hold", "undecided", "not yet measured")
+STATUSES = ("reproduced", "differs", "not yet")  # of a figure or table
+# On a claim, in order of the scorecard.
+WORDS = (
+    "holds",
+    "holds under a condition",
+    "does not hold",
+    "undecided",
+    "not yet measured",
+)

@@ -15,7 +15,7 @@ import click
 
 import uaftc_lib
 from uaftc_lib import __version__, checks
-from uaftc_lib.book import contents
+from uaftc_lib.book import choices, contents
 from uaftc_lib.book.parameters import check_given
 from uaftc_lib.book.verdicts import WORDS
 from uaftc_lib.cli.options import assignments, known_device, options_of, parameters_from, value_of
@@ -287,7 +287,9 @@ def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
     if notebook not in chapters():
         known = ", ".join(chapters()) or "none: the library runs outside a checkout of the book"
         raise ValueError(f"no chapter {notebook!r}; there are {known}")
-    given = check_given(notebook, parameters_from(list(words)), parameters_of(read_source(notebook)))
+    defaults = parameters_of(read_source(notebook))
+    given = check_given(notebook, parameters_from(list(words)), defaults, choices.allowed(notebook))
+    choices.check_together(notebook, defaults | given)
     out = out or Path(f"out_{notebook}.ipynb")
     if not out.parent.is_dir():
         raise ValueError(f"the folder of --out {out} does not exist")

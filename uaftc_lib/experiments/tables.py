@@ -113,12 +113,13 @@ def check_made_here(names: Sequence[str]) -> None:
 
 
 def check_folder(out: str | os.PathLike) -> Path:
-    """The folder where tables are made anew; ValueError if it is that of the results."""
+    """The folder where tables are made anew, made if need be; ValueError if it is that of the results."""
     from uaftc_lib.locations import results_folder
 
     folder = Path(out)
     if folder.resolve() == results_folder().resolve():
         raise ValueError(f"--out needs another folder than {folder}, that of the stored results")
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

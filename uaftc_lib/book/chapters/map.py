@@ -23,7 +23,6 @@ from uaftc_lib.locations import PAPER_NAMES
 
 JOINED = "&nbsp;"  # no line breaks here
 Whys = Mapping[str, tuple[str, str]]  # printed number -> why it differs, and chapter#heading where that is told
-STATUSES = ("reproduced", "differs", "not yet")
 FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
 NAMED = 4  # so many cases against a figure are told one by one
 

@@ -11,8 +11,6 @@ from uaftc_lib.book.readings import beside, lead, least, opposed, rows_of, sever
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.locations import PAPER_NAMES, published
 
-COLUMNS = ("DP", "DP-A", "AD", "DP-L")  # in the order of the paper
-
 
 def stored_runs(name: str) -> pd.DataFrame:
     """The runs of a stored sweep, by λ (they stand there as they were finished); accuracy is that on the test data."""
@@ -31,7 +29,7 @@ def printed_accuracies() -> pd.DataFrame:
 def complete_columns(runs: pd.DataFrame) -> dict[str, list[str]]:
     """Data set -> its models of which every λ has been made."""
     complete = {key for key, rows in runs.groupby(["dataset", "model"]) if is_complete(rows)}
-    blocks = {key: [name for name in COLUMNS if (key, name) in complete] for key in PAPER_NAMES}
+    blocks = {key: [name for name in PAPER_MODELS if (key, name) in complete] for key in PAPER_NAMES}
     return {key: models for key, models in blocks.items() if models}
 
 
