@@ -1,11 +1,4 @@
 """The verdicts on a claim and on a figure; apart, because the command reads them before anything else."""
 
 STATUSES = ("reproduced", "differs", "not yet")  # of a figure or table
-# On a claim, in order of the scorecard.
-WORDS = (
-    "holds",
-    "holds under a condition",
-    "does not hold",
-    "undecided",
-    "not yet measured",
-)
+WORDS = ("holds", "holds under a condition", "does not hold", "undecided", "not yet measured")  # on a claim

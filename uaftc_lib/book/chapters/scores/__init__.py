@@ -9,7 +9,7 @@ from itertools import product
 import pandas as pd
 import torch
 
-from uaftc_lib.book.chapters.scores import tilt  # noqa: F401  (registers its experiment)
+from uaftc_lib.book.chapters.scores import panel_nulls, tilt  # noqa: F401  (registers their experiments)
 from uaftc_lib.book.chapters.scores.nulls import separations
 from uaftc_lib.book.claims import SMALL, Cases, Part, Tables, alike, exceeds, reading, reads, same
 from uaftc_lib.book.nulls import null_of

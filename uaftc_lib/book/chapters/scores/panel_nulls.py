@@ -1,0 +1,114 @@
+"""The supplement's panels of scores, and both of 20News II, where the training labels mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from uaftc_lib.book.controls import held_out_types, matched_types, with_permuted_labels
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import table2_cell
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import Types, examined_types, score_frame, separation
+from uaftc_lib.training import TrainingConfig, choose_trainer, fit
+
+LOSSES = (0.5, 0.2)  # mean training losses at which runs are compared
+LONGER = 3  # times as many epochs for permuted labels that are not learnt by then
+STARTS, PERMUTATIONS = range(10), range(20)
+PANELS = [("sst", "DP-A", 20.0), ("imdb", "DP-A", 10.0)]
+PANELS += [("20news-1", "DP-A", lam) for lam in (1.0, 10.0, 20.0, 50.0)]
+PANELS += [("20news-2", "DP", 10.0), ("20news-2", "DP-A", 10.0), ("sst", "DP-L", 10.0), ("imdb", "AD", 10.0)]
+JOBS = [
+    {"dataset": dataset, "model": model, "lam": lam, "labels": labels, "seed": seed}
+    for dataset, model, lam in PANELS
+    for labels, seeds in (("real", STARTS), ("permuted", PERMUTATIONS))
+    for seed in seeds
+]
+
+
+class Heard:
+    """A trainer that remembers its last loss."""
+
+    def __init__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig):
+        self.trainer, self.loss = choose_trainer(model, config)(model, corpus, config), float("inf")
+
+    def epoch(self, batches: Sequence[Tensor]) -> float:
+        self.loss = self.trainer.epoch(batches)
+        return self.loss
+
+
+def own_polarity(words: pd.DataFrame, name: str, classes: Sequence[str]) -> float:
+    """How far the words of a list vote for its class: their mean score for it, less the largest one for another."""
+    if name == "neutral":
+        return float("nan")
+    if "polarity" in words:
+        return words["polarity"].mean() * (-1 if name == "negative" else 1)
+    votes = words[[f"polarity {each}" for each in classes]].mean().set_axis(list(classes))
+    return votes[name] - votes.drop(name).max()
+
+
+def by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[dict]:
+    """A row for each kind of words: how many, their mean scores, and how well attention tells them from neutral ones.
+
+    With a recurrent encoder also their local scores, over the training occurrences.
+    """
+    rows: Mapping[str, dict] = {name: {"type": name, "words": len(ids)} for name, ids in types.items()}
+    for prefix, corpus in (("", None), ("local ", dataset.train))[: 1 + (model.recurrent is not None)]:
+        frame = score_frame(model, dataset, types, corpus)
+        for name, row in rows.items():
+            mine = frame[frame["type"] == name]
+            row[f"{prefix}attention"] = mine["attention"].mean()
+            row[f"{prefix}attention over neutral"] = separation(frame, "attention", name, "neutral")
+            row[f"{prefix}own polarity"] = own_polarity(mine, name, dataset.classes)
+    return list(rows.values())
+
+
+@experiment(jobs=JOBS)
+def panel_controls(dataset: str, model: str, lam: float, labels: str, seed: int) -> list[dict]:
+    """Scores by kinds of words under real and permuted training labels: at the kept and last epoch, at equal losses.
+
+    Permuted labels that the usual epochs do not teach to the lowest of the losses are trained longer, for the losses.
+    """
+    data = load_dataset(dataset)
+    if labels == "permuted":
+        data = with_permuted_labels(data, seed)
+    lists = {"training": examined_types(data)}
+    lists["matched"] = matched_types(lists["training"], data.train, len(data.vocabulary))
+    if labels == "real":
+        lists["held out"] = held_out_types(data)
+    cell = table2_cell(dataset, model, lam, seed)
+    rows, usual = {}, cell.epochs
+    for epochs in (usual, usual * LONGER):
+        cell = replace(cell, epochs=epochs)
+        classifier = cell.classifier(data, "cpu")
+        heard: list[Heard] = []
+
+        def listen(*given) -> Heard:
+            heard.append(Heard(*given))
+            return heard[0]
+
+        def keep(moment: str, epoch: int, now: AttentionClassifier) -> None:
+            found = [{"lists": name} | row for name, types in lists.items() for row in by_kind(now, data, types)]
+            rows[moment] = [{"moment": moment, "epoch": epoch, "loss": heard[0].loss} | row for row in found]
+
+        @torch.no_grad()
+        def look(epoch: int, now: AttentionClassifier) -> dict:
+            for moment, reached in {f"loss {loss:g}": heard[0].loss <= loss for loss in LOSSES}.items():
+                if reached and moment not in rows:
+                    keep(moment, epoch, now)
+            if epoch == usual and "last" not in rows:
+                keep("last", epoch, now)
+            return {}
+
+        run = fit(classifier, data, cell.training(), record=look, trainer=listen)
+        if epochs == usual:
+            keep("kept", run.best_epoch, classifier)
+        if labels == "real" or f"loss {min(LOSSES):g}" in rows:
+            break
+    return [row for found in rows.values() for row in found]
