@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from uaftc_lib.book.controls import held_out_types, matched_types, with_permuted_labels
@@ -32,17 +32,6 @@ JOBS = [
 ]
 
 
-class Heard:
-    """A trainer that remembers its last loss."""
-
-    def __init__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig):
-        self.trainer, self.loss = choose_trainer(model, config)(model, corpus, config), float("inf")
-
-    def epoch(self, batches: Sequence[Tensor]) -> float:
-        self.loss = self.trainer.epoch(batches)
-        return self.loss
-
-
 def own_polarity(words: pd.DataFrame, name: str, classes: Sequence[str]) -> float:
     """How far the words of a list vote for its class: their mean score for it, less the largest one for another."""
     if name == "neutral":
@@ -54,7 +43,7 @@ def own_polarity(words: pd.DataFrame, name: str, classes: Sequence[str]) -> floa
 
 
 def by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[dict]:
-    """A row for each kind of words: how many, their mean scores, and how well attention tells them from neutral ones.
+    """A row for each kind of words: how many, their mean scores, and how well scores tell them from neutral ones.
 
     With a recurrent encoder also their local scores, over the training occurrences.
     """
@@ -66,7 +55,43 @@ def by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[
             row[f"{prefix}attention"] = mine["attention"].mean()
             row[f"{prefix}attention over neutral"] = separation(frame, "attention", name, "neutral")
             row[f"{prefix}own polarity"] = own_polarity(mine, name, dataset.classes)
+            vote = "polarity" if "polarity" in frame else f"polarity {name}"
+            if vote in frame:
+                beside = (name, "neutral") if name != "negative" else ("neutral", name)
+                row[f"{prefix}own polarity over neutral"] = separation(frame, vote, *beside)
     return list(rows.values())
+
+
+class Watch:
+    """Trains as usual, and keeps scores by kinds of words for several moments, each at the first chance."""
+
+    def __init__(self, dataset: Dataset, lists: Mapping[str, Types], last: int):
+        self.dataset, self.lists, self.last, self.rows = dataset, lists, last, {}
+
+    def __call__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig) -> Watch:
+        """As ``trainer`` of ``fit``: what follows is another run."""
+        self.trainer, self.losses = choose_trainer(model, config)(model, corpus, config), [math.nan]
+        return self
+
+    def epoch(self, batches: Sequence[Tensor]) -> float:
+        self.losses.append(self.trainer.epoch(batches))
+        return self.losses[-1]
+
+    def look(self, epoch: int, model: AttentionClassifier) -> dict:
+        """As ``record`` of ``fit``: the last epoch, and the first one whose loss lies below each level."""
+        for moment, reached in [(f"loss {level:g}", self.losses[-1] <= level) for level in LOSSES]:
+            if reached:
+                self.keep(moment, epoch, model)
+        if epoch == self.last:
+            self.keep("last", epoch, model)
+        return {}
+
+    def keep(self, moment: str, epoch: int, model: AttentionClassifier) -> None:
+        """Measure, unless this moment is over."""
+        if moment not in self.rows:
+            about = {"moment": moment, "epoch": epoch, "loss": self.losses[epoch]}
+            found = ((name, by_kind(model, self.dataset, types)) for name, types in self.lists.items())
+            self.rows[moment] = [{"lists": name} | about | row for name, rows in found for row in rows]
 
 
 @experiment(jobs=JOBS)
@@ -83,32 +108,11 @@ def panel_controls(dataset: str, model: str, lam: float, labels: str, seed: int)
     if labels == "real":
         lists["held out"] = held_out_types(data)
     cell = table2_cell(dataset, model, lam, seed)
-    rows, usual = {}, cell.epochs
-    for epochs in (usual, usual * LONGER):
-        cell = replace(cell, epochs=epochs)
-        classifier = cell.classifier(data, "cpu")
-        heard: list[Heard] = []
-
-        def listen(*given) -> Heard:
-            heard.append(Heard(*given))
-            return heard[0]
-
-        def keep(moment: str, epoch: int, now: AttentionClassifier) -> None:
-            found = [{"lists": name} | row for name, types in lists.items() for row in by_kind(now, data, types)]
-            rows[moment] = [{"moment": moment, "epoch": epoch, "loss": heard[0].loss} | row for row in found]
-
-        @torch.no_grad()
-        def look(epoch: int, now: AttentionClassifier) -> dict:
-            for moment, reached in {f"loss {loss:g}": heard[0].loss <= loss for loss in LOSSES}.items():
-                if reached and moment not in rows:
-                    keep(moment, epoch, now)
-            if epoch == usual and "last" not in rows:
-                keep("last", epoch, now)
-            return {}
-
-        run = fit(classifier, data, cell.training(), record=look, trainer=listen)
-        if epochs == usual:
-            keep("kept", run.best_epoch, classifier)
-        if labels == "real" or f"loss {min(LOSSES):g}" in rows:
-            break
-    return [row for found in rows.values() for row in found]
+    watch = Watch(data, lists, cell.epochs)
+    for longer in (1, LONGER)[: 1 + (labels == "permuted")]:
+        if f"loss {min(LOSSES):g}" not in watch.rows:
+            cell = replace(cell, epochs=longer * watch.last)
+            classifier = cell.classifier(data, "cpu")
+            run = fit(classifier, data, cell.training(), record=watch.look, trainer=watch)
+            watch.keep("kept", run.best_epoch, classifier)
+    return [row for rows in watch.rows.values() for row in rows]
