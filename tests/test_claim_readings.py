@@ -41,8 +41,9 @@ def table(words=None, columns=None, jobs=({},)):
     return pd.DataFrame(rows)
 
 
-TERM_JOBS = [dict(zip(("noise", "neutral_types", "lam"), cell)) for cell in {**CELLS, **TOO_SMALL}.values()]
-HUGE_JOB = [{"noise": 0.0, "neutral_types": 100, "lam": 10000.0}]
+TERM_JOBS = [where for name, where in {**CELLS, **TOO_SMALL}.values() if name == "terms"]
+HUGE_JOB = [{"noise": 0.0, "lam": 10000.0}]
+LARGE_JOB = [{"noise": 0.0, "lam": 100.0}]
 
 
 def terms(words=None, columns=None, jobs=TERM_JOBS):
@@ -205,7 +206,7 @@ def test_a_small_lam_is_set_against_a_moderate_one_by_the_sizes_of_words():
 
 
 def large_lam(words):
-    return {"exact_gap": table(words, jobs=[{"lam": 100.0}])}
+    return {"terms": table(words, jobs=LARGE_JOB)}
 
 
 BORDERS = [  # helper, a claim by it, its tables; positive, negative and neutral words on the one side, and on the other
@@ -231,7 +232,7 @@ BORDERS = [  # helper, a claim by it, its tables; positive, negative and neutral
     ),
     (
         "difference along V·W", "gap_follows_VW",
-        lambda values: {"exact_gap": table({"attention": values}, {"V·W": -1.0}, [{"lam": 100.0}])},
+        lambda values: {"terms": table({"attention": values}, {"V·W": -1.0}, LARGE_JOB)},
         [(1, 1.05, 9), (-1.05, -1, -9)],
         [(1.05, 1, 9), (-1, -1.05, -9)],
     ),

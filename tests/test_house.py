@@ -94,10 +94,7 @@ def test_a_wing_imports_only_what_it_may(wing):
 
 def test_there_is_no_circle_of_imports():
     # A package's list of what it offers is no dependency of the parts that it lists.
-    graph = {
-        name: {other for other in others if not name.startswith(f"{other}.")}
-        for name, others in arrows().items()
-    }
+    graph = {name: {other for other in others if not name.startswith(f"{other}.")} for name, others in arrows().items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

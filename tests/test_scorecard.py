@@ -214,16 +214,6 @@ def test_cases_make_a_verdict(parts, verdict):
     assert judged_of(*parts).verdict == verdict
 
 
-def test_a_condition_that_is_only_the_size_of_the_data_is_called_so():
-    whole, small, other = "Data I: supported", "x, small Data I: contradicted", "SST: undecided"
-    assert judged_of(whole, small).but_for_copies and "all but small copies" in judged_of(whole, small).condition
-    copies = ("small Data I: supported", small)
-    for parts in ((whole, small, other), (whole, other), (whole, "small Data I: supported"), (small,), copies):
-        assert not judged_of(*parts).but_for_copies and "copies" not in judged_of(*parts).condition
-    line = page.counted_line([judged_of(whole, small), judged_of(whole, other), judged_of(small)])
-    assert "1 does not hold" in line and "Of those under a condition 1 are not supported on our small copies" in line
-
-
 def test_splits_that_overlap_tell_less_than_independent_ones():
     values = np.linspace(-1, 3, 20)
     plain, apart, overlapping = rules.interval(values), columns.over_splits(values, 0), columns.over_splits(values, 0.1)

@@ -31,7 +31,6 @@ from uaftc_lib.book.wording import short, with_interval
 from uaftc_lib.experiments.registry import stored
 
 SMALL = 0.2
-COPY = "small Data"  # in the name of every case on a small copy of Data I or II
 OPEN = "open"
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "undecided", OPEN: "open"}  # of a case
 
@@ -243,13 +242,6 @@ class Judged:
         return "does not hold" if 2 * contradicted > decided else "undecided"
 
     @property
-    def but_for_copies(self) -> bool:
-        """Whether it holds in all cases but some on small copies of the data, and not on such copies alone."""
-        there, others = self.cases("supported"), self.cases("contradicted", "undecided")
-        found = self.verdict == "holds under a condition" and all(COPY in case for case in others)
-        return found and any(COPY not in case for case in there)
-
-    @property
     def condition(self) -> str:
         """Where it holds, if under a condition: the number of cases, and the shorter list, of them or of the others."""
         if self.verdict != "holds under a condition":
@@ -257,8 +249,6 @@ class Judged:
         there, words = self.cases("supported"), ("contradicted", "undecided")
         others = [f"{part.case} ({part.verdict})" for part in self.parts if part.verdict in words]
         line = f"in {len(there)} of {len(there) + len(others)} cases"
-        if self.but_for_copies:
-            return f"{line}, all but small copies of the data: {'; '.join(others)}"
         if len(others) <= len(there):
             return f"{line}; not: {'; '.join(others)}"
         told = ", ".join(f"{word} in {len(self.cases(word))}" for word in words if self.cases(word))
@@ -335,6 +325,6 @@ def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
     wrong side, in half widths of its interval. Left out is what holds on the whole data
     and not on all small copies of them.
     """
-    failing = (one for one in judged if one.claim.instead and one.worst and not one.but_for_copies)
+    failing = (one for one in judged if one.claim.instead and one.worst)
     wrong = [one for one in failing if np.isfinite(one.worst.strength)]
     return sorted(wrong, key=lambda one: (one.verdict != "does not hold", one.worst.strength))[:most]

@@ -1,4 +1,4 @@
-"""Small runs on Data I, 1,200 instances with 100 neutral words, and what several chapters measure of a run."""
+"""Runs on Data I and on a small copy, 1,200 instances with 100 neutral words: what several chapters measure of them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, dot_product, type_means
 from uaftc_lib.training import TrainingConfig
 
-SEEDS = range(10)
+SEEDS, MANY_SEEDS = range(10), range(30)
+RANGES = {1.0: 1, 0.1: 3}  # W₀ within ± these, and how many times 450 is τ: a short W leaves the start late
 CURES = ("none", "penalty", "perpendicular start", "separate tables")
 OPTIMIZERS = {"sgd": 1.0, "adagrad": 0.05, "adam": 0.005}  # and their learning rates
 SMALL_NEUTRAL, PAPER_NEUTRAL = 100, 1000
 WHOLE_EPOCHS = 8  # on 12,000 texts: 480 steps, where 75 epochs on 1,200 are 450
+WHOLE_STEPS = 480  # at a learning rate of one: the time τ of such a run
 
 
 def small_data(seed: int = 0, noise: float = 0.0, class_sizes: tuple[int, int] = (600, 600)) -> Dataset:

@@ -13,16 +13,14 @@ from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.paths import embedding_gradient, product_rule, stepped
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.readings import (
-    EVERYWHERE,
-    GAPS,
-    MANY_HUNDRED,
+    HUNDRED,
+    SHORT_HUNDRED,
     along_VW,
     both,
     cells,
     column,
     difference,
     neutral_small,
-    several,
     size,
     size_of_polar,
 )
@@ -144,9 +142,9 @@ def sst_ledgers(optimizer: str, lam: float, seed: int) -> list[dict]:
 
 
 reads("rho_of_neutral", cells(), neutral_small("ρ"))
-reads("D_takes_sides", EVERYWHERE, lambda rows: along_VW(rows, difference(rows, "D")))
+reads("D_takes_sides", cells(), lambda rows: along_VW(rows, difference(rows, "D")))
 reads("D_of_neutral", cells(), neutral_small("D"))
-reads("E_of_polar", EVERYWHERE, lambda rows: both(rows, "E"))
+reads("E_of_polar", cells(), lambda rows: both(rows, "E"))
 reads("E_of_neutral", cells(), neutral_small("E"))
 reads("F_of_neutral", cells(), lambda rows: SMALL - column(rows, "|F| neutral") / size_of_polar(rows, "E"))
-reads("D_at_large_lam", several(GAPS[100], cells(MANY_HUNDRED)), lambda rows: size(rows, "D") - size(rows, "E"))
+reads("D_at_large_lam", cells(HUNDRED, SHORT_HUNDRED), lambda rows: size(rows, "D") - size(rows, "E"))

@@ -15,7 +15,7 @@ from uaftc_lib.book.chapters.scorecard import address
 from uaftc_lib.book.chapters.variants.models import STARTS_OF_M
 from uaftc_lib.book.claims import OPEN, Judged, Tables
 from uaftc_lib.book.panels import compare, panels
-from uaftc_lib.book.readings import MANY, NOISY_MANY
+from uaftc_lib.book.readings import NOISY, TEN
 from uaftc_lib.experiments.registry import EXPERIMENTS
 from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.experiments.tables import grid_names
@@ -81,7 +81,7 @@ KINDS, GAP, RATIO = (
 AFFINE, ADDITIVE, CLASSES = (
     f"{VARIANTS}#{name}" for name in ("an-affine-layer", "additive-attention", "several-classes")
 )
-TWO = (MANY, NOISY_MANY)
+TWO = (TEN, NOISY)
 SIGNS = tuple(signs_case(epoch, weight) for epoch, weight in product(SIGNS_AT, (0.1, 1.0)))
 PENALISED, ADDED = (tuple(f"Data I, {what}M {M}" for M in STARTS_OF_M) for what in ("with penalty, ", ""))
 RANDOM = tuple(f"{ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
@@ -93,14 +93,14 @@ OTHERS = (
     Item("Fig S1", "inner products of single pairs, small and large start", STARTING, "embedding_start", run(GEOMETRY),
          {"products_move": (), "smaller_is_quicker": SIGNS}),
     Item("Fig S2", "inner products by pair", ENDING, "live, terms", run(GEOMETRY),
-         {"products_part": (MANY,), "products_of_neutral": (MANY,), "like_outweighs": (MANY,)}),
+         {"products_part": (TEN,), "products_of_neutral": (TEN,), "like_outweighs": (TEN,)}),
     Item("Fig S3", "polarity scores, Data I and II", KINDS, "live, terms", run(SYNTHETIC),
          {"polarity_parts": TWO, "neutral_around_zero": ()}),
     Item("Fig S4", "attention scores, Data I and II", KINDS, "live, terms", run(SYNTHETIC), {"polar_lead": TWO}),
     Item("Fig S5", "attention with and without penalty", GAP, "synthetic_gap", run(SYNTHETIC),
          {"apparent_gap": (), "penalty_closes_the_gap": ("Data I, λ = 10",)}),
     Item("Fig S6", "six inner products in training", ENDING, "live, terms", run(GEOMETRY),
-         {"products_part": (NOISY_MANY,), "products_of_neutral": (NOISY_MANY,), "like_outweighs": (NOISY_MANY,)}),
+         {"products_part": (NOISY,), "products_of_neutral": (NOISY,), "like_outweighs": (NOISY,)}),
     Item("Fig S7", "V·W by class ratio", RATIO, "synthetic_ratio", run(SYNTHETIC),
          {"ratio_moves_VW": RANDOM, "VW_and_ratio": RANDOM}),
     Item("Fig S8", "inner products, affine layer", AFFINE, "live, variants_whole", run(VARIANTS),

@@ -12,8 +12,6 @@ from uaftc_lib.book.claims import SMALL, Part, Tables, exceeds, reading, reads
 from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.readings import (
-    BOTH_GAPS,
-    MANY,
     MODERATE,
     TEN,
     TOO_SMALL,
@@ -28,9 +26,9 @@ from uaftc_lib.book.readings import (
     size_of_polar,
 )
 from uaftc_lib.book.small_data import (
-    PAPER_NEUTRAL,
-    SEEDS,
-    SMALL_NEUTRAL,
+    MANY_SEEDS,
+    RANGES,
+    WHOLE_EPOCHS,
     by_kind,
     ends,
     grouped,
@@ -39,7 +37,7 @@ from uaftc_lib.book.small_data import (
     start_model,
     velocities,
 )
-from uaftc_lib.datasets.synthetic import synthetic
+from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
@@ -103,45 +101,34 @@ def _(case: Case):
 
 @experiment(
     jobs=[
-        {"noise": noise, "neutral_types": n, "lam": v, "seed": s}
-        for (noise, n, v), s in product(
-            (
-                *((0.0, SMALL_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 10000.0)),
-                *((0.0, PAPER_NEUTRAL, v) for v in (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0)),
-                (0.1, SMALL_NEUTRAL, 10.0),
-                (0.1, PAPER_NEUTRAL, 10.0),
-            ),
-            SEEDS,
-        )
+        {"noise": noise, "lam": v, "seed": s}
+        for noise, lams in ((0.0, (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 10000.0)), (0.1, (10.0,)))
+        for v, s in product(lams, MANY_SEEDS)
     ],
     rows=1,
 )
-def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]:
+def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> list[dict]:
     """A run on Data I (``noise``: Data II): terms summed over the run, where it began, how it ends.
 
-    With the paper's 1,000 neutral words the data have the paper's 12,000 instances, and are passed over 8 times; with
-    fewer words they have 1,200, passed over 75 times.
-
     "A positive": what A has added to the scores of positive words (the ledger), "|A| positive" the mean of its
-    sizes. "π positive": the mean over the run, seen about fifteen times. "first F positive": before the first step
+    sizes. "π positive": the mean over the run, seen after every epoch. "first F positive": before the first step
     (B, C and E too); "largest |F| positive": the largest at any of these times. "like", "unlike", "with
     neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "start like"
     at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words. "words with A > B/5": of
     the polar words, by what A and B have added to each; "their part of B": of the sum of |B| over all polar words.
     """
-    class_size, epochs = (6000, 8) if neutral_types == PAPER_NEUTRAL else (600, 75)
-    dataset = synthetic("synthetic-1", noise=noise, class_sizes=(class_size, class_size), neutral_types=neutral_types)
+    dataset = load_dataset("synthetic-1", noise=noise)
     types = examined_types(dataset)
-    model = start_model(dataset, lam, seed=seed, dtype=torch.float64)
+    model = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
     start, watched, products = dot_product(model), [], []
 
-    def watch(epoch: int, m: AttentionClassifier) -> dict:
-        if epoch % max(1, epochs // 15) == 0:
-            watched.append(velocities(m, dataset, types))
-            products.append(grouped(pair_means(m.embedding.detach(), types)))
+    def watch(_epoch: int, m: AttentionClassifier) -> dict:
+        watched.append(velocities(m, dataset, types))
+        products.append(grouped(pair_means(m.embedding.detach(), types)))
         return {}
 
-    _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=epochs, seed=seed), watch)
+    config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
+    _, ledgers = fit_with_ledger(model, dataset, config, watch)
     of, s = pd.DataFrame(watched), model.token_scores().polarity.detach()
     polar = torch.cat((types["positive"], types["negative"]))
     A, B = ledgers[-1].A[polar].abs(), ledgers[-1].B[polar].abs()
@@ -163,12 +150,17 @@ def terms(noise: float, neutral_types: int, lam: float, seed: int) -> list[dict]
     ]
 
 
+@experiment(jobs=[{"lam": v, "seed": s} for v, s in product((10.0, 100.0), MANY_SEEDS)], rows=1)
+def short_terms(lam: float, seed: int) -> list[dict]:
+    """The same on Data I with W from ±0.1, as long as it takes such a start three times the passes to be left."""
+    return terms(0.0, lam, seed, weight_range=0.1)
+
+
 def beside_moderate(tables: Tables) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Each case with a λ that is too small: its rows, and those of the same data at λ = 10."""
-    moderate = {neutral: rows for neutral, (_, rows) in zip((SMALL_NEUTRAL, PAPER_NEUTRAL), cells(TEN, MANY)(tables))}
-    for name, (_, neutral, _) in TOO_SMALL.items():
-        ((_, rows),) = cells(name)(tables)
-        yield name, rows, moderate[neutral]
+    """Each case with a λ that is too small: its rows, and those at λ = 10."""
+    ((_, moderate),) = cells(TEN)(tables)
+    for name, rows in cells(*TOO_SMALL)(tables):
+        yield name, rows, moderate
 
 
 reads("pi_takes_sides", cells(), lambda rows: opposed(rows, "π"))
@@ -186,7 +178,7 @@ reads("A_is_small", cells(*MODERATE), lambda rows: SMALL - size_of_polar(rows, "
 
 @reading
 def A_tips_the_balance(tables: Tables) -> Iterator[Part]:
-    for name, rows in BOTH_GAPS(tables):
+    for name, rows in cells(*MODERATE)(tables):
         yield exceeds(name, along_VW(rows, column(rows, "polarity positive") + column(rows, "polarity negative")))
     for name, rows in cells()(tables):
         yield exceeds(f"A's part, {name}", along_VW(rows, column(rows, "A positive") + column(rows, "A negative")))

@@ -83,16 +83,11 @@ def counted_line(judged: Iterable[Judged]) -> str:
     judged = list(judged)
     holds, condition, fails, undecided, missing = counted(judged).values()
     do = "does" if fails == 1 else "do"
-    line = (
+    return (
         f"Of **{len(judged)} claims** {holds} hold, {condition} hold under a condition, {fails} {do} not hold"
         + (f"; undecided: {undecided}" if undecided else "")
         + (f"; not measured yet: {missing}" if missing else "")
-    )
-    copies = sum(one.but_for_copies for one in judged)
-    return line + (
-        f". Of those under a condition {copies} are not supported on our small copies of the data only."
-        if copies
-        else "."
+        + "."
     )
 
 

@@ -9,11 +9,10 @@ import pandas as pd
 
 from uaftc_lib.book.claims import SMALL, Part, Tables, alike, exceeds, reading, reads
 from uaftc_lib.book.readings import (
-    GAPS,
-    MANY,
     MODERATE,
     NOISY,
-    NOISY_MANY,
+    SHORT_TEN,
+    TEN,
     cells,
     column,
     difference,
@@ -145,7 +144,7 @@ def by_ratio(tables: Tables) -> Iterator[tuple[str, float, pd.Series, pd.Series]
 
 reads("polarity_parts", several(cells(*MODERATE), sst(10)), lambda rows: opposed(rows, "polarity"))
 reads("polarity_of_neutral", cells(*MODERATE), neutral_small("polarity"))
-reads("polar_lead", several(GAPS[10], cells(MANY, NOISY, NOISY_MANY), sst(10)), lead)
+reads("polar_lead", several(cells(TEN, SHORT_TEN, NOISY), sst(10)), lead)
 
 
 @reading
@@ -157,14 +156,14 @@ def trials_are_similar(tables: Tables) -> Iterator[Part]:
 
 @reading
 def noise_is_harmless(tables: Tables) -> Iterator[Part]:
-    for name, rows in cells(NOISY, NOISY_MANY)(tables):
+    for name, rows in cells(NOISY)(tables):
         yield exceeds(f"attention, {name}", lead(rows))
         yield exceeds(f"polarity, {name}", opposed(rows, "polarity"))
 
 
 reads(
     "neutral_around_zero",
-    cells(MANY, NOISY_MANY),
+    cells(TEN, NOISY),
     lambda rows: SMALL - column(rows, "polarity neutral").abs() / size(rows, "polarity"),
 )
 reads(

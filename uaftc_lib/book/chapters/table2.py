@@ -50,6 +50,6 @@ def beside_print(runs: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
 
 reads(
     "adam_is_similar",
-    several(rows_of("small Data I", "exact_optimizers", optimizer="adam", lam=10.0), beside("Adam")),
+    several(rows_of("Data I", "optimizers_whole", optimizer="adam", lam=10.0), beside("Adam")),
     lambda rows: least(lead(rows), opposed(rows, "polarity")),
 )

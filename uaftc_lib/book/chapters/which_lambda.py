@@ -11,15 +11,17 @@ from torch import Tensor
 from uaftc_lib.book.claims import SMALL, reads
 from uaftc_lib.book.readings import HUGE, column, rows_of
 from uaftc_lib.book.small_data import (
+    RANGES,
     SEEDS,
-    SMALL_NEUTRAL,
+    WHOLE_EPOCHS,
+    WHOLE_STEPS,
     ends,
     mean_field_end,
     small_config,
-    small_data,
     start_model,
 )
 from uaftc_lib.corpus import Corpus
+from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
@@ -39,8 +41,9 @@ def set_cosine(model: AttentionClassifier, cosine: float) -> AttentionClassifier
 
 @experiment(
     jobs=[
-        {"lam": v, "cosine": c, "seed": s}
-        for s, v, c in product(
+        {"weight_range": w, "lam": v, "cosine": c, "seed": s}
+        for w, s, v, c in product(
+            RANGES,
             range(3),
             (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
             (-0.95, -0.7, -0.45, -0.25, -0.1, -0.03, 0.0, 0.03, 0.1, 0.25, 0.45, 0.7, 0.95),
@@ -48,14 +51,14 @@ def set_cosine(model: AttentionClassifier, cosine: float) -> AttentionClassifier
     ],
     rows=1,
 )
-def exact_phase(lam: float, cosine: float, seed: int) -> list[dict]:
-    """Which words win attention, from a start with a given λ and angle of V and W."""
-    dataset = small_data()
+def exact_phase(weight_range: float, lam: float, cosine: float, seed: int) -> list[dict]:
+    """Which words win attention on Data I, from a start with a given λ and angle of V and W."""
+    dataset, longer = load_dataset("synthetic-1"), RANGES[weight_range]
     types = examined_types(dataset)
-    model = set_cosine(start_model(dataset, lam, seed=seed), cosine)
+    model = set_cosine(start_model(dataset, lam, weight_range=weight_range, seed=seed), cosine)
     sizes = {"‖V‖": float(model.V.detach().norm()), "‖W‖": float(model.W.detach().norm())}
-    gap, lead = mean_field_end(model, dataset, types, 450.0)
-    fit(model, dataset, small_config(seed=seed))
+    gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS * longer)
+    fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * longer, seed=seed), progress=False)
     return [sizes | {"predicted gap": gap, "predicted lead": lead} | ends(model, types)]
 
 
@@ -68,13 +71,15 @@ def heaviest(model: AttentionClassifier, corpus: Corpus) -> tuple[Tensor, Tensor
 @experiment(jobs=[{"lam": v, "seed": s} for v, s in product((0.001, 0.01, 0.1, 1.0, 10.0), SEEDS)], rows=1)
 def hard_attention(lam: float, seed: int) -> list[dict]:
     """What training does to the heaviest word of a text, and what a start does that is nudged in the twelfth digit."""
-    dataset = small_data()
+    dataset = load_dataset("synthetic-1")
     texts = dataset.train
     models = [start_model(dataset, lam, seed=seed, dtype=torch.float64) for _ in range(2)]
     with torch.no_grad():
         models[1].embedding *= 1 + 1e-12
     first = heaviest(models[0], texts)
-    (_, ledgers), _ = (fit_with_ledger(model, dataset, small_config(seed=seed)) for model in models)
+    (_, ledgers), _ = (
+        fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS, seed=seed)) for model in models
+    )
     last, nudged = (heaviest(model, texts) for model in models)
     moved = {name: float(getattr(ledgers[-1], name).abs().sum()) for name in "DEF"}
     return [
@@ -91,6 +96,6 @@ def hard_attention(lam: float, seed: int) -> list[dict]:
 
 reads(
     "mean_pooling",
-    rows_of("small Data I, λ = 10,000", "terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=HUGE),
+    rows_of("Data I, λ = 10,000", "terms", noise=0.0, lam=HUGE),
     lambda rows: SMALL - column(rows, "farthest weight"),
 )

@@ -19,9 +19,10 @@ from uaftc_lib.book.claims import SMALL, Part, Tables, exceeds, reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error
 from uaftc_lib.book.paths import embedding_gradient
 from uaftc_lib.book.random_models import Case, View
-from uaftc_lib.book.readings import CELLS, EVERYWHERE, MODERATE, STILL_SMALLER, both, cells, column, least, size
-from uaftc_lib.book.small_data import SEEDS, by_kind, pair_means, small_config, small_data, start_model, velocities
+from uaftc_lib.book.readings import CELLS, MODERATE, STILL_SMALLER, both, cells, column, least, size
+from uaftc_lib.book.small_data import SEEDS, by_kind, pair_means, small_config, start_model, velocities
 from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types
@@ -141,12 +142,13 @@ def embedding_range_run(
 
 @experiment(
     jobs=[{"embedding_range": r, "weight_range": w, "seed": s} for r, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
-    rows=25,
+    rows=13,
 )
 def embedding_start(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
-    """Inner products of embeddings by epoch, from starting ranges of embeddings and W (Fig S1)."""
-    _, run = embedding_range_run(small_data(), embedding_range, weight_range, seed=seed)
-    return run.history.drop(columns="dev_accuracy").iloc[::5].to_dict("records")
+    """Inner products of embeddings by epoch on Data I, from starting ranges of embeddings and W (Fig S1)."""
+    dataset = load_dataset("synthetic-1")
+    _, run = embedding_range_run(dataset, embedding_range, weight_range, epochs=12, seed=seed)
+    return run.history.drop(columns="dev_accuracy").to_dict("records")
 
 
 @experiment(
@@ -154,12 +156,12 @@ def embedding_start(embedding_range: float, weight_range: float, seed: int) -> l
     rows=1,
 )
 def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
-    """The terms of Eq 19 and 27 before the first step, at λ = 10, from starting ranges of embeddings and W.
+    """The terms of Eq 19 and 27 before the first step on Data I, λ = 10, from starting ranges of embeddings and W.
 
     "own C": the part of C that the word itself makes, ‖e‖² π(e)/m, with the sign of B; "other C": what the other words
     make; "with B": for which share of the polar words that has the sign of B; "as B": for which B + C has.
     """
-    dataset = small_data()
+    dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     ranges = {"embedding_range": embedding_range, "weight_range": weight_range}
     model = start_model(dataset, seed=seed, dtype=torch.float64, **ranges)
@@ -172,19 +174,19 @@ def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[
 
 
 STARTS = {
-    "small Data I, E ±0.1, W ±0.1": (0.1, 0.1),
-    "small Data I, E ±1, W ±0.1": (1.0, 0.1),
-    "small Data I, E ±0.1, W ±1": (0.1, 1.0),
-    "small Data I, E ±1, W ±1": (1.0, 1.0),
+    "Data I, E ±0.1, W ±0.1": (0.1, 0.1),
+    "Data I, E ±1, W ±0.1": (1.0, 0.1),
+    "Data I, E ±0.1, W ±1": (0.1, 1.0),
+    "Data I, E ±1, W ±1": (1.0, 1.0),
 }
 
 
-SIGNS_AT = (20, 60, 120)  # epochs
+SIGNS_AT = (2, 6, 12)  # epochs
 
 
 def signs_case(epoch: int, weight: float) -> str:
     """The name of a case of :func:`smaller_is_quicker`."""
-    return f"small Data I, signs of pairs, epoch {epoch}, W ±{weight:g}"
+    return f"Data I, signs of pairs, epoch {epoch}, W ±{weight:g}"
 
 
 def followed(tables: Tables, embedding_range: float, weight_range: float) -> pd.DataFrame:
@@ -220,7 +222,7 @@ def first_F(rows: pd.DataFrame) -> pd.Series:
 
 @reading
 def F_of_polar(tables: Tables) -> Iterator[Part]:
-    for name, rows in EVERYWHERE(tables):
+    for name, rows in cells()(tables):
         for kind in ("positive", "negative"):
             yield exceeds(f"{kind} words, {name}", column(rows, f"F {kind}"))
 
@@ -252,7 +254,7 @@ def smaller_is_quicker(tables: Tables) -> Iterator[Part]:
         for epoch in SIGNS_AT:
             shares = [column(rows[rows.epoch == epoch], "signs") for rows in (small, large)]
             yield exceeds(signs_case(epoch, weight), shares[0] - shares[1])
-        yield exceeds(f"small Data I, mean of like words, W ±{weight:g}", arrival(large) - arrival(small))
+        yield exceeds(f"Data I, mean of like words, W ±{weight:g}", arrival(large) - arrival(small))
 
 
 reads("E_dominates_first", cells(), lambda rows: SMALL - size(rows, "first |F|") / size(rows, "first |E|"))
@@ -270,4 +272,4 @@ reads(
 reads("like_outweighs", cells(*MODERATE), lambda rows: column(rows, "weaker like") + column(rows, "unlike"))
 
 
-reads("F_is_positive", EVERYWHERE, lambda rows: both(rows, "F"))
+reads("F_is_positive", cells(), lambda rows: both(rows, "F"))

@@ -14,12 +14,12 @@ from uaftc_lib.book.chapters.scores.nulls import separations
 from uaftc_lib.book.claims import SMALL, Cases, Part, Tables, alike, exceeds, reading, reads, same
 from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.readings import (
-    GAPS,
-    MANY,
-    MANY_HUNDRED,
+    HUNDRED,
     NOISY,
-    NOISY_MANY,
     OTHER_MODELS,
+    SHORT_HUNDRED,
+    SHORT_TEN,
+    TEN,
     both,
     cells,
     column,
@@ -34,7 +34,7 @@ from uaftc_lib.book.readings import (
     sst,
     wide,
 )
-from uaftc_lib.book.small_data import SEEDS, SMALL_NEUTRAL
+from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.sst import word_ratings
@@ -112,7 +112,7 @@ def ten_and_hundred(tables: Tables, name: str) -> tuple[pd.Series, pd.Series]:
 PENALISED = several(sst(100, 1e-4), rows_of("Data II, λ = 100", "cures_whole", noise=0.1, cure="penalty"))
 
 
-reads("opposite_signs", several(GAPS[100], cells(MANY_HUNDRED), sst(100)), on_both_sides, null=True)
+reads("opposite_signs", several(cells(HUNDRED, SHORT_HUNDRED), sst(100)), on_both_sides, null=True)
 reads(
     "figure_3b",
     sst(100),
@@ -137,10 +137,8 @@ def polarity_grows(tables: Tables) -> Iterator[Part]:
         same = {"dataset": "sst", "model": "DP", "labels": "real", "lists": "training", "moment": moment}
         ten, hundred = (size(tables("null_controls", lam=lam, **same), "polarity") for lam in (10, 100))
         yield exceeds(f"SST, {moment}", hundred - ten)
-    ten, hundred = (
-        size(tables("terms", noise=0.0, neutral_types=SMALL_NEUTRAL, lam=lam), "polarity") for lam in (10.0, 100.0)
-    )
-    yield exceeds("small Data I", hundred - ten)
+    ten, hundred = (size(tables("terms", noise=0.0, lam=lam), "polarity") for lam in (10.0, 100.0))
+    yield exceeds("Data I", hundred - ten)
 
 
 @reading
@@ -193,7 +191,7 @@ reads("figure_2_attention", first_three("attention"), lead, null=True)
 
 reads(
     "polar_attention_is_positive",
-    several(GAPS[10], cells(MANY, NOISY, NOISY_MANY), first_three("attention")),
+    several(cells(TEN, SHORT_TEN, NOISY), first_three("attention")),
     both,
     null=True,
 )
