@@ -88,3 +88,41 @@ def null_of(case: str, tables: Callable[..., pd.DataFrame], value: Callable[[pd.
         return None
     rows = tables("null_controls", **dict(zip(("dataset", "model", "lam"), NULLS[case])))
     return against_null(rows, value) if len(rows) else None
+
+
+def panel_null(
+    tables: Callable[..., pd.DataFrame],
+    where: tuple[str, str, float],
+    column: str,
+    value: Callable[[pd.DataFrame], pd.Series],
+) -> Null | None:
+    """The null control of a panel of the supplement; None where there is none.
+
+    Parameters
+    ----------
+    where : (str, str, float)
+        Data set, model, λ.
+    column : str
+        Of the experiment panel_controls.
+    value : callable
+        The statistic by seed, from a table of that column: a row for each run, a column for each kind of words.
+    """
+    rows = tables("panel_controls", **dict(zip(("dataset", "model", "lam"), where)))
+    if not len(rows):
+        return None
+    return against_null(rows, lambda some: value(some.pivot(index="seed", columns="type", values=column)))
+
+
+def lead_of(means: pd.DataFrame) -> pd.Series:
+    """By how much the weakest list of polar words leads the neutral ones."""
+    return least_of(means) - means["neutral"]
+
+
+def least_of(means: pd.DataFrame) -> pd.Series:
+    """The weakest list of polar words."""
+    return means.drop(columns="neutral").min(axis=1)
+
+
+def polar_of(means: pd.DataFrame) -> pd.Series:
+    """Polar words, the mean of their lists, beside neutral ones."""
+    return means.drop(columns="neutral").mean(axis=1) - means["neutral"]

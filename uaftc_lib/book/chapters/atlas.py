@@ -11,6 +11,7 @@ import torch
 
 from uaftc_lib import checks
 from uaftc_lib.book.claims import Part, Tables, exceeds, reading
+from uaftc_lib.book.nulls import lead_of, least_of, panel_null, polar_of
 from uaftc_lib.book.panels import panels, score_rows, starts_of, tilt
 from uaftc_lib.book.readings import (
     column,
@@ -95,8 +96,11 @@ def of_lstm(tables: Tables, scores: str, value: str = "mean") -> tuple[pd.DataFr
 @reading
 def lstm_local(tables: Tables) -> Iterator[Part]:
     rows, polar = of_lstm(tables, "local attention")
-    yield exceeds("SST, all polar words", polar - column(rows, "local attention neutral"))
-    yield exceeds("SST, the weaker kind", lead(rows, "local attention"))
+    parts = {"all polar words": (polar - column(rows, "local attention neutral"), polar_of)}
+    parts["the weaker kind"] = lead(rows, "local attention"), lead_of
+    for name, (found, value) in parts.items():
+        null = panel_null(tables, ("sst", "DP-L", 10.0), "local attention", value)
+        yield replace(exceeds(f"SST, {name}", found), null=null)
 
 
 @reading
@@ -119,7 +123,9 @@ def other_panels(tables: Tables) -> Iterator[Part]:
         rows = wide(tables, panel.dataset, panel.model, panel.lam)
         kinds = [name for name in rows.columns if name not in ("seed", "attention neutral")] if len(rows) else []
         found = least(*(column(rows, name) for name in kinds)) - column(rows, "attention neutral") if kinds else []
-        yield exceeds(f"{panel.figure}: {PAPER_NAMES[panel.dataset]}, {panel.model}, λ = {panel.lam:g}", found)
+        part = exceeds(f"{panel.figure}: {PAPER_NAMES[panel.dataset]}, {panel.model}, λ = {panel.lam:g}", found)
+        null = panel_null(tables, (panel.dataset, panel.model, panel.lam), "attention", lead_of)
+        yield replace(part, null=null)
 
 
 @reading
@@ -134,4 +140,6 @@ def other_polarity_panels(tables: Tables) -> Iterator[Part]:
                 means[kind] - means.drop(columns=kind).max(axis=1) if kind else least(means.positive, -means.negative)
             )
         case = f"{panel['figure']}: {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
-        yield exceeds(f"{case}, {kind}" if kind else case, found)
+        value = (lambda means, kind=kind: means[kind]) if kind else least_of
+        null = panel_null(tables, (panel["dataset"], panel["model"], panel["lam"]), "own polarity", value)
+        yield replace(exceeds(f"{case}, {kind}" if kind else case, found), null=null)
