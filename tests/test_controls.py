@@ -2,16 +2,20 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from uaftc_lib.book import claims, controls, nulls
 from uaftc_lib.book.chapters import scorecard as page
+from uaftc_lib.book.chapters.scores.panel_nulls import Watch, own_polarity
 from uaftc_lib.book.claims import Tables
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
+from uaftc_lib.training import TrainingConfig, fit
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +110,49 @@ def test_runs_are_compared_at_the_lowest_loss_that_all_of_them_reach():
     alone = rows[rows["labels"] == "real"]
     assert nulls.equal_loss(alone) == ""
     assert nulls.against_null(alone, lambda rows: rows["seed"]) is None
+
+
+def panel(labels: str, values: list[float]) -> pd.DataFrame:
+    """Rows of panel_controls in which the weakest list leads by some value, another by one more."""
+    lists = {"a": 0.0, "b": 1.0, "neutral": None}
+    rows = [{"seed": seed, "type": kind, "attention": 5.0 if more is None else 5.0 + v + more}
+            for seed, v in enumerate(values) for kind, more in lists.items()]  # fmt: skip
+    same = {"dataset": "sst", "model": "DP-A", "lam": 20.0, "lists": "training", "moment": "loss 0.2"}
+    return pd.DataFrame(rows).assign(labels=labels, **same)
+
+
+def test_a_panel_is_held_against_permuted_labels_by_its_weakest_list():
+    tables = Tables({"panel_controls": pd.concat([panel("real", [0.9, 1.1]), panel("permuted", PERMUTED)])})
+    where = ("sst", "DP-A", 20.0)
+    null = nulls.panel_null(tables, where, "attention", nulls.lead_of)
+    assert (null.verdict, null.mean) == ("more", pytest.approx(1.0))
+    assert nulls.panel_null(tables, where, "attention", nulls.least_of).mean == pytest.approx(6.0)
+    assert nulls.panel_null(tables, where, "attention", nulls.polar_of).mean == pytest.approx(1.5)
+    assert nulls.panel_null(tables, ("imdb", "AD", 10.0), "attention", nulls.lead_of) is None
+
+
+def test_own_polarity_is_that_for_the_class_of_a_list_less_the_largest_other():
+    two = pd.DataFrame({"polarity": [2.0, 4.0]})
+    assert (own_polarity(two, "positive", ()), own_polarity(two, "negative", ())) == (3.0, -3.0)
+    three = pd.DataFrame({"polarity x": [3.0, 5.0], "polarity y": [1.0, 2.0], "polarity z": [-1.0, 0.0]})
+    assert own_polarity(three, "x", ("x", "y", "z")) == 2.5 and own_polarity(three, "z", ("x", "y", "z")) == -4.5
+    assert pd.isna(own_polarity(three, "neutral", ("x", "y", "z")))
+
+
+def test_a_watched_run_keeps_each_moment_once(small):
+    """Kept are the first epochs whose loss lies below each level, and the last one; scores of real labels."""
+    lists = {"training": examined_types(small)}
+    watch = Watch(small, lists, last=30)
+    model = AttentionClassifier(len(small.vocabulary), dimension=10, seed=0)
+    config = TrainingConfig(epochs=30, learning_rate=0.2, seed=0)
+    run = fit(model, small, config, record=watch.look, trainer=watch)
+    losses = run.history["loss"].to_numpy()
+    for level in (0.5, 0.2):
+        (epoch,) = {row["epoch"] for row in watch.rows[f"loss {level:g}"]}
+        assert losses[epoch] <= level < losses[1:epoch].min(initial=np.inf)
+    assert {row["epoch"] for row in watch.rows["last"]} == {30} and len(watch.rows["last"]) == 3
+    again = fit(AttentionClassifier(len(small.vocabulary), dimension=10, seed=0), small, config)
+    assert again.history["loss"].tolist() == run.history["loss"].tolist()[1:]
 
 
 def test_the_line_of_a_claim_says_whether_it_beats_its_control():

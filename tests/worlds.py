@@ -248,7 +248,6 @@ def world(true):
                 "seed",
                 "lam",
                 "noise",
-                "neutral_types",
                 "penalty",
                 "epoch",
                 "embedding_range",
