@@ -29,6 +29,7 @@ MODULES = {
     "12_lambda": "lam",
     "A3_table2": "table2",
     "13_words_and_classes": "words_and_classes",
+    "14_is_it_explanation": "is_it_explanation",
     "17_scorecard": "scorecard",
     "A4_map": "map",
 }

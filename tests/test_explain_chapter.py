@@ -1,0 +1,101 @@
+"""What the chapter on explanations measures, against brute force on short sentences."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+from uaftc_lib import AttentionClassifier, Corpus, explain
+from uaftc_lib.book.chapters import is_it_explanation as page
+
+
+@pytest.fixture(scope="module", params=[1.0, 0.05])
+def read(request) -> page.Reading:
+    """Twenty sentences of three to eight words, and a model with large scores."""
+    random = np.random.default_rng(4)
+    texts = [random.integers(0, 30, n).tolist() for n in random.integers(1, 9, 25)]
+    corpus = page.usable(Corpus.from_lists(texts, random.integers(0, 2, 25).tolist(), class_count=2))
+    assert corpus.lengths.min() == page.SHORTEST and len(corpus) < 25
+    return page.Reading.of(AttentionClassifier(30, 4, request.param, embedding_range=2.0, weight_range=2.0), corpus)
+
+
+def sentences(read):
+    """The positions of each sentence."""
+    return [np.arange(a, b) for a, b in zip(read.corpus.offsets[:-1].tolist(), read.corpus.offsets[1:].tolist())]
+
+
+def decided(read, left):
+    """The logit of some positions alone is above zero."""
+    weights = torch.softmax(read.out.scores[left], 0)
+    return bool(weights @ read.out.token_polarity[left] > 0)
+
+
+def test_leaders_are_the_largest_and_base_rates_the_shares(read):
+    pulls = read.contribution * read.side[read.sentence_of] > 0
+    lead = page.leads(read)
+    for t, own in enumerate(sentences(read)):
+        assert read.watched[t] == own[read.alpha[own].argmax()]
+        assert read.decisive[t] == own[(read.left_out[own] * read.side[t]).argmax()]
+        assert lead.any_pulls[t] == pytest.approx(pulls[own].mean())
+        assert lead.watched_pulls[t] == pulls[read.watched[t]]
+        assert lead.any_decides[t] == pytest.approx(1 / len(own))
+
+
+def test_agreement_is_the_mean_rank_correlation(read):
+    each = [spearmanr(read.alpha[own], read.left_out[own]).statistic for own in sentences(read)]
+    assert page.agreement(read.alpha, read.left_out, read.corpus) == pytest.approx(np.mean(each))
+
+
+def test_words_are_removed_until_the_decision_turns(read):
+    needed = page.removals(read, 0)
+    for t, own in enumerate(sentences(read)):
+        order = own[np.argsort(-read.out.scores[own].numpy(), kind="stable")]
+        turned = [k for k in range(1, len(own)) if decided(read, order[k:]) != (read.logit[t] > 0)]
+        assert needed["by attention"][t] == turned[0] if turned else np.isnan(needed["by attention"][t])
+    np.testing.assert_equal(needed["by contribution"], needed["smallest set"])
+    assert not (needed["at random"] < needed["smallest set"]).any()
+
+
+def test_a_shuffle_keeps_the_weights_of_a_sentence(read):
+    mixed = page.shuffled(read, 3)
+    equal = np.array([read.out.token_polarity[own].mean() for own in sentences(read)])
+    np.testing.assert_allclose(mixed.mean, equal, atol=1e-12)
+    many = np.array([page.shuffled(read, seed).drawn for seed in range(2000)])
+    assert (abs(many.mean(0) - mixed.mean) < 5 * mixed.deviation / len(many) ** 0.5).all()
+    np.testing.assert_allclose(many.std(0), mixed.deviation, rtol=0.1)
+
+
+def test_a_sentence_that_ran_out_of_words_is_followed_no_further():
+    nan = np.nan
+    lengths = np.array([9, 9, 9, 3, 9])
+    stands = page.standing(np.array([1.0, 3.0, 3.0, nan, nan]), lengths, (1, 2, 3, 8))
+    # Five are followed to the first removal, three to the third: the short one has only two words to lose.
+    np.testing.assert_allclose(stands.shares, [4 / 5, 4 / 5, 4 / 5 * 1 / 3, 4 / 5 * 1 / 3])
+    assert stands.median == 3
+    never = page.standing(np.array([nan, nan]), np.array([3, 5]), (1, 8))
+    assert never.shares.tolist() == [1, 1] and np.isnan(never.median)
+
+
+def test_searches_stay_below_the_exact_bound_and_bound_weights_find_no_more(read):
+    exact = explain.adversarial_attention(read.model, read.corpus, 0.05).divergence.numpy()
+    found = page.searches(read, 0, tolerance=0.05, steps=200)
+    for one in found.values():
+        assert (one.divergence <= exact + 1e-9).all()
+        assert (one.divergence[~one.within] == 0).all()
+    each, by_word, by_vector = (one.divergence.mean() for one in found.values())
+    assert exact.mean() > each > by_word > by_vector > 0
+    begun = page.searches(read, 0, tolerance=0.05, steps=1)
+    assert all(begun[name].divergence.mean() < found[name].divergence.mean() for name in found)
+
+
+def test_words_of_one_type_have_one_score_in_all_sentences(read):
+    seen = []
+
+    def scores_of(parameter):
+        seen.append(parameter.detach().clone())
+        return parameter[read.corpus.tokens]
+
+    start = read.model.token_scores().attention
+    found = page.search(start, scores_of, read, 0.05, steps=1)
+    assert torch.equal(seen[0], start) and found.within.all()
+    np.testing.assert_allclose(found.divergence, 0, atol=1e-12)
