@@ -10,6 +10,7 @@ from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import beside, lead, least, opposed, rows_of, several
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.locations import PAPER_NAMES, published
+from uaftc_lib.settings import PAPER_MODELS
 
 
 def stored_runs(name: str) -> pd.DataFrame:
