@@ -240,7 +240,8 @@ def phase_runs():
 
 def test_phase_diagram_counts_outcomes_and_needs_both_ends():
     runs, band = phase_runs()
-    figure = plots.phase(runs, "x", "y", "outcome", band, "c", outcomes=["in", "out"])
+    figure = plots.phase(runs, "x", "y", "outcome", band, "c", outcomes=["in", "out"], title="one")
+    assert figure.panels[0].alt.startswith("Phase diagram (one): ")
     assert "in: 8 runs; out: 4 runs" in figure.panels[0].alt
     assert len(figure.data) == len(runs)
     with pytest.raises(ValueError, match="no column high"):

@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from uaftc_lib.plots.figure import Figure, render, require
+from uaftc_lib.plots.summaries import titled
 from uaftc_lib.plots.theme import INK, OTHERS, color_of, legend, marker_of
 
 BAND = OTHERS[0]
@@ -27,6 +28,7 @@ def phase(
     outcomes: list[str] | None = None,
     linear_below: float = 0.03,
     ticks: tuple[float, ...] = (),
+    title: str = "",
     x_label: str = "",
     y_label: str = "",
     band_label: str = "foretold",
@@ -71,7 +73,7 @@ def phase(
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("symlog", linthresh=linear_below, linscale=0.6)
-        axes.set(xlim=(left, right), ylim=(-1.15, 1.15), xlabel=x_label or x, ylabel=y_label or y)
+        axes.set(xlim=(left, right), ylim=(-1.15, 1.15), xlabel=x_label or x, ylabel=y_label or y, title=title)
         if ticks:
             axes.yaxis.set_major_locator(FixedLocator(ticks))
             axes.set_yticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
@@ -90,5 +92,6 @@ def phase(
         legend(axes, [*marks, Patch(facecolor=BAND, alpha=0.2, label=band_label), *ends])
 
     counts = "; ".join(f"{name}: {(data[group] == name).sum()} runs" for name in names)
-    alt = f"Phase diagram: outcomes by {x_label or x} and {y_label or y} over the band that was foretold. {counts}."
+    axes_names = f"{x_label or x} and {y_label or y}"
+    alt = f"Phase diagram{titled(title)}: outcomes by {axes_names} over the band that was foretold. {counts}."
     return render(draw, data[[x, y, group, run]], caption, alt, size)
