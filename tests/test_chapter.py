@@ -9,6 +9,7 @@ import torch
 from uaftc_lib.book import chapter as chapters
 from uaftc_lib.book import rules
 from uaftc_lib.book.chapter import Chapter
+from uaftc_lib.book.wording import Lines
 
 
 @pytest.fixture
@@ -88,6 +89,15 @@ def test_housekeeping_raises_and_is_not_shown(page, capsys):
     assert capsys.readouterr().out.strip() == ""
     with pytest.raises(AssertionError, match="a stored row: fails"):
         page.housekeeping("a stored row", False)
+
+
+def test_lines_are_a_list_on_a_page_and_text_elsewhere():
+    lines = Lines(["proved: |a| < b (error 0)", "fails: Eq 3 as printed, relative error 0.5"])
+    assert repr(lines) == "proved: |a| < b (error 0)\nfails: Eq 3 as printed, relative error 0.5"
+    assert lines._repr_html_() == (
+        '<ul class="uaftc-checks"><li><b>proved</b> |a| &lt; b (error 0)</li>'
+        "<li><b>fails</b> Eq 3 as printed, relative error 0.5</li></ul>"
+    )
 
 
 def test_a_share_needs_cases():

@@ -93,7 +93,7 @@ def execute(notebook: nbformat.NotebookNode, corner: dict, folder) -> str:
         )
     except papermill.PapermillExecutionError as error:
         outputs = [output for cell in nbformat.read(target, 4).cells for output in cell.get("outputs", [])]
-        lines = "".join(output.get("text", "") for output in outputs).splitlines()
+        lines = "\n".join(output.get("data", {}).get("text/plain", "") for output in outputs).splitlines()
         failed = [line for line in lines if line.startswith("does not hold here:")]
         return "\n".join([f"cell [{error.exec_count}]: {error.ename}: {error.evalue}", *failed])
     return ""

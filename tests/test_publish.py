@@ -251,7 +251,7 @@ class TestChapter:
         outputs = [output for cell in publish.code_cells(executed) for output in cell.outputs]
         assert [output.text for output in outputs if output.get("name") == "stderr"] == []
         assert " at 0x" not in text, "an object shows its address"
-        printed = "".join(output.get("text", "") for output in outputs).splitlines()
+        printed = "\n".join(output.get("data", {}).get("text/plain", "") for output in outputs).splitlines()
         elsewhere = [line for line in printed if line.startswith(("holds here", "does not hold"))]
         assert elsewhere == [], "the words are about this run"
 

@@ -69,7 +69,7 @@ def test_means_of_sizes_do_not_cancel():
 
 
 def test_a_row_of_the_terms_is_no_smaller_in_size_than_in_the_mean():
-    (row,) = terms(0.0, 100, 10.0, 3)
+    (row,) = terms(0.0, 10.0, 3)
     sizes = [name for name in row if "|" in name]
     assert len(sizes) == 42  # six terms, polarity, π, ρ, four first ones and the largest F, of three kinds
     means = {name: row[name.replace("|", "").replace("largest", "first")] for name in sizes}

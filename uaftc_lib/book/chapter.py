@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from uaftc_lib.book import choices, contents, rules
 from uaftc_lib.book.parameters import check_parameters, default_parameters
-from uaftc_lib.book.wording import short
+from uaftc_lib.book.wording import Lines, short
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
@@ -158,7 +158,7 @@ class Chapter:
             self.broken.append(name)
 
     def show(self) -> None:
-        """Print how every statement so far came out, a line each.
+        """Show how every statement so far came out, a line each.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Chapter:
             If a finding does not hold with the published parameters.
         """
         if self.lines:
-            print("\n".join(self.lines))  # at once: one block on the page
+            display(Lines(self.lines))
         if self.broken and not self.changed:
             raise AssertionError(f"with the published parameters: {'; '.join(self.broken)}")
         self.lines, self.broken = [], []

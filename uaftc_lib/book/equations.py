@@ -12,6 +12,7 @@ import torch
 from uaftc_lib.book import contents
 from uaftc_lib.book.contents import chapter_of
 from uaftc_lib.book.random_models import Case
+from uaftc_lib.book.wording import Lines
 
 STATUSES = ("definition", "exact", "approximate", "conditional", "misprinted", "garbled in our copy")
 STANDINGS = {
@@ -244,7 +245,7 @@ def errata_table(case: Case | None = None) -> pd.DataFrame:
 
 
 def prove(*numbers: int, case: Case | None = None) -> None:
-    """Print a line for each equation and each form of it that must fail.
+    """Show a line for each equation and each form of it that must fail.
 
     Raises
     ------
@@ -262,7 +263,9 @@ def prove(*numbers: int, case: Case | None = None) -> None:
             lines.append(line(result))
             if result.passed != expected:
                 unexpected.append(str(result))
-    print("\n".join(lines))  # at once: one block on the page
+    from IPython.display import display  # of the extra "book"
+
+    display(Lines(lines))
     if unexpected:
         raise AssertionError("; ".join(unexpected))
 
