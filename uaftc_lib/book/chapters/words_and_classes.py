@@ -10,10 +10,11 @@ import pandas as pd
 import torch
 from scipy.stats import rankdata
 
+from uaftc_lib import explain
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.models import StructuredClassifier
+from uaftc_lib.models import AttentionClassifier, StructuredClassifier
 from uaftc_lib.models.structured import overlap
 from uaftc_lib.training import TrainingConfig, fit
 
@@ -43,6 +44,42 @@ def hop_model(data: Dataset, encoder: str, projections: bool, penalty: float) ->
 def hops(encoder: str, projections: bool, penalty: float) -> list[dict]:
     """SST: how much three hops overlap, and how often they are right, with and without the penalty."""
     return [hop_model(load_dataset("sst"), encoder, projections, penalty)[1]]
+
+
+TELLS = {  # what is correlated with what
+    "attention with |influence|": ("attention", "size"),
+    "lift with influence": ("lift", "influence"),
+    "attention score with attention": ("attention_score", "attention"),
+    "attention score with influence": ("attention_score", "influence"),
+}
+
+
+def short_run(data: Dataset, lam: float, seed: int, epochs: int = 5) -> dict[str, float]:
+    """A run of a few epochs: test accuracy, and rank correlations over the words of five texts or more.
+
+    Attention and influence are those on the last class.
+    """
+    model = AttentionClassifier(len(data.vocabulary), lam=lam, classes=len(data.classes), seed=seed)
+    config = TrainingConfig(epochs=epochs, dropout=0.5, learning_rate=0.01, seed=seed)
+    run = fit(model, data, config, best="loss", progress=False)
+    words = explain.word_class_influence(model, data)
+    words = words[(words["support"] >= 5) & (words["class"] == data.classes[-1])]
+    words = words.assign(size=words["influence"].abs())
+    tells = {name: words[x].corr(words[y], method="spearman") for name, (x, y) in TELLS.items()}
+    return {"test accuracy": run.test_accuracy} | tells
+
+
+@experiment(
+    jobs=[
+        {"dataset": name, "lam": lam, "seed": seed}
+        for name, lams in (("sst", (0.01, 1.0, 10.0, 100.0)), ("20news-1", (10.0,)))
+        for lam, seed in product(lams, range(10))
+    ],
+    rows=1,
+)
+def short_runs(dataset: str, lam: float, seed: int) -> list[dict]:
+    """What both scores of a word tell of its attention and influence, after five epochs."""
+    return [short_run(load_dataset(dataset), lam, seed)]
 
 
 def rank_agreement(
