@@ -22,8 +22,9 @@ def page(monkeypatch) -> Chapter:
 @pytest.fixture
 def changed(page, monkeypatch) -> Chapter:
     """The same chapter with another λ; its copy keeps one number."""
-    monkeypatch.setattr(chapters, "published_findings", lambda name: {"the gap closes": 0.25})
-    page.changed = {"lam": 3.0}
+    kept = {"the gap closes": 0.25, "stored": 7.0, "λ = 10, d = 30: it is narrow": 4.0}
+    monkeypatch.setattr(chapters, "published_findings", lambda name: kept)
+    page.changed, page.usual = {"lam": 3.0}, {"lam": 10.0}
     return page
 
 
@@ -75,11 +76,15 @@ def test_with_other_parameters_it_is_said_whether_a_finding_holds_there_too(chan
     changed.finding("the gap closes", False, 0.5)
     changed.finding("both rise", True, 2.0)
     changed.finding("nothing to ask", True, lambda: {}["x"])
+    changed.finding("stored", True, 7.0, n=10)
+    changed.finding("λ = 3, d = 30: it is narrow", True, 5.0)
     changed.show()
     assert capsys.readouterr().out.splitlines() == [
-        "does not hold here: the gap closes: 0.5 (one run), published 0.25",
+        "does not hold here: the gap closes: 0.5 (one run); with the published parameters 0.25",
         "holds here too: both rise: 2 (one run)",
-        "does not hold here: nothing to ask",
+        "does not hold here: nothing to ask (KeyError)",
+        "holds here too: stored: 7 (10 runs), as with the published parameters",
+        "holds here too: λ = 3, d = 30: it is narrow: 5 (one run); with the published parameters 4",
     ]
 
 

@@ -82,10 +82,10 @@ class Chapter:
         choices.check_together(name, namespace)
         contents.load({name} & contents.MODULES.keys())  # its equations, experiments and claims
         self.name, self.lines, self.broken = name, [], []
-        published = published_parameters(name, namespace.get("In", []))
-        self.changed = {key: namespace[key] for key, value in published.items() if namespace.get(key) != value}
+        self.usual = published_parameters(name, namespace.get("In", []))
+        self.changed = {key: namespace[key] for key, value in self.usual.items() if namespace.get(key) != value}
         if self.changed:
-            told = ", ".join(f"`{key}` = {new!r} instead of {published[key]!r}" for key, new in self.changed.items())
+            told = ", ".join(f"`{key}` = {new!r} instead of {self.usual[key]!r}" for key, new in self.changed.items())
             display(Markdown(f"*Run with {told}. Tables and figures show this run; the words were written about the "
                              "published parameters, and the checks below say which of them still hold.*"))  # fmt: skip
 
@@ -139,23 +139,34 @@ class Chapter:
         of : str
             What was counted, if not runs.
         """
+        line = name
         try:
             held = bool(holds() if callable(holds) else holds)
             found = measured(value() if callable(value) else value, n)
-        except Exception:
+        except Exception as error:
             if not self.changed:
                 raise
             held, found = False, rules.Interval(math.nan, math.nan, math.nan, 0)
-        line = "measured: " if not self.changed else "holds here too: " if held else "does not hold here: "
-        line += name
+            line += f" ({type(error).__name__})"
+        usual = published_findings(self.name).get(self.usual_name(name)) if self.changed else None
         if math.isfinite(found.mean):
-            FINDINGS[name] = float(f"{found.mean:.6g}")  # as many digits as processors agree on
+            FINDINGS[name] = number = float(f"{found.mean:.6g}")  # as many digits as processors agree on
             line += f": {in_words(found, of)}"
-            if self.changed and name in (published := published_findings(self.name)):
-                line += f", published {short(published[name])}"
-        self.lines.append(line)
+            if number == usual:
+                line, usual = f"{line}, as with the published parameters", None
+        if usual is not None:
+            line += f"; with the published parameters {short(usual)}"
+        kind = "measured" if not self.changed else "holds here too" if held else "does not hold here"
+        self.lines.append(f"{kind}: {line}")
         if not held:
             self.broken.append(name)
+
+    def usual_name(self, name: str) -> str:
+        """The name of a finding with the published parameters: numbers in it may be those that were changed."""
+        for key, new in self.changed.items():
+            if isinstance(new, int | float) and isinstance(old := self.usual[key], int | float):
+                name = re.sub(rf"(?<![\w.]){re.escape(f'{new:g}')}(?![\w.])", f"{old:g}", name)
+        return name
 
     def show(self) -> None:
         """Show how every statement so far came out, a line each.

@@ -82,6 +82,8 @@ def check_given(
     for name, value in given.items():
         if defaults[name] is not None:
             check_type(name, value, type(defaults[name]))
+        for item in value if isinstance(value, list) and defaults[name] else ():
+            check_type(name, item, type(defaults[name][0]))
         check_value(name, value, allowed.get(name))
     return given
 

@@ -261,6 +261,8 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
         raise ValueError(f"no verdict {verdict!r}; there are {', '.join(WORDS)}")
     if out and not out.parent.is_dir():
         raise ValueError(f"the folder of --out {out} does not exist")
+    if out:
+        check_file(out)
     uaftc_lib.results_folder()  # outside a checkout there is nothing to judge
     from uaftc_lib.book import claims
 
@@ -293,6 +295,7 @@ def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
     out = out or Path(f"out_{notebook}.ipynb")
     if not out.parent.is_dir():
         raise ValueError(f"the folder of --out {out} does not exist")
+    check_file(out)
     with needs("running a chapter"):
         import papermill
         from traitlets.config import Config
