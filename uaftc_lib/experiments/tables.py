@@ -119,7 +119,10 @@ def check_folder(out: str | os.PathLike) -> Path:
     folder = Path(out)
     if folder.resolve() == results_folder().resolve():
         raise ValueError(f"--out needs another folder than {folder}, that of the stored results")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"results cannot be written to {folder} ({error.strerror}): name another folder") from None
     return folder
 
 
