@@ -31,6 +31,7 @@ from uaftc_lib.book.wording import short, with_interval
 from uaftc_lib.experiments.registry import stored
 
 SMALL = 0.2
+KINDS = ("claim", "identity", "definition", "assumption")  # only the first is graded
 OPEN = "open"
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "undecided", OPEN: "open"}  # of a case
 
@@ -128,10 +129,11 @@ def alike(values: pd.Series) -> pd.Series:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper in our words, where it stands, where it is shown, what is measured (claims.toml).
+    """A sentence of the paper, our reading of it, where it is shown, what is measured (claims.toml).
 
-    ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``instead``: what was found where the sentence
-    fails, as a template over its worst case (:func:`filled`).
+    ``said``: the reading. ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``instead``: what was found
+    where the sentence fails, as a template over its worst case (:func:`filled`). ``quote``: the paper's own words, at
+    most two lines. ``kind``: of :data:`KINDS`. ``beside``: a case whose name has one of these is told and not counted.
     """
 
     name: str
@@ -140,6 +142,9 @@ class Claim:
     page: str
     measured: str
     instead: str = ""
+    quote: str = ""
+    kind: str = "claim"
+    beside: tuple[str, ...] = ()
 
     def parts(self, tables: Tables) -> tuple[Part, ...]:
         """The cases, as the reading in the module of the claim's chapter finds them.
@@ -182,6 +187,8 @@ def sentences() -> dict[str, Claim]:
     for name, about in listed.items():
         filled(about.get("instead", ""), Part("", OPEN))
         found[name] = Claim(name, **about | {"measured": about["measured"].replace("{small}", f"{SMALL:g}")})
+        if found[name].kind not in KINDS:
+            raise ValueError(f"{name}: a sentence is {', '.join(KINDS)}, not {found[name].kind!r}")
     return found
 
 
