@@ -15,7 +15,7 @@ from uaftc_lib.book import claims, rules
 from uaftc_lib.book.chapters import lam as columns
 from uaftc_lib.book.chapters import map as figures
 from uaftc_lib.book.chapters import scorecard as page
-from uaftc_lib.book.claims import OPEN, Part, alike, exact, exceeds, same
+from uaftc_lib.book.cases import OPEN, Part, alike, exact, exceeds, same
 from uaftc_lib.book.panels import compare, in_print
 from uaftc_lib.cli import app, parameters_from
 from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES

@@ -1,23 +1,18 @@
 """From measured values to a verdict on a sentence of the paper.
 
 A claim is tried in one or more cases (a data set, a model, a λ). In each the sentence is read as "X exceeds Y"
-and X − Y is measured once a start; the rules of :mod:`uaftc_lib.book.rules` make of it *supported*,
-*contradicted* or *undecided*. Cases without results, or with fewer starts than the rules ask for, stay *open*.
-All measured cases supported: the claim holds. Some: it holds under a condition, namely in those. None, and more than
-half of them contradicted: it does not hold. Else it is undecided.
-
-"Close to zero" is read as "less than a fifth of what it is compared with" (:data:`SMALL`). This reading was
-chosen with the results known, and it is wide on purpose: in Data I the sum rule of ρ alone makes a neutral word
-exactly one tenth as large as a polar one.
+and X − Y is measured once a start (:mod:`uaftc_lib.book.cases`); the rules of :mod:`uaftc_lib.book.rules` make of it
+*supported*, *contradicted* or *undecided*. Cases without results, or with fewer starts than the rules ask for, stay
+*open*. The rules make a verdict of the cases, too. Cases of settings that the paper leaves open, and of second
+measures, stand beside: told, not counted.
 """
 
 from __future__ import annotations
 
-import math
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import resources
 from string import Formatter
 
@@ -25,106 +20,17 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.book import contents, rules
-from uaftc_lib.book.nulls import Null, null_of
+from uaftc_lib.book.cases import OPEN, SMALL, Part, Tables, exceeds
+from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.verdicts import WORDS
-from uaftc_lib.book.wording import short, with_interval
-from uaftc_lib.experiments.registry import stored
+from uaftc_lib.book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
 
-SMALL = 0.2
+TOLD = {"supported": "supported", "contradicted": "contradict it", "undecided": "too wide", OPEN: "too few starts"}
+MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
+
 KINDS = ("claim", "identity", "definition", "assumption")  # only the first is graded
-OPEN = "open"
-MARKS = {"supported": "yes", "contradicted": "no", "undecided": "undecided", OPEN: "open"}  # of a case
-
-
-class Tables:
-    """Stored results by name; an empty frame where there are none."""
-
-    def __init__(self, frames: Mapping[str, pd.DataFrame] | None = None):
-        self.frames = dict(frames or {})
-        self.stored = frames is None
-        self.compared: dict = {}  # columns of Table 2, by data set and model: several claims ask for each
-
-    def __call__(self, name: str, **where) -> pd.DataFrame:
-        """The rows of a table that have these values, ordered by seed."""
-        if name not in self.frames:
-            self.frames[name] = pd.DataFrame()
-            if self.stored:
-                with suppress(FileNotFoundError):
-                    self.frames[name] = stored(name)
-        rows = self.frames[name]
-        for column, value in where.items():
-            rows = rows[rows[column] == value] if len(rows) else rows
-        return rows.sort_values("seed") if "seed" in rows else rows
-
-
-@dataclass(frozen=True)
-class Part:
-    """One case of a claim: the verdict of the rules, what was found in words, and how far it is from zero.
-
-    ``strength``: the mean of X − Y in half widths of its interval; nan where there is none. Only :func:`exceeds` fills
-    in ``mean``, ``low`` and ``high`` (of X − Y) and ``held`` (in how many of the ``n`` starts it lies above zero).
-    ``null``: how X − Y stands to that of models trained on permuted labels, where this is known.
-    """
-
-    case: str
-    verdict: str
-    found: str = ""
-    n: int = 0
-    strength: float = float("nan")
-    mean: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
-    held: int = 0
-    null: Null | None = None
-
-
-def exceeds(case: str, differences: Iterable[float]) -> Part:
-    """X exceeds Y, from X − Y of each start."""
-    values = np.asarray(differences, dtype=float)
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return Part(case, OPEN, "no runs yet")
-    mean, low, high, n = rules.interval(values)
-    found = with_interval(mean, low, high) if n > 1 else short(mean)
-    held = int((values > 0).sum())
-    found += f", {held} of {n} starts"
-    if 0 < held < n:
-        among = rules.share(values > 0)
-        found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
-    if n < rules.LEAST_SEEDS:
-        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n)
-    half = (high - low) / 2
-    strength = mean / half if half else math.copysign(math.inf, mean) if mean else 0.0
-    return Part(case, rules.exceeds(values), found, n, strength, mean, low, high, held)
-
-
-def same(case: str, differences: Iterable[float]) -> Part:
-    """Two accuracies are equivalent, from their difference in each start; contradicted where they surely are not."""
-    values = np.asarray(differences, dtype=float)
-    values = values[np.isfinite(values)]
-    if len(values) < 2:
-        return Part(case, OPEN, "no runs yet")
-    mean, low, high, n = rules.interval(values)
-    margin = rules.EQUIVALENCE_MARGIN
-    apart = low > margin or high < -margin
-    equal = rules.equivalent(values, np.zeros(n))
-    verdict = "supported" if equal else "contradicted" if apart else "undecided"
-    found = f"{with_interval(100 * mean, 100 * low, 100 * high)} points, {n} starts"
-    return Part(case, verdict, found, n, (margin - abs(mean)) / max((high - low) / 2, 1e-12))
-
-
-def exact(case: str, errors: Iterable[float], tolerance: float = 1e-12) -> Part:
-    """An identity, from its relative error in each of several random models."""
-    errors = list(errors)
-    worst, n = max(errors), len(errors)
-    if worst < tolerance:
-        return Part(case, "supported", f"relative error below {tolerance:.0e} in {n} of {n}", n, 1.0)
-    return Part(case, "contradicted", f"relative error up to {worst:.0e}, {n} tried", n, -1.0)
-
-
-def alike(values: pd.Series) -> pd.Series:
-    """How much smaller the distance of each start from the mean is than the mean: the same sign and about the size."""
-    return abs(values.mean()) - (values - values.mean()).abs()
+# Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
+UNNAMED = ("W₀ within ±0.1", "M ±0.1", "M ±3/√d")
 
 
 @dataclass(frozen=True)
@@ -186,7 +92,9 @@ def sentences() -> dict[str, Claim]:
     found = {}
     for name, about in listed.items():
         filled(about.get("instead", ""), Part("", OPEN))
-        found[name] = Claim(name, **about | {"measured": about["measured"].replace("{small}", f"{SMALL:g}")})
+        about["measured"] = about["measured"].replace("{small}", f"{SMALL:g}")
+        about["beside"] = tuple(about.get("beside", ()))
+        found[name] = Claim(name, **about)
         if found[name].kind not in KINDS:
             raise ValueError(f"{name}: a sentence is {', '.join(KINDS)}, not {found[name].kind!r}")
     return found
@@ -235,37 +143,57 @@ class Judged:
     claim: Claim
     parts: tuple[Part, ...]
 
+    def counts(self, part: Part) -> bool:
+        """Whether a case is one of the world: not one of a setting that the paper leaves open, nor a second measure."""
+        return not any(name in part.case for name in (*UNNAMED, *self.claim.beside))
+
+    @cached_property
+    def counted(self) -> tuple[Part, ...]:
+        """The cases of which the verdict is made."""
+        return tuple(part for part in self.parts if self.counts(part))
+
     def cases(self, *verdicts: str) -> list[str]:
-        return [part.case for part in self.parts if part.verdict in verdicts]
+        return [part.case for part in self.counted if part.verdict in verdicts]
 
     @property
     def verdict(self) -> str:
-        supported, contradicted = (len(self.cases(word)) for word in ("supported", "contradicted"))
-        decided = len(self.parts) - len(self.cases(OPEN))
-        if not decided:
-            return "not yet measured"
-        if supported:
-            return "holds" if supported == decided else "holds under a condition"
-        return "does not hold" if 2 * contradicted > decided else "undecided"
+        return rules.graded(len(self.cases("supported")), len(self.cases("contradicted")), len(self.counted))
+
+    @property
+    def tally(self) -> str:
+        """So many of the cases support the sentence, so many contradict it, are too wide, have too few starts."""
+        numbers = {word: len(self.cases(verdict)) for verdict, word in TOLD.items()}
+        told = f"{numbers.pop('supported')} of {len(self.counted)} cases support it"
+        return told + "".join(f", {n} {word}" for word, n in numbers.items() if n)
+
+    @property
+    def turned_by(self) -> list[Part]:
+        """The cases beside that speak against the verdict: contradicted where it holds, supported where it does not."""
+        leaning = {"holds": "contradicted", "mostly holds": "contradicted",
+                   "mostly not": "supported", "does not hold": "supported"}.get(self.verdict)  # fmt: skip
+        return [part for part in self.parts if not self.counts(part) and part.verdict == leaning]
 
     @property
     def condition(self) -> str:
-        """Where it holds, if under a condition: the number of cases, and the shorter list, of them or of the others."""
-        if self.verdict != "holds under a condition":
+        """Where it holds, if it does so in some cases only: the shorter list, of these or of the others."""
+        there = self.cases("supported")
+        others = [f"{part.case} ({MARKS[part.verdict]})" for part in self.counted if part.verdict != "supported"]
+        if not there or not others:
             return ""
-        there, words = self.cases("supported"), ("contradicted", "undecided")
-        others = [f"{part.case} ({part.verdict})" for part in self.parts if part.verdict in words]
-        line = f"in {len(there)} of {len(there) + len(others)} cases"
-        if len(others) <= len(there):
-            return f"{line}; not: {'; '.join(others)}"
-        told = ", ".join(f"{word} in {len(self.cases(word))}" for word in words if self.cases(word))
-        return f"{line}: {'; '.join(there)} · {told}"
+        return f"not: {'; '.join(others)}" if len(others) <= len(there) else f"in: {'; '.join(there)}"
 
     @property
     def worst(self) -> Part | None:
         """The contradicted case that lies farthest on the wrong side; the first where no distance is known."""
-        wrong = [part for part in self.parts if part.verdict == "contradicted"]
+        wrong = [part for part in self.counted if part.verdict == "contradicted"]
         return min(wrong, key=lambda part: part.strength if np.isfinite(part.strength) else np.inf, default=None)
+
+    @property
+    def beats_control(self) -> str:
+        """In how many cases that have a null control the real value lies outside; empty without such cases."""
+        nulls = [part.null for part in self.counted if part.null]
+        outside = sum(null.verdict == "more" for null in nulls)
+        return f"more than with permuted labels in {outside} of {len(nulls)}" if nulls else ""
 
 
 def judge(claim: Claim, tables: Tables) -> Judged:
@@ -273,10 +201,16 @@ def judge(claim: Claim, tables: Tables) -> Judged:
     return Judged(claim, claim.parts(tables))
 
 
-def judge_all(tables: Tables | None = None) -> list[Judged]:
-    """All claims, in the order of the paper; without tables: on the stored results."""
+def judge_all(tables: Tables | None = None, kinds: Iterable[str] = KINDS[:1]) -> list[Judged]:
+    """All sentences of some kinds, in the order of the paper; without tables: on the stored results."""
     tables = tables or Tables()
-    return [judge(claim, tables) for claim in CLAIMS.values()]
+    return [judge(claim, tables) for claim in CLAIMS.values() if claim.kind in kinds]
+
+
+def earlier_verdicts() -> pd.DataFrame:
+    """The verdict that other rules made of a claim, and until when: verdict, until; by name."""
+    file = resources.files(__package__) / "earlier_verdicts.csv"
+    return pd.read_csv(file.open(encoding="utf-8"), index_col="name")
 
 
 def counted(judged: Iterable[Judged]) -> dict[str, int]:
@@ -287,14 +221,18 @@ def counted(judged: Iterable[Judged]) -> dict[str, int]:
 
 def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
     """A row a case: section, claim, verdict on the claim, case, what was found there, and what of it was made."""
+    earlier = earlier_verdicts()["verdict"]
     return pd.DataFrame(
         [
             {
                 "section": one.claim.section,
                 "claim": one.claim.said,
+                "kind": one.claim.kind,
                 "verdict": one.verdict,
+                "until 2026-11-22": earlier.get(one.claim.name, ""),
                 "measured": one.claim.measured,
                 "case": part.case,
+                "counts": one.counts(part),
                 "found": part.found,
                 "n": part.n,
                 "holds there": MARKS[part.verdict],
@@ -328,10 +266,15 @@ def cases_of(*names: str, tables: Tables | None = None) -> pd.DataFrame:
 def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
     """The claims that fail most clearly, of those that say what was found instead.
 
-    First those that do not hold, then those with a case against them; both by how far the worst case lies on the
-    wrong side, in half widths of its interval. Left out is what holds on the whole data
-    and not on all small copies of them.
+    First those that do not hold, then mostly not, then mixed ones; each by how far the worst case that counts lies on
+    the wrong side, in half widths of its interval. Where lists of words have a null control, that case must lie below
+    what permuted labels show.
     """
-    failing = (one for one in judged if one.claim.instead and one.worst)
-    wrong = [one for one in failing if np.isfinite(one.worst.strength)]
-    return sorted(wrong, key=lambda one: (one.verdict != "does not hold", one.worst.strength))[:most]
+    order = {word: rank for rank, word in enumerate(("does not hold", "mostly not", "mixed"))}
+    failing = (one for one in judged if one.claim.instead and one.worst and one.verdict in order)
+
+    def beats(one: Judged) -> bool:
+        return not one.beats_control or bool(one.worst.null and one.worst.null.verdict == "less")
+
+    clear = [one for one in failing if np.isfinite(one.worst.strength) and beats(one)]
+    return sorted(clear, key=lambda one: (order[one.verdict], one.worst.strength))[:most]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.book.claims import OPEN, SMALL, Cases, Part, Tables
+from uaftc_lib.book.cases import OPEN, SMALL, Part, Tables
+from uaftc_lib.book.claims import Cases
 
 # The cases on synthetic data, at the paper's size (12,000 texts, 1,000 neutral words): their table, and of which rows.
 CELLS: dict[str, tuple[str, dict[str, float]]] = {

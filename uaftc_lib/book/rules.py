@@ -18,15 +18,15 @@ number for each seed and each test text; its mean has an interval over both (:fu
 (:func:`further_run`). One cell in twenty does so by chance, so that a column of seven differs when two do (4 %).
 
 *The verdict on a claim*, from the cases that count (:func:`graded`). A case is a condition of the world: data, model,
-λ. Settings that the paper leaves open (:data:`uaftc_lib.book.claims.UNNAMED`) and second measures stand beside: they are
-told, and a verdict that one of them turns is marked.
+λ. Settings that the paper leaves open (:data:`uaftc_lib.book.claims.UNNAMED`) and second measures stand beside: they
+are told, and a verdict that one of them turns is marked.
 
 *Registered first*, before the sweeps of Table 2, and told beside: a difference of two λ counts when it exceeds both of
 its noises, over seeds (paired t-test) and over test instances (McNemar's exact test on the majority of the seeds; an
-even split is left out), each p-value corrected by Holm within the column; two λ are equivalent when two one-sided paired
-t-tests place the mean difference within ± ``EQUIVALENCE_MARGIN``. *"The optimal λ"* of a column is the one of the best
-mean dev accuracy. It is real when it counts, on the test data, against every other λ ≥ 10; an illusion when it is
-equivalent to all of them; undecided otherwise. What changed on 2026-11-22, and the verdicts of before, stand in
+even split is left out), each p-value corrected by Holm within the column; two λ are equivalent when two one-sided
+paired t-tests place the mean difference within ± ``EQUIVALENCE_MARGIN``. *"The optimal λ"* of a column is the one of
+the best mean dev accuracy. It is real when it counts, on the test data, against every other λ ≥ 10; an illusion when it
+is equivalent to all of them; undecided otherwise. What changed on 2026-11-22, and the verdicts of before, stand in
 earlier_verdicts.csv.
 """
 

@@ -10,7 +10,8 @@ import pandas as pd
 import torch
 
 from uaftc_lib import checks
-from uaftc_lib.book.claims import Part, Tables, exceeds, reading
+from uaftc_lib.book.cases import Part, Tables, exceeds
+from uaftc_lib.book.claims import reading
 from uaftc_lib.book.nulls import lead_of, least_of, panel_null, polar_of
 from uaftc_lib.book.panels import panels, score_rows, starts_of, tilt
 from uaftc_lib.book.readings import (

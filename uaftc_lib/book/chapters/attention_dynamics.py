@@ -8,7 +8,8 @@ from itertools import product
 
 import torch
 
-from uaftc_lib.book.claims import SMALL, reads
+from uaftc_lib.book.cases import SMALL
+from uaftc_lib.book.claims import reads
 from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.paths import embedding_gradient, product_rule, stepped
 from uaftc_lib.book.random_models import Case

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from uaftc_lib.book.claims import SMALL, Part, Tables, reading
+from uaftc_lib.book.cases import SMALL, Part, Tables
+from uaftc_lib.book.claims import reading
 from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.readings import not_made

@@ -10,10 +10,11 @@ from itertools import product
 
 import pandas as pd
 
+from uaftc_lib.book.cases import OPEN, Tables
 from uaftc_lib.book.chapters.embedding_geometry import SIGNS_AT, signs_case
 from uaftc_lib.book.chapters.scorecard import address
 from uaftc_lib.book.chapters.variants.models import STARTS_OF_M
-from uaftc_lib.book.claims import OPEN, Judged, Tables
+from uaftc_lib.book.claims import Judged
 from uaftc_lib.book.panels import compare, panels
 from uaftc_lib.book.readings import NOISY, TEN
 from uaftc_lib.experiments.registry import EXPERIMENTS

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import torch
 
-from uaftc_lib.book.claims import Part, Tables, exact, reading
+from uaftc_lib.book.cases import Part, Tables, exact
+from uaftc_lib.book.claims import reading
 from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.small_data import small_data

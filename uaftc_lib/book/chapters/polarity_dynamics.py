@@ -8,7 +8,8 @@ from itertools import product
 import pandas as pd
 import torch
 
-from uaftc_lib.book.claims import SMALL, Part, Tables, exceeds, reading, reads
+from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
+from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.readings import (

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from math import isfinite
 
-from uaftc_lib.book.claims import MARKS, OPEN, WORDS, Judged, Part, counted, filled
+from uaftc_lib.book.cases import OPEN, Part
+from uaftc_lib.book.claims import MARKS, WORDS, Judged, counted, filled
 
 SIGNS = dict(zip(WORDS, ("✓", "◐", "✗", "?", "…")))
 

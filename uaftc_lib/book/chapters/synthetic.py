@@ -7,7 +7,8 @@ from itertools import product
 
 import pandas as pd
 
-from uaftc_lib.book.claims import SMALL, Part, Tables, alike, exceeds, reading, reads
+from uaftc_lib.book.cases import SMALL, Part, Tables, alike, exceeds
+from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import (
     MODERATE,
     NOISY,

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from uaftc_lib.book.claims import Part, Tables, exceeds, reading, reads
+from uaftc_lib.book.cases import Part, Tables, exceeds
+from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.panels import weight_frame
 from uaftc_lib.book.readings import column, difference, lead, rows_of

@@ -8,7 +8,8 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from uaftc_lib.book.claims import SMALL, reads
+from uaftc_lib.book.cases import SMALL
+from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import HUGE, column, rows_of
 from uaftc_lib.book.small_data import (
     RANGES,

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from uaftc_lib import dynamics
+from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
 from uaftc_lib.book.chapters.embedding_geometry.conditions import first_half, pi_s
-from uaftc_lib.book.claims import SMALL, Part, Tables, exceeds, reading, reads
+from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error
 from uaftc_lib.book.paths import embedding_gradient
 from uaftc_lib.book.random_models import Case, View

@@ -9,9 +9,12 @@ from itertools import product
 import pandas as pd
 import torch
 
+from uaftc_lib.book.cases import SMALL, Part, Tables, alike, contrast, exceeds
+from uaftc_lib.book.chapters.lam import columns_of
+from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, cost_of_small, harmlessness, loss
 from uaftc_lib.book.chapters.scores import panel_nulls, tilt  # noqa: F401  (registers their experiments)
 from uaftc_lib.book.chapters.scores.nulls import separations
-from uaftc_lib.book.claims import SMALL, Cases, Part, Tables, alike, exceeds, reading, reads, same
+from uaftc_lib.book.claims import Cases, reading, reads
 from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.readings import (
     HUNDRED,
@@ -143,8 +146,8 @@ def polarity_grows(tables: Tables) -> Iterator[Part]:
 
 @reading
 def large_lam_still_works(tables: Tables) -> Iterator[Part]:
-    ten, hundred = (column(tables("sst_scores", lam=lam, penalty=0), "test_accuracy") for lam in (10, 100))
-    yield same("SST", hundred - ten)
+    ((_, found),) = columns_of(tables, "DP", ["sst"])
+    yield contrast("SST", harmlessness(loss(found, 10.0, 100.0), found)) if found else not_made("SST")
 
 
 reads("penalty_at_large_lam", PENALISED, lambda rows: least(both(rows), lead(rows)))
@@ -152,11 +155,11 @@ reads("penalty_at_large_lam", PENALISED, lambda rows: least(both(rows), lead(row
 
 @reading
 def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
+    ((_, found),) = columns_of(tables, "DP", ["sst"])
+    at_stake = cost_of_small(found, AT_STAKE).mean() if found else np.nan
     for lam in (10, 100):
         free, held = (column(tables("sst_scores", lam=lam, penalty=p), "test_accuracy") for p in (0, 1e-4))
-        yield same(f"SST, λ = {lam}", held - free)
-    free, held = (column(tables("cures_whole", noise=0.1, cure=cure), "accuracy") for cure in ("none", "penalty"))
-    yield same("Data II, λ = 100", held - free)
+        yield exceeds(f"SST, λ = {lam}", 100 * (SMALL * at_stake - (held - free)))
 
 
 @reading

@@ -8,6 +8,7 @@ from itertools import product
 import pandas as pd
 import torch
 
+from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
 from uaftc_lib.book.chapters.variants.books import booked_run
 from uaftc_lib.book.chapters.variants.models import (
     M_OF_LIBRARY,
@@ -17,7 +18,7 @@ from uaftc_lib.book.chapters.variants.models import (
     three_classes,
     train_variant,
 )
-from uaftc_lib.book.claims import SMALL, Cases, Part, Tables, exceeds, reading, reads
+from uaftc_lib.book.claims import Cases, reading, reads
 from uaftc_lib.book.readings import (
     OTHER_MODELS,
     both,
