@@ -30,7 +30,7 @@ MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN
 
 KINDS = ("claim", "identity", "definition", "assumption")  # only the first is graded
 # Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
-UNNAMED = ("W₀ within ±0.1", "M ±0.1", "M ±3/√d")
+UNNAMED = ("W₀ within ±0.1", "W ±0.1", "M ±0.1", "M ±3/√d")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from uaftc_lib.models import AttentionClassifier, sum_by_instance
 from uaftc_lib.scores import Types, score_frame, seen_vectors, separation
 
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
-MOST = 0.9  # of the starts: the share from which on the printed order counts as reproduced
+MOST = 0.5  # of the starts: print is one run, and from here on its order is the usual one
 NAMES = {
     **{"Pos": "positive", "Neg": "negative", "Neutral": "neutral"},
     **{"Motor": "rec.motorcycles", "Med": "sci.med", "Guns": "talk.politics.guns"},

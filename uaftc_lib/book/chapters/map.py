@@ -25,6 +25,7 @@ from uaftc_lib.locations import PAPER_NAMES
 JOINED = "&nbsp;"  # no line breaks here
 Whys = Mapping[str, tuple[str, str]]  # printed number -> why it differs, and chapter#heading where that is told
 FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
+WRONG = ("in some starts", "differs")
 NAMED = 4  # so many cases against a figure are told one by one
 
 
@@ -194,7 +195,7 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
         panel = compared.get(item.number, {"starts": 0})
         status, reason = by_claims(item.shows, by_name)
         if panel["starts"]:
-            status = "reproduced" if panel["verdict"] == "reproduced" else "differs"
+            status = panel["verdict"]
             reason = f"printed order of the means in {panel['as printed']} of {panel['starts']} starts"
             if panel["off"] > FAR:
                 reason += f", a median {panel['off']:.1f} boxes off"
@@ -215,7 +216,7 @@ def map_table(made: pd.DataFrame, whys: Whys) -> str:
     rows = "".join(
         f'<tr><td><a href="{address(row.page)}">{escape(row.number).replace(" ", JOINED, 1)}</a></td>'
         + f"<td>{escape(row.what).replace(' = ', f'{JOINED}={JOINED}')}</td><td>"
-        + (f'<a href="{address(told[row.number])}">differs</a>' if row.status == "differs" else row.status)
+        + (f'<a href="{address(told[row.number])}">{row.status}</a>' if row.status in WRONG else row.status)
         + (f" <small>{escape(row.reason)}</small>" if row.status == "reproduced" else "")
         + f"</td><td>{escape(row.data)} {''.join(map(unbroken, row.commands))}</td></tr>"
         for row in made.itertuples()
@@ -229,7 +230,7 @@ def map_table(made: pd.DataFrame, whys: Whys) -> str:
 def differing(made: pd.DataFrame, whys: Whys) -> str:
     """What differs from print: in what, why as far as it is known, and where that is told."""
     lines = []
-    for row in made[made.status == "differs"].itertuples():
+    for row in made[made.status.isin(WRONG)].itertuples():
         why, told = whys.get(row.number, ("", row.page))
         known = f"Why: {why}" if why else "Why is not known"
         lines.append(f"* **{row.number}**: {row.reason}. {known} ([more]({address(told)})).")

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
-from html import escape
-from math import isfinite
 
-from uaftc_lib.book.cases import OPEN, Part
-from uaftc_lib.book.claims import MARKS, WORDS, Judged, counted, filled
+import jinja2
+import pandas as pd
 
-SIGNS = dict(zip(WORDS, ("✓", "◐", "✗", "?", "…")))
+from uaftc_lib.book.cases import Part
+from uaftc_lib.book.claims import MARKS, Judged, counted, earlier_verdicts, filled
+from uaftc_lib.book.verdicts import WORDS
+
+SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
+BADGE = "–"  # of what is not graded
+DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
+
+CARD = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+<details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
+<summary><span class="verdict">{{ sign }} {{ word }}</span>
+<span class="sentence"><q>{{ claim.quote }}</q> <small>§ {{ claim.section }}</small>
+<span class="reading">{{ claim.said }}</span></span>
+<span class="tally">{{ tally }}{% if control %}<br>{{ control }}{% endif %}
+{% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
+<p>Measured: {{ claim.measured }}. {{ dependent }} Shown in <a href="{{ address }}">{{ page }}</a>;
+<a href="#{{ claim.name }}">link to this claim</a>.
+{% if earlier is not none %}Until {{ earlier.until }}, by other rules: <i>{{ earlier.verdict }}</i>.{% endif %}</p>
+<table><thead><tr><th>case</th><th>found</th><th>supports</th>
+{% if controlled %}<th>permuted labels, at equal loss</th>{% endif %}</tr></thead><tbody>
+{% for part in parts %}
+<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case }}</td><td>{{ part.found }}</td>
+<td>{{ marks[part.verdict] }}{% if not counts(part) %} <small>(beside)</small>{% endif %}</td>
+{% if controlled %}<td>{{ part.null.told if part.null else "" }}</td>{% endif %}</tr>
+{% endfor %}
+</tbody></table></details>
+""")
 
 
 def address(page: str) -> str:
@@ -23,78 +49,62 @@ def told(part: Part) -> str:
     return f"{part.case}: {part.found}" if part.found else part.case
 
 
-def beside_null(one: Judged) -> str:
-    """In how many cases the sentence says more than permuted labels do; empty where no case has this control."""
-    nulls = [part.null for part in one.parts if part.null]
-    if not nulls:
+def dependence(one: Judged) -> str:
+    """Whether several cases share a data set, and so its texts and starts."""
+    sets = [match.group() for part in one.counted if (match := DATA.search(part.case))]
+    if len(set(sets)) == len(sets):
         return ""
-    words = [f"{word} in {n}" for word in ("as much", "less") if (n := sum(null.verdict == word for null in nulls))]
-    rest = f" ({', '.join(words)})" if words else ""
-    return f" · more than with permuted labels in {sum(null.verdict == 'more' for null in nulls)} of {len(nulls)}{rest}"
+    return f"Of its {len(one.counted)} cases those of one data set share texts and seeds: they are not independent."
 
 
-def evidence(one: Judged) -> str:
-    """The verdict in one line: where it holds, or the case that decides, with its numbers, and how the others stand."""
-    decided = [part for part in one.parts if part.verdict != OPEN]
-    if not decided:
-        return told(one.parts[0])
-    if one.condition:
-        return one.condition
-    if one.worst:
-        against, open_ = len(one.cases("contradicted")) - 1, len(one.cases("undecided"))
-        more = [f"{n} {word}" for n, word in ((against, "contradicted"), (open_, "undecided")) if n]
-        return told(one.worst) + (f" (other cases: {', '.join(more)})" if more else "")
-    if len(decided) == 1:
-        return told(decided[0])
-    if not all(isfinite(part.strength) for part in decided):  # which is the weakest is not known
-        return f"{told(decided[0])} (the first of {len(decided)} cases)"
-    choose, which = (min, "weakest") if one.verdict == "holds" else (max, "nearest")
-    return f"{told(choose(decided, key=lambda part: part.strength))} ({len(decided)} cases; this is the {which})"
-
-
-def card(one: Judged) -> str:
-    """A claim that opens to show its cases."""
-    controlled = any(part.null for part in one.parts)
-    rows = "".join(
-        f"<tr><td>{escape(part.case)}</td><td>{escape(part.found)}</td><td>{MARKS[part.verdict]}</td>"
-        + (f"<td>{escape(part.null.told if part.null else '')}</td>" if controlled else "")
-        + "</tr>"
-        for part in one.parts
-    )
-    name = one.claim.page.split("#")[0]
-    return (
-        f'<details class="claim"><summary><b>{SIGNS[one.verdict]} {one.verdict}</b> · {escape(one.claim.said)} '
-        f"<small>§ {one.claim.section} · {escape(evidence(one) + beside_null(one))}</small></summary>"
-        f"<p>Measured: {escape(one.claim.measured)}. Shown in "
-        f'<a href="{address(one.claim.page)}">{name}</a>.</p>'
-        "<table><thead><tr><th>case</th><th>found</th><th>holds there</th>"
-        f"{'<th>permuted labels, at equal loss</th>' * controlled}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></details>"
+def card(one: Judged, earlier: pd.DataFrame) -> str:
+    """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
+    claim, graded = one.claim, one.claim.kind == "claim"
+    before = earlier.loc[claim.name] if claim.name in earlier.index else None
+    return CARD.render(
+        claim=claim,
+        word=one.verdict if graded else claim.kind,
+        sign=SIGNS[one.verdict] if graded else BADGE,
+        tally=one.tally,
+        control=one.beats_control,
+        turned="; ".join(part.case for part in one.turned_by) if graded else "",
+        dependent=dependence(one),
+        address=address(claim.page),
+        page=claim.page.split("#")[0],
+        earlier=before if before is not None and before["verdict"] != one.verdict else None,
+        parts=sorted(one.parts, key=lambda part: not one.counts(part)),
+        counts=one.counts,
+        marks=MARKS,
+        controlled=any(part.null for part in one.parts),
     )
 
 
 def cards(judged: Iterable[Judged]) -> str:
     """HTML of several claims; plain text where there are none."""
-    shown = "".join(map(card, judged)) or "<p>No claim here has this verdict.</p>"
+    earlier = earlier_verdicts()
+    shown = "".join(card(one, earlier) for one in judged) or "<p>No claim here has this verdict.</p>"
     return f'<div class="uaftc-table scorecard">{shown}</div>'
 
 
+def filter_bar() -> str:
+    """Where the page puts its buttons and its search (book/_static/scorecard.js)."""
+    return f"<div class=\"scorecard-filter\" data-order='{json.dumps(WORDS)}'></div>"
+
+
 def counted_line(judged: Iterable[Judged]) -> str:
-    """So many claims hold, so many under a condition, ..."""
+    """So many claims hold, so many mostly hold, ..."""
     judged = list(judged)
-    holds, condition, fails, undecided, missing = counted(judged).values()
-    do = "does" if fails == 1 else "do"
-    return (
-        f"Of **{len(judged)} claims** {holds} hold, {condition} hold under a condition, {fails} {do} not hold"
-        + (f"; undecided: {undecided}" if undecided else "")
-        + (f"; not measured yet: {missing}" if missing else "")
-        + "."
-    )
+    parts = ", ".join(f"{n} {'are ' * (word in ('mixed', 'undecided'))}{PLURAL.get(word, word)}"
+                      for word, n in counted(judged).items() if n)  # fmt: skip
+    return f"Of **{len(judged)} claims** {parts}."
+
+
+PLURAL = {"holds": "hold", "mostly holds": "mostly hold", "mostly not": "mostly do not", "does not hold": "do not hold"}
 
 
 def null_line(judged: Iterable[Judged]) -> str:
     """In how many cases real labels show more than permuted ones do; empty where no case has this control."""
-    nulls = [part.null for one in judged for part in one.parts if part.null]
+    nulls = [part.null for one in judged for part in one.counted if part.null]
     if not nulls:
         return ""
     more = sum(null.verdict == "more" for null in nulls)
@@ -109,6 +119,6 @@ def null_line(judged: Iterable[Judged]) -> str:
 def surprise(one: Judged) -> str:
     """A claim that fails, what was found instead in its worst case, and where it is shown."""
     claim = one.claim
-    held, decided = len(one.cases("supported")), sum(part.verdict != OPEN for part in one.parts)
-    but = f" The sentence holds in {held} of {decided} cases." if held else ""
+    held = len(one.cases("supported"))
+    but = f" The sentence holds in {held} of {len(one.counted)} cases." if held else ""
     return f"*{claim.said}* {filled(claim.instead, one.worst)}{but} [The page]({address(claim.page)}) shows it."
