@@ -318,6 +318,14 @@ def test_claims_are_many_and_of_all_parts():
     assert len({one.said for one in claims.CLAIMS.values()}) == len(claims.CLAIMS)
 
 
+def test_claims_quote_the_paper_in_two_lines_of_plain_text():
+    for name, one in claims.CLAIMS.items():
+        pieces = one.quote.split("[…]")
+        assert len(one.quote) <= 240 and max(map(len, pieces)) > 15, name
+        assert one.quote == " ".join(one.quote.split()) and one.quote[-1] in ".]", name
+        assert not re.search(r"[$\\^]|\*\*|[¹²³⁴⁵⁶⁷⁸⁹⁰]", one.quote), f"{name}: left over from the conversion"
+
+
 def test_links_of_claims_and_figures_lead_to_headings():
     assert broken([one.page for one in claims.CLAIMS.values()]) == []
     assert broken([item.page for item in figures.items()]) == []
