@@ -57,9 +57,31 @@ def test_equivalence_is_that_of_two_one_sided_tests():
     assert 5 < sum(answers) < 55
 
 
-def test_published_numbers_have_a_wider_margin_at_small_lam():
-    assert rules.misses_published(10, 0.85, 0.8) and not rules.misses_published(10, 0.815, 0.8)
-    assert rules.misses_published(1, 0.85, 0.8) and not rules.misses_published(1, 0.835, 0.8)
+def test_the_interval_over_seeds_and_instances_covers_the_mean_of_both():
+    covered, narrow = [], []
+    for _ in range(1500):
+        seeds, instances = rng.normal(0, 0.3, (8, 1)), rng.normal(0, 1, (1, 30))
+        values = 0.5 + seeds + instances + rng.normal(0, 1, (8, 30))
+        found = rules.crossed(values)
+        covered.append(found.low < 0.5 < found.high)
+        by_seed = rules.interval(values.mean(1))
+        narrow.append(by_seed.low < 0.5 < by_seed.high)
+        assert found.mean == pytest.approx(values.mean()) and found.n == 8
+    assert 0.93 <= np.mean(covered) <= 0.985 and np.mean(narrow) < 0.9, "instances are random, too"
+
+
+def test_the_interval_over_seeds_and_instances_at_its_corners():
+    assert rules.crossed(np.full((3, 4), 0.5)) == (0.5, 0.5, 0.5, 3)
+    with pytest.raises(ValueError, match="two of each"):
+        rules.crossed(np.ones((1, 5)))
+
+
+def test_a_further_run_falls_into_its_interval_as_often_as_it_says():
+    inside = []
+    for values in rng.normal(0, 1, (4000, 6)):
+        found = rules.further_run(values[:5])
+        inside.append(found.low < values[5] < found.high)
+    assert abs(np.mean(inside) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 4000)
 
 
 def test_verdicts():

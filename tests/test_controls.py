@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from uaftc_lib.book import claims, controls, nulls
+from uaftc_lib.book.cases import Tables
 from uaftc_lib.book.chapters import scorecard as page
 from uaftc_lib.book.chapters.scores.panel_nulls import Watch, own_polarity
-from uaftc_lib.book.cases import Tables
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.models import AttentionClassifier

@@ -12,7 +12,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from string import Formatter
 
@@ -190,10 +190,13 @@ class Judged:
 
     @property
     def beats_control(self) -> str:
-        """In how many cases that have a null control the real value lies outside; empty without such cases."""
-        nulls = [part.null for part in self.counted if part.null]
-        outside = sum(null.verdict == "more" for null in nulls)
-        return f"more than with permuted labels in {outside} of {len(nulls)}" if nulls else ""
+        """In how many cases the sentence says more than permuted labels do; empty where no case has this control."""
+        found = [part.null.verdict for part in self.counted if part.null]
+        if not found:
+            return ""
+        rest = ", ".join(f"{word} in {n}" for word in ("as much", "less") if (n := found.count(word)))
+        told = f"more than with permuted labels in {found.count('more')} of {len(found)}"
+        return f"{told} ({rest})" if rest else told
 
 
 def judge(claim: Claim, tables: Tables) -> Judged:
@@ -207,6 +210,7 @@ def judge_all(tables: Tables | None = None, kinds: Iterable[str] = KINDS[:1]) ->
     return [judge(claim, tables) for claim in CLAIMS.values() if claim.kind in kinds]
 
 
+@cache
 def earlier_verdicts() -> pd.DataFrame:
     """The verdict that other rules made of a claim, and until when: verdict, until; by name."""
     file = resources.files(__package__) / "earlier_verdicts.csv"

@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterable
 
 import jinja2
-import pandas as pd
 
-from uaftc_lib.book.cases import Part
 from uaftc_lib.book.claims import MARKS, Judged, counted, earlier_verdicts, filled
 from uaftc_lib.book.verdicts import WORDS
 
@@ -44,11 +42,6 @@ def address(page: str) -> str:
     return f"{chapter}.html{'#' + heading if heading else ''}"
 
 
-def told(part: Part) -> str:
-    """A case and what was found in it."""
-    return f"{part.case}: {part.found}" if part.found else part.case
-
-
 def dependence(one: Judged) -> str:
     """Whether several cases share a data set, and so its texts and starts."""
     sets = [match.group() for part in one.counted if (match := DATA.search(part.case))]
@@ -57,9 +50,9 @@ def dependence(one: Judged) -> str:
     return f"Of its {len(one.counted)} cases those of one data set share texts and seeds: they are not independent."
 
 
-def card(one: Judged, earlier: pd.DataFrame) -> str:
+def card(one: Judged) -> str:
     """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
-    claim, graded = one.claim, one.claim.kind == "claim"
+    claim, graded, earlier = one.claim, one.claim.kind == "claim", earlier_verdicts()
     before = earlier.loc[claim.name] if claim.name in earlier.index else None
     return CARD.render(
         claim=claim,
@@ -81,8 +74,7 @@ def card(one: Judged, earlier: pd.DataFrame) -> str:
 
 def cards(judged: Iterable[Judged]) -> str:
     """HTML of several claims; plain text where there are none."""
-    earlier = earlier_verdicts()
-    shown = "".join(card(one, earlier) for one in judged) or "<p>No claim here has this verdict.</p>"
+    shown = "".join(map(card, judged)) or "<p>No claim here has this verdict.</p>"
     return f'<div class="uaftc-table scorecard">{shown}</div>'
 
 

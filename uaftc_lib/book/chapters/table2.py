@@ -35,7 +35,7 @@ def complete_columns(runs: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def beside_print(runs: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
-    """A row a cell, in per cent: mean, low, high (interval of the mean), seeds, published, difference, least, most, missed.
+    """A row a cell, in per cent: mean, low, high (the interval of the mean), seeds, published, difference, missed.
 
     ``least``, ``most``: ours − print, for one further run of ours (95 %); ``missed``: zero lies outside.
     """

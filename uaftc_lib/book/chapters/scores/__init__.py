@@ -29,6 +29,7 @@ from uaftc_lib.book.readings import (
     difference,
     lead,
     least,
+    not_made,
     on_both_sides,
     opposed,
     rows_of,
@@ -156,7 +157,7 @@ reads("penalty_at_large_lam", PENALISED, lambda rows: least(both(rows), lead(row
 @reading
 def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
     ((_, found),) = columns_of(tables, "DP", ["sst"])
-    at_stake = cost_of_small(found, AT_STAKE).mean() if found else np.nan
+    at_stake = cost_of_small(found, AT_STAKE).mean() if found else float("nan")
     for lam in (10, 100):
         free, held = (column(tables("sst_scores", lam=lam, penalty=p), "test_accuracy") for p in (0, 1e-4))
         yield exceeds(f"SST, λ = {lam}", 100 * (SMALL * at_stake - (held - free)))
