@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
+from uaftc_lib import plots
 from uaftc_lib.book import rules
 from uaftc_lib.book.chapters.lam import is_complete
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import beside, lead, least, opposed, rows_of, several
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.locations import PAPER_NAMES, published
+from uaftc_lib.plots.figure import render
+from uaftc_lib.plots.theme import INK, PANEL, color_of, legend, marker_of
 from uaftc_lib.settings import PAPER_MODELS
+
+LINEAR = 2.0  # points
+TICKS = (-40, -10, -2, -1, 0, 1, 2, 10, 40)
 
 
 def stored_runs(name: str) -> pd.DataFrame:
@@ -59,3 +67,32 @@ reads(
     several(rows_of("Data I", "optimizers_whole", optimizer="adam", lam=10.0), beside("Adam")),
     lambda rows: least(lead(rows), opposed(rows, "polarity")),
 )
+
+
+def ours_less_print(cells: pd.DataFrame, title: str) -> plots.Figure:
+    """The cells of a data set (:func:`beside_print`): ours − print in points, with prediction intervals, by λ.
+
+    The scale is linear within ±:data:`LINEAR` points and logarithmic beyond: at the smallest λ runs differ by tens.
+    """
+    names, places = [name for name in PAPER_MODELS if name in set(cells.model)], sorted(cells.lam.unique())
+
+    def draw(axes: Axes) -> None:
+        axes.axhline(0, color=INK, linewidth=0.8)
+        handles = []
+        for i, name in enumerate(names):
+            rows, color = cells[cells.model == name], color_of(name, names)
+            at = np.array([places.index(value) for value in rows.lam]) + 0.18 * (i - (len(names) - 1) / 2)
+            off = [rows.difference - rows.least, rows.most - rows.difference]
+            handles.append(
+                axes.errorbar(at, rows.difference, off, fmt=marker_of(name, names), color=color, markersize=4,
+                              elinewidth=1.2, label=name)
+            )  # fmt: skip
+        axes.set_yscale("symlog", linthresh=LINEAR)
+        axes.set_yticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS], minor=False)
+        axes.set_xticks(range(len(places)), [f"{value:,g}" if value < 1000 else f"{value:,.0f}" for value in places])
+        axes.set(xlabel="scaling factor λ", ylabel="ours − print, points", title=title)
+        legend(axes, handles)
+
+    outside = int(cells.missed.sum())
+    alt = f"{title}: {len(cells)} cells by λ and model; the interval of {outside} does not reach zero."
+    return render(draw, cells, f"{title}: ours − print.", alt, PANEL)
