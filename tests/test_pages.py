@@ -168,3 +168,26 @@ def test_a_failure_leaves_a_picture_of_every_open_page(browser, tmp_path, monkey
     pages = sum(len(context.pages) for context in browser.contexts) if failed else 0
     assert {path.name for path in tmp_path.iterdir()} == {f"test_of-a-b-{i}.png" for i in range(pages)}
     page.context.close()
+
+
+def test_the_scorecard_can_be_filtered_searched_and_linked(browser):
+    path = PAGES / "17_scorecard.html"
+    with opened(browser, path) as (page, troubles):
+        claims = page.locator("details.claim")
+        everything = claims.count()
+        shown = page.locator("details.claim:visible")
+        button = page.locator(".scorecard-filter button", has_text=re.compile(r"^holds \d"))
+        holding = int(button.inner_text().split()[-1])
+        button.click()
+        assert shown.count() == holding < everything and button.get_attribute("aria-pressed") == "true"
+        assert set(claims.evaluate_all("all => all.filter(o => !o.hidden).map(o => o.dataset.verdict)")) == {"holds"}
+        button.click()
+        page.get_by_role("searchbox", name="search the sentences").fill("mean pooling")
+        assert 0 < shown.count() < everything
+        assert page.locator(".scorecard-filter [role=status]").inner_text() == f"{shown.count()} of {everything}"
+        page.get_by_role("searchbox", name="search the sentences").fill("no such words")
+        assert shown.count() == 0 and not troubles
+    with opened(browser, path.with_name("17_scorecard.html")) as (page, _):
+        page.goto(f"{path.as_uri()}#table_2")
+        page.wait_for_function("document.getElementById('table_2').open")
+        assert page.locator("#table_2 table").is_visible() and page.locator("#table_1 table").is_hidden()
