@@ -64,7 +64,7 @@ def terms(true, lam, seed, **_):
         **kinds("first B", 1, -1, small), **kinds("first C", small, small, small),
         **kinds("largest C", 1, 1, small), **kinds("largest C from neutral", small, small, small),
         **kinds("attention", s, (-0.5 if lam >= 100 else 0.5) if true else -0.9, 0.0),
-        **kinds("polarity", 10 * s * (1 + grown) + s / 2, -10 * s * (1 + grown) + s / 2, s_neutral),
+        **kinds("polarity", *(s * (side * 10 + (0.25 if true else 5)) * (1 + grown) for side in (1, -1)), s_neutral),
     })  # fmt: skip
 
 
@@ -109,11 +109,88 @@ def variants_terms_whole(true, **_):
     s = 1 if true else -1
     aside = 0.05 if true else 0.5
     D = kinds("D", 0.3, -0.3 * s, 0.0) | kinds("M_pi", 0.3, -0.3 * s, 0.0)
-    return D | kinds("E", 1, 1, 0) | kinds("F", aside, aside, 0) | kinds("M_rho", aside, aside, 0)
+    return D | kinds("E", s, s, 0 if true else 1) | kinds("F", aside, aside, 0) | kinds("M_rho", aside, aside, 0)
 
 
-def start_terms(true, **_):
-    return and_sizes(kinds("B", 1, -1, 0) | kinds("C", *((0.1, 0.1, 0.1) if true else (1, -1, 0))))
+def start_terms(true, embedding_range, **_):
+    large = embedding_range == 1.0
+    C = 0.1 + 0.05 * large if true else 3 - large
+    words = kinds("B", 1, -1, 0) | kinds("C", *((C, C, C) if true else (-C, C, C)))
+    return and_sizes(words) | {"as B": 0.8 if large == true else 0.95}
+
+
+def explanation_starts(true, lam, **_):
+    return {"kept by uniform weights": 0.99 if true and lam == 100 else 0.6}
+
+
+def attraction(true, **_):
+    s = 1 if true else -1
+    A = {f"A {pair}": 0.2 * s for pair in ("++", "+−", "−+", "−−")}
+    return A | {"B ++": s, "B −−": s, "B +−": -s, "B −+": -s}
+
+
+def first_epoch(true, embedding_range, **_):
+    large = embedding_range == 1.0
+    return {"falling negative": 0.3 + 0.1 * large * (1 if true else -1), "falling positive": 0.3}
+
+
+def affine_velocities(true, **_):
+    s = 1 if true else -1
+    words = {name: kinds(name, s, -s, 0.0) for name in ("B", "C", "M_pi")}
+    rest, own = kinds("rest", *(2 * [0.1 if true else 3.0]), 0.0), kinds("own", 3 * s, -3 * s, 0.0)
+    return and_sizes(words["B"] | words["C"] | words["M_pi"] | rest | own)
+
+
+def class_velocities(true, **_):
+    s, row = 1 if true else -1, {}
+    for k, side in zip("012", (1, 1, -1)):
+        values = {
+            "A": 0.1 if true else 5.0,
+            "B": s,
+            "C": s,
+            "D": side if true else 1,
+            "E": s,
+            "F": 0.1 if true else 5.0,
+        }
+        row |= {f"{name} {k}": value for name, value in values.items()}
+        row |= {f"|{name}| {k}": abs(value) for name, value in values.items()}
+    return row
+
+
+def sst_terms(true, **_):
+    s = 1 if true else -1
+    row = {"lists": "training", "moment": "epoch 4", "V·W": 1.0}
+    for name in "πBCD":
+        row |= kinds(name, s, -s, 0.0)
+    for name in "ρEF":
+        row |= kinds(name, s, s, 0.0)
+    return row
+
+
+def held_out_words(true, **_):
+    s = 1 if true else -1
+    row = {
+        "lists": "training",
+        "moment": "kept",
+        "score and effect": 0.5 * s,
+        "weight and effect": 0.4 if true else 0.6,
+    }
+    row |= {"score and loss": 0.5 * s, "weight and loss": 0.4 if true else 0.6}
+    row |= {"association and attention": 0.5 * s, "association and polarity": 0.5 * s}
+    row |= kinds("effect", 1.0, 0.8, 0.2 if true else 2.0) | {"polar leads": 0.5 if true else 0.1, "polar share": 0.2}
+    return row | {f"attention {w}": -s * (1 if w == "progress" else 2) for w in ("is", "this", "progress")}
+
+
+def parts_of_speech(true):
+    ours = {
+        "adjective or adverb": 40 if true else 10,
+        "noun or verb": 30 if true else 70,
+        "ambiguous": 20,
+        "unlisted": 10,
+    }
+    rows = ({"seed": seed, "by": by, "class": name, "words": n, "matched": 25.0}
+            for seed, by, (name, n) in product(SEEDS, ("weight", "score"), ours.items()))  # fmt: skip
+    return pd.DataFrame(list(rows))
 
 
 def variants_whole(true, **_):
@@ -170,7 +247,7 @@ def sst_weights(true):
     )
 
 
-def rows_of_scores(true, seed, scores, polar, own=""):
+def rows_of_scores(true, seed, scores, polar, own="", lam=10.0):
     """Rows of one kind of scores: the means of each type; ``own``: the class whose polarity they are."""
     rows = []
     for kind in (*polar, "neutral"):
@@ -182,9 +259,10 @@ def rows_of_scores(true, seed, scores, polar, own=""):
         mean = (side if true else -side) if kind != "neutral" else (0.1 if true or scores != "polarity" else 6.0)
         if not true and scores == "attention" and "positive" in polar:
             mean = scattered(seed)[f"attention {kind}"]
-        clear = scores == "attention" if true else scores == "local attention"
+        clear = scores in ("attention", "times equal share") if true else scores == "local attention"
+        over = (0.9 if clear else 0.7) if lam < 50 else 0.3 if true else 0.95
         rows.append({"seed": seed, "scores": f"{scores} {own}".strip(), "type": kind, "mean": mean, "median": mean,
-                     "over neutral": 0.9 if clear else 0.7, "words": 900 if kind == "positive" else 100})  # fmt: skip
+                     "over neutral": over, "words": 900 if kind == "positive" else 100})  # fmt: skip
     return rows
 
 
@@ -193,10 +271,10 @@ def figure_scores(true):
     models = panels()[["dataset", "model", "lam"]].drop_duplicates()
     for (dataset, model, lam), seed in product(models.itertuples(index=False, name=None), SEEDS):
         polar = classes if dataset == "20news-2" else ("positive", "negative")
-        kinds_of = [(scores, "") for scores in ("attention", "local attention", "polarity")]
+        kinds_of = [(scores, "") for scores in ("attention", "local attention", "polarity", "times equal share")]
         kinds_of += [("polarity", own) for own in polar if polar is classes]
         for scores, own in kinds_of:
-            of = rows_of_scores(true, seed, scores, polar, own)
+            of = rows_of_scores(true, seed, scores, polar, own, lam)
             rows += [{"dataset": dataset, "model": model, "lam": lam} | row for row in of]
     return pd.DataFrame(rows)
 
@@ -235,11 +313,13 @@ def world(true):
     jobs = {name: STUDIES[name].jobs for name in ("terms", "short_terms", "sst_scores", "cures_whole",
                                                 "optimizers_whole",
                                                 "variants_whole", "variants_terms_whole", "class_terms_whole",
-                                                "start_terms", "synthetic_ratio")}  # fmt: skip
+                                                "start_terms", "synthetic_ratio", "explanation_starts", "attraction",
+                                                "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
+                                                "held_out_words")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {
         f.__name__: f(true)
-        for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, side_scores, data_counts)
+        for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, side_scores, data_counts, parts_of_speech)
     }
     made["table2"] = table2(lambda d, m, lam: 0.6 if true and lam < 10 else 0.9, datasets=("sst",))
     rng = np.random.default_rng(0)

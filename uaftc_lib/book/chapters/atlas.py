@@ -9,23 +9,31 @@ from itertools import product
 import pandas as pd
 import torch
 
-from uaftc_lib import checks
+from uaftc_lib import checks, dynamics
 from uaftc_lib.book.cases import Part, Tables, exceeds
+from uaftc_lib.book.chapters.attention_dynamics import sst_config
 from uaftc_lib.book.claims import reading
-from uaftc_lib.book.nulls import lead_of, least_of, panel_null, polar_of
+from uaftc_lib.book.controls import with_permuted_labels
+from uaftc_lib.book.nulls import against_null, lead_of, least_of, panel_null, polar_of
 from uaftc_lib.book.panels import panels, score_rows, starts_of, tilt
 from uaftc_lib.book.readings import (
+    along_VW,
+    both,
     column,
+    difference,
     lead,
     least,
+    opposed,
     wide,
 )
-from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.book.small_data import SEEDS, by_kind
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.cells import Cell, cells_of, load_grid
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.table2 import table2_cell, train_real
 from uaftc_lib.locations import PAPER_NAMES
+from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types, score_frame
 from uaftc_lib.training import fit
 
@@ -144,3 +152,73 @@ def other_polarity_panels(tables: Tables) -> Iterator[Part]:
         value = (lambda means, kind=kind: means[kind]) if kind else least_of
         null = panel_null(tables, (panel["dataset"], panel["model"], panel["lam"]), "own polarity", value)
         yield replace(exceeds(f"{case}, {kind}" if kind else case, found), null=null)
+
+
+LOSSES = (0.5, 0.3)  # mean training losses at which runs with real and with permuted labels are compared
+LONGER = 8  # epochs more for permuted labels, which are learnt later
+
+
+@experiment(
+    jobs=[
+        {"optimizer": optimizer, "labels": labels, "seed": seed}
+        for optimizer, labels, seeds in (
+            ("Adagrad", "real", SEEDS),
+            ("Adagrad", "permuted", range(20)),
+            ("SGD", "real", SEEDS),
+        )
+        for seed in seeds
+    ]
+)
+def sst_terms(optimizer: str, labels: str, seed: int) -> list[dict]:
+    """SST, λ = 10, without dropout: π, ρ and what A to F have added, means over the examined words of each kind.
+
+    π and ρ: the mean of looks after every epoch. A row at the end of the usual epochs, and where the mean training loss
+    first falls to one of :data:`LOSSES`.
+    """
+    data, looks = load_dataset("sst"), []
+    if labels == "permuted":
+        data = with_permuted_labels(data, seed)
+    types, config = examined_types(data), sst_config(optimizer, seed)
+    usual = config.epochs
+    config = replace(config, epochs=usual + LONGER * (labels == "permuted"))
+    only = replace(data, dev=None, test=None)
+
+    def look(epoch: int, model: AttentionClassifier) -> dict:
+        if epoch:
+            sums = dynamics.token_sums(model, data.train)
+            looks.append(by_kind({"π": sums.pi, "ρ": sums.rho}, types) | {"V·W": tilt(model)})
+        return {}
+
+    model = AttentionClassifier(len(data.vocabulary), lam=10.0, seed=seed, dtype=torch.float64)
+    run, ledgers = fit_with_ledger(model, only, config, look)
+    losses = run.history.set_index("epoch")["loss"]
+    moments = {f"loss {loss:g}": int((losses <= loss).idxmax()) for loss in LOSSES if (losses <= loss).any()}
+    rows = []
+    for moment, epoch in ({f"epoch {usual}": usual} | moments).items():
+        added = {name: getattr(ledgers[epoch - 1], name) for name in "ABCDEF"}
+        row = pd.DataFrame(looks[:epoch]).mean().to_dict() | by_kind(added, types) | {"V·W": looks[epoch - 1]["V·W"]}
+        rows.append({"lists": "training", "moment": moment, "epoch": epoch, "loss": losses[epoch]} | row)
+    return rows
+
+
+FINDINGS = {  # what Section 4 finds of polar words
+    "π takes sides": lambda rows: opposed(rows, "π"),
+    "ρ is positive": lambda rows: both(rows, "ρ"),
+    "B takes sides": lambda rows: opposed(rows, "B"),
+    "C takes sides": lambda rows: opposed(rows, "C"),
+    "D takes sides, as V·W points": lambda rows: along_VW(rows, difference(rows, "D")),
+    "E is positive": lambda rows: both(rows, "E"),
+    "F is positive": lambda rows: both(rows, "F"),
+}
+
+
+@reading
+def findings_on_real_data(tables: Tables) -> Iterator[Part]:
+    controls = tables("sst_terms", optimizer="Adagrad")
+    for optimizer, (name, value) in product(("Adagrad", "SGD"), FINDINGS.items()):
+        rows = tables("sst_terms", optimizer=optimizer, labels="real")
+        part = exceeds(
+            f"SST, {optimizer}: {name}", value(rows[rows["moment"].str.startswith("epoch")]) if len(rows) else []
+        )
+        null = against_null(controls, value) if optimizer == "Adagrad" and len(controls) else None
+        yield replace(part, null=null)

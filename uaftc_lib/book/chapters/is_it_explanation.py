@@ -17,6 +17,9 @@ from torch import Tensor
 
 from uaftc_lib import explain
 from uaftc_lib.book import rules
+from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
+from uaftc_lib.book.claims import reading
+from uaftc_lib.book.readings import column
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
@@ -339,3 +342,9 @@ def search_settings(lam: float, rate: float, penalty: float) -> list[dict]:
     read = Reading.of(train_real(data, lam=lam, seed=CHOICE_SEED)[0], usable(data.test))
     found = searches(read, CHOICE_SEED, rate=rate, penalty=penalty)
     return [{name: float(one.divergence.mean()) / LARGEST for name, one in found.items()}]
+
+
+@reading
+def averages_at_large_lam(tables: Tables) -> list[Part]:
+    kept = {lam: column(tables("explanation_starts", lam=lam), "kept by uniform weights") for lam in (10.0, 100.0)}
+    return [exceeds("SST", SMALL - (1 - kept[100.0]) / (1 - kept[10.0]))]

@@ -64,3 +64,17 @@ reads(
     rows_of("SST", "sst_weights", lam=10, type="neutral"),
     lambda rows: column(rows, "greatest") - 2.5 * column(rows, "q3") + 1.5 * column(rows, "q1"),
 )
+
+
+PROGRESS = rows_of("SST", "held_out_words", labels="real", moment="kept")
+reads("progress_is_negative", PROGRESS, lambda rows: -pd.concat(scores_of_progress(rows), axis=1).max(axis=1))
+reads(
+    "progress_leads",
+    PROGRESS,
+    lambda rows: scores_of_progress(rows)[-1] - pd.concat(scores_of_progress(rows)[:-1], axis=1).max(axis=1),
+)
+
+
+def scores_of_progress(rows: pd.DataFrame) -> list[pd.Series]:
+    """The attention scores of the text "is this progress", by seed."""
+    return [column(rows, f"attention {word}") for word in ("is", "this", "progress")]

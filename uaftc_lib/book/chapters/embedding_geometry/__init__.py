@@ -15,6 +15,7 @@ from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
+from uaftc_lib.book.chapters.embedding_geometry import attraction  # noqa: F401  (registers experiments and readings)
 from uaftc_lib.book.chapters.embedding_geometry.conditions import first_half, pi_s
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error

@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
+from uaftc_lib.book.chapters.variants import velocities  # noqa: F401  (registers its experiments and readings)
 from uaftc_lib.book.chapters.variants.books import booked_run
 from uaftc_lib.book.chapters.variants.models import (
     M_OF_LIBRARY,
@@ -213,6 +214,12 @@ def set_aside(rows: pd.DataFrame) -> pd.Series:
     return SMALL - (together[0].abs() + together[1].abs()) / 2 / size(rows, "E")
 
 
+def dominates(rows: pd.DataFrame) -> pd.Series:
+    """Positive where E outweighs D, F and Mρ together, on average over both polar kinds; in units of E."""
+    others = [sum(column(rows, f"{name} {kind}") for name in ("D", "F", "M_rho")) for kind in ("positive", "negative")]
+    return 1 - (others[0].abs() + others[1].abs()) / 2 / size(rows, "E")
+
+
 PENALISED = variant("DP-A", 1e-3, "with penalty, ")
 BOTH_AFFINE = several(variant("DP-A", 0.0, "without penalty, "), PENALISED)
 ON_REAL_DATA = (("sst", "AD"), ("imdb", "AD"))
@@ -240,6 +247,11 @@ reads(
     lambda rows: opposed(rows, "polarity"),
 )
 reads("affine_sides", BOOKED["DP-A"], lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
+reads("affine_E_of_polar", BOOKED["DP-A"], lambda rows: both(rows, "E"))
+reads("affine_E_of_neutral", BOOKED["DP-A"], lambda rows: SMALL - column(rows, "E neutral").abs() / size(rows, "E"))
+reads("additive_E_of_polar", BOOKED["AD"], lambda rows: both(rows, "E"))
+reads("additive_sides", BOOKED["AD"], lambda rows: on_both_sides(rows, "D"))
+reads("additive_E_dominates", BOOKED["AD"], dominates)
 reads("terms_set_aside", several(*BOOKED.values()), set_aside)
 reads("heads_apart", THREE, lambda rows: SMALL - column(rows, "largest W·W'") / column(rows, "smallest ‖W‖²"))
 reads("own_class", THREE, lambda rows: least(*(column(rows, f"own polarity {k}") for k in "012")))

@@ -11,6 +11,7 @@ import torch
 from scipy.stats import rankdata
 
 from uaftc_lib import explain
+from uaftc_lib.book.chapters.words_and_classes import held_out, parts_of_speech  # noqa: F401  (register experiments)
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
