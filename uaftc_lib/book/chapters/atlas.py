@@ -222,3 +222,16 @@ def findings_on_real_data(tables: Tables) -> Iterator[Part]:
         )
         null = against_null(controls, value) if optimizer == "Adagrad" and len(controls) else None
         yield replace(part, null=null)
+
+
+@reading
+def words_overlooked(tables: Tables) -> Iterator[Part]:
+    SST, NEWS = (("sst", "DP", 10.0), ("sst", "DP", 100.0)), (("20news-1", "DP-A", 10.0), ("20news-1", "DP-A", 50.0))
+    for case, scores, runs in (
+        ("SST, DP, λ = 100, weights in equal shares", "times equal share", SST),
+        ("SST, DP, λ = 100, raw weights", "weight", SST),
+        ("20News I, DP-A, λ = 50, scores", "attention", NEWS),
+    ):
+        ten, large = (both(wide(tables, *run, scores=scores, value="over neutral"), scores) for run in runs)
+        yield exceeds(f"{case}: less than at λ = 10", ten - large)
+        yield exceeds(f"{case}: less than half", 0.5 - large)
