@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from uaftc_lib.book import claims, rules
-from uaftc_lib.book.chapters.variants.models import STARTS_OF_M
+from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, STARTS_OF_M
 from uaftc_lib.book.readings import CELLS, TOO_SMALL
 from uaftc_lib.book.small_data import by_kind
 from uaftc_lib.locations import PAPER_NAMES
@@ -135,6 +135,52 @@ def around(mean):
     return {"polarity": (1.0, -1.0, mean + 5 * EITHER)}
 
 
+def variant_terms(words):
+    """What terms did behind an affine layer and with additive attention."""
+    runs = product(("DP-A", "AD"), STARTS_OF_M, (10.0, 100.0))
+    jobs = [{"variant": v, "penalty": 0.0, "M": M, "lam": lam} for v, M, lam in runs]
+    return {"variants_terms_whole": table(words, jobs=jobs)}
+
+
+def beside_own(share):
+    """The last two terms of Eq 63 in units of the first three; neutral words, which do not count, are far larger."""
+    jobs = [*({"M": M, "lam": 10.0} for M in STARTS_OF_M), {"M": M_OF_LIBRARY, "lam": 100.0}]
+    return table({"rest": (share * EITHER,) * 2 + (9 * EITHER,), "own": (EITHER,) * 3}, jobs=jobs)
+
+
+def of_classes(small, **units):
+    """A term of three classes in units of others; that of neutral words, which do not count, is far larger."""
+
+    def of(share):
+        sizes = {f"|{name}| {k}": value for name, value in ({small: share} | units).items() for k in "012"}
+        return {"class_velocities": table(None, sizes | {f"|{small}| 3": 9.0}, [{"lam": 10.0}, {"lam": 100.0}])}
+
+    return of
+
+
+def changed_decisions(share):
+    """Equal weights change a tenth of the decisions at λ = 10, and a share of that at λ = 100."""
+    made = [
+        table(None, {"kept by uniform weights": 1.0}, [{"lam": lam}]).assign(
+            **{"kept by uniform weights": lambda rows, lost=lost: 1 - lost * rows["kept by uniform weights"]}
+        )
+        for lam, lost in ((10.0, 0.1), (100.0, 0.1 * share))
+    ]
+    return {"explanation_starts": pd.concat(made)}
+
+
+def still_neutral(share):
+    """B and C of polar words take sides if those of neutral ones are small, else they do not."""
+    side = 1.0 if share < claims.SMALL else -1.0
+    return {"start_terms": table({name: (side, -side, share * EITHER) for name in "BC"}, jobs=STARTS)}
+
+
+def unlike_votes(share):
+    """Negative words whose vote is weaker: the sum of both is this share of their mean size."""
+    made = terms({"polarity": (1.0, -1.0, 0.0)})["terms"]
+    return {"terms": made.assign(**{"polarity negative": (share - 2) / (share + 2) * made["polarity positive"]})}
+
+
 STARTS = [{"embedding_range": e, "weight_range": w} for e, w in product((0.1, 1.0), repeat=2)]
 READINGS = [  # a claim, and its tables where the first quantity is this share of the other
     ("pi_of_neutral", neutral_beside_polar("π")),
@@ -165,6 +211,14 @@ READINGS = [  # a claim, and its tables where the first quantity is this share o
     ("balanced", unbalanced),
     ("terms_set_aside", set_aside("F", "M_rho")),
     ("terms_set_aside", set_aside("M_rho", "F")),
+    ("affine_E_of_neutral", lambda share: variant_terms({"E": (1.0, -1.0, share)})),
+    ("affine_E_of_neutral", lambda share: variant_terms({"E": (1.0, -1.0, -share)})),
+    ("affine_polarity_rest", lambda share: {"affine_velocities": beside_own(share)}),
+    ("class_A_is_small", of_classes("A", B=0.5, C=0.5)),
+    ("class_F_is_small", of_classes("F", E=1.0)),
+    ("averages_at_large_lam", changed_decisions),
+    ("pairs_have_opposite_votes", unlike_votes),
+    ("first_updates", still_neutral),
     ("heads_apart", lambda share: {"class_terms_whole": table(None, {"largest W·W'": share, "smallest ‖W‖²": 1.0})}),
 ]
 LARGE_READINGS = [  # the same, of claims that say that it is not small

@@ -13,39 +13,42 @@ from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import MODERATE, cells, column, least, rows_of, several, size
 from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, small_config, start_model
+from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import examined_types
+from uaftc_lib.scores import Types, examined_types
 from uaftc_lib.training import fit
 
 SIGNS = {"positive": "+", "negative": "−"}
-PAIRS = [*product(SIGNS, SIGNS)]
+
+
+def pair_terms(model: AttentionClassifier, corpus: Corpus, types: Types) -> dict[str, float]:
+    """A_ik and B_ik of Eq 44, means over all pairs of two kinds; "A +−": of a positive e_i and a negative e_k."""
+    sums, (a, s) = dynamics.token_sums(model, corpus), (values.detach() for values in model.token_scores())
+    mean = {
+        name: {kind: float(values[types[kind]].mean()) for kind in SIGNS}
+        for name, values in {"a": a, "s": s, "π": sums.pi, "ρ": sums.rho}.items()
+    }
+    return {
+        f"{name} {SIGNS[i]}{SIGNS[k]}": mean[own][i] * mean[other][k] / len(corpus)
+        for name, own, other in (("A", "ρ", "a"), ("B", "π", "s"))
+        for i, k in product(SIGNS, SIGNS)
+    }
 
 
 @experiment(
     jobs=[{"weight_range": w, "lam": lam, "seed": s} for w, lam, s in product(RANGES, (10.0, 100.0), SEEDS)], rows=1
 )
 def attraction(weight_range: float, lam: float, seed: int) -> list[dict]:
-    """Data I: A_ik and B_ik of Eq 44, means over all pairs of words of two kinds and over looks after every epoch.
-
-    "A +−": of a positive word e_i and a negative word e_k.
-    """
+    """Data I: A and B of pairs of words (:func:`pair_terms`), means over looks after every epoch."""
     dataset, looks = load_dataset("synthetic-1"), []
     types = examined_types(dataset)
     model = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
 
     def look(epoch: int, now: AttentionClassifier) -> dict:
-        sums, (a, s) = dynamics.token_sums(now, dataset.train), (v.detach() for v in now.token_scores())
-        means = {
-            name: {kind: float(values[types[kind]].mean()) for kind in SIGNS}
-            for name, values in {"a": a, "s": s, "π": sums.pi, "ρ": sums.rho}.items()
-        }
         if epoch:
-            looks.append(
-                {f"A {SIGNS[i]}{SIGNS[k]}": means["ρ"][i] * means["a"][k] / len(dataset.train) for i, k in PAIRS}
-                | {f"B {SIGNS[i]}{SIGNS[k]}": means["π"][i] * means["s"][k] / len(dataset.train) for i, k in PAIRS}
-            )
+            looks.append(pair_terms(now, dataset.train, types))
         return {}
 
     config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
