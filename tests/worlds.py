@@ -131,7 +131,7 @@ def attraction(true, **_):
 
 def first_epoch(true, embedding_range, **_):
     large = embedding_range == 1.0
-    return {"falling negative": 0.3 + 0.1 * large * (1 if true else -1), "falling positive": 0.3}
+    return {"falling negative": (0.4 if large else 0.3) if true else 0.2 if large else 0.5, "falling positive": 0.3}
 
 
 def affine_velocities(true, **_):
@@ -183,8 +183,8 @@ def held_out_words(true, **_):
 
 def parts_of_speech(true):
     ours = {
-        "adjective or adverb": 40 if true else 10,
-        "noun or verb": 30 if true else 70,
+        "adjective or adverb": 50 if true else 10,
+        "noun or verb": 20 if true else 70,
         "ambiguous": 20,
         "unlisted": 10,
     }

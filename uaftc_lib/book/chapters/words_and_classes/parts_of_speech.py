@@ -111,7 +111,7 @@ def describing(rows: pd.DataFrame, counted: tuple[str, ...] = (DESCRIBING,)) -> 
     """
 
     def share(name: str) -> pd.Series:
-        by_class = rows.pivot(index="seed", columns="class", values=name)
+        by_class = rows.pivot(index="seed", columns="class", values=name).reindex(columns=CLASSES, fill_value=0)
         ours = by_class[[*counted]].sum(axis=1)
         return ours / (ours + by_class[OTHER])
 
