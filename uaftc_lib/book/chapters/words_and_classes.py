@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from scipy.stats import rankdata
 
 from uaftc_lib import explain
-from uaftc_lib.corpus import Dataset
+from uaftc_lib.corpus import Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier, StructuredClassifier
@@ -19,6 +20,24 @@ from uaftc_lib.models.structured import overlap
 from uaftc_lib.training import TrainingConfig, fit
 
 TOKENS = {"none": 15_000, "lstm": 11_000}  # that a model of several hops is trained on, about
+
+
+def thinned(data: Dataset, most: int = 130_000) -> tuple[Dataset, int]:
+    """One text in so many that this many tokens are left to train on, under a vocabulary of their own; in how many.
+
+    Most of the time of a short run goes into the rows of its vocabulary, also of words that no text holds any more.
+    """
+    every = -(-len(data.train.tokens) // most)
+    if every == 1:
+        return data, every
+    parts, words = {name: split[::every] for name, split in data.splits.items()}, data.vocabulary.word_count
+    left = torch.cat([part.tokens for part in parts.values()]).unique()
+    left = left[left < words]
+    vocabulary = Vocabulary([data.vocabulary.word(i) for i in left.tolist()])
+    ids = torch.arange(len(data.vocabulary)) - words + vocabulary.word_count  # right for the specials, which come last
+    ids[left] = torch.arange(len(left))
+    parts = {name: replace(part, tokens=ids[part.tokens]) for name, part in parts.items()}
+    return Dataset(data.name, vocabulary, data.classes, **parts), every
 
 
 def hop_model(data: Dataset, encoder: str, projections: bool, penalty: float) -> tuple[StructuredClassifier, dict]:
