@@ -36,7 +36,8 @@ def check_request(path: Path, text: str, label: str, encoding: str = "utf-8") ->
         raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {known}")
     with in_words(path, encoding):
         if kind == "Parquet":
-            check_columns(path, (text, label), parquet_columns(path))
+            with parquet_file(path) as file:
+                check_columns(path, (text, label), file.schema_arrow.names)
         elif kind == "JSON lines":
             check_objects(path, text, label, encoding)
         else:
@@ -110,12 +111,13 @@ def check_objects(path: Path, text: str, label: str, encoding: str) -> None:
         check_columns(path, (text, label), list(known))
 
 
-def parquet_columns(path: Path) -> list[str]:
-    """The columns of a Parquet file."""
+@contextmanager
+def parquet_file(path: Path) -> Iterator:
+    """A Parquet file as pyarrow opens it."""
     with needs("reading Parquet", "pyarrow", Refused):
         from pyarrow import ArrowException, parquet  # large
     try:
-        return parquet.read_schema(path).names
+        yield parquet.ParquetFile(path)
     except ArrowException as error:
         raise Refused(f"{path.name} is no readable Parquet file: {str(error).splitlines()[0]}") from None
 

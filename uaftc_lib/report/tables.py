@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.report.request import Refused, check_request, header_of, in_words, json_objects, with_mark
+from uaftc_lib.report.request import Refused, check_request, header_of, in_words, json_objects, parquet_file, with_mark
 
 MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
@@ -208,12 +208,8 @@ def read_json_lines(path: Path, text: str, label: str, encoding: str, progress: 
 
 def read_parquet(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
     """Two columns of a Parquet file; nothing else of it is read."""
-    from pyarrow import ArrowException, parquet  # large
-
-    try:
-        frame = parquet.read_table(path, columns=[text, label])
-    except ArrowException as error:
-        raise Refused(f"{path.name} is no readable Parquet file: {str(error).splitlines()[0]}") from None
+    with parquet_file(path) as file:
+        frame = file.read(columns=[text, label])
     return Table(frame[text].to_pylist(), frame[label].to_pylist(), len(frame))
 
 
