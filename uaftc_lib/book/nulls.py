@@ -90,6 +90,22 @@ def null_of(case: str, tables: Callable[..., pd.DataFrame], value: Callable[[pd.
     return against_null(rows, value) if len(rows) else None
 
 
+def control_rows(tables: Callable[..., pd.DataFrame], where: tuple[str, str, float]) -> pd.DataFrame:
+    """Rows of the experiment null_controls; where it has none, attention of panel_controls in the same form.
+
+    Parameters
+    ----------
+    where : (str, str, float)
+        Data set, model, λ.
+    """
+    of = dict(zip(("dataset", "model", "lam"), where))
+    rows = tables("null_controls", **of)
+    if not len(rows) and len(rows := tables("panel_controls", **of)):
+        runs = ["labels", "seed", "lists", "moment", "epoch"]
+        rows = rows.pivot(index=runs, columns="type", values="attention").add_prefix("attention ").reset_index()
+    return rows
+
+
 def panel_null(
     tables: Callable[..., pd.DataFrame],
     where: tuple[str, str, float],

@@ -20,6 +20,7 @@ from uaftc_lib.training import fit
 LOSSES = (0.5, 0.3, 0.2)  # mean training losses at which runs are compared
 LONGER = 3  # times as many epochs for permuted labels, which are learnt later
 STARTS = range(10)
+PAIRS = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
 FREQUENT = 200  # words, that is more than half of the running text
 # Data set, model, λ, permutations.
 PANELS = [("sst", "DP", 10.0, 40), ("sst", "DP", 100.0, 40), ("20news-1", "DP", 10.0, 40), ("sst", "AD", 10.0, 20)]
@@ -46,8 +47,7 @@ def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, 
 
 def separations(scores: pd.DataFrame) -> dict[str, float]:
     """How well attention tells each two of the three kinds of words apart."""
-    pairs = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
-    return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in pairs}
+    return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in PAIRS}
 
 
 def measured(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
