@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from uaftc_lib.book.chapters.scores.nulls import PAIRS, world
+from uaftc_lib.book.chapters.scores.nulls import PAIRS, at_loss, world
 from uaftc_lib.book.claims import Part, Tables, exceeds, reading, reads
 from uaftc_lib.book.controls import held_out_types
 from uaftc_lib.book.nulls import null_of
@@ -17,10 +17,9 @@ from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import table2_cell, train_real
+from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types, separation
-from uaftc_lib.training import fit
 
 QUANTITIES = {  # of a word, and the column of weight_frame
     "equal share (length alone)": "expected",
@@ -28,7 +27,6 @@ QUANTITIES = {  # of a word, and the column of weight_frame
     "weight / equal share": "times equal share",
     "attention score": "score",
 }
-LOSS, LONGEST = 0.2, 60  # the mean training loss at which runs are compared, and the epochs by which all reach it
 RUNS = {"real": 10, "half": 10, "permuted": 40}
 
 
@@ -65,28 +63,19 @@ def told_apart(
 
 @experiment(jobs=[{"labels": labels, "seed": s} for labels, n in RUNS.items() for s in range(n)])
 def lists_by_weight(labels: str, seed: int) -> list[dict]:
-    """SST at λ = 10, real, half and permuted training labels, at equal loss: what tells lists apart, also held-out ones.
+    """SST at λ = 10, real, half and permuted labels, at equal loss: what tells lists apart, those of other texts too.
 
     Those of permuted labels are the lists of dev and test, whose labels stay as they are.
     """
     whole = load_dataset("sst")
     data, lists = world(whole, labels, seed)
     lists = {"training": lists["training"], "held out": lists.get("held out") or held_out_types(whole)}
-    cell = replace(table2_cell("sst", lam=10.0, seed=seed), epochs=LONGEST if labels == "permuted" else LONGEST // 2)
-    model = cell.classifier(data, "cpu")
-    seen: list[dict[str, dict]] = []
-
-    def look(_epoch: int, now: AttentionClassifier) -> dict:
-        seen.append({name: told_apart(now, data, types) for name, types in lists.items()})
-        return {}
-
-    losses = fit(model, data, cell.training(), record=look).history["loss"]
-    epoch = int((losses <= LOSS).idxmax())
-    if not losses[epoch] <= LOSS:
-        raise ValueError(f"{labels} {seed}: no epoch of {cell.epochs} reaches a loss of {LOSS:g}")
+    epoch, loss, seen = at_loss(
+        data, labels, seed, lambda now: {n: told_apart(now, data, of) for n, of in lists.items()}
+    )
     return [
-        {"lists": name, "told by": quantity, "epoch": epoch, "loss": losses[epoch]} | row
-        for name, by in seen[epoch].items()
+        {"lists": name, "told by": quantity, "epoch": epoch, "loss": loss} | row
+        for name, by in seen.items()
         for quantity, row in by.items()
     ]
 

@@ -165,4 +165,5 @@ def table_2(tables: Tables) -> Iterator[Part]:
             if missed:
                 by = {lam: with_interval(*rules.interval(points)[:3]) for lam, points in apart.items()}
                 found += "; not " + "; ".join(f"λ = {lam:g} by {points} points" for lam, points in by.items())
-            yield carried(f"{title}, {model}", "contradicted" if missed else "supported", found, int(cells["size"].min()))
+            verdict = "contradicted" if missed else "supported"
+            yield carried(f"{title}, {model}", verdict, found, int(cells["size"].min()))
