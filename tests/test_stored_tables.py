@@ -87,6 +87,9 @@ def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
     [
         ("null_controls", {"dataset": "sst", "model": "DP", "lam": 10.0, "labels": "half", "seed": 3}),
         ("sst_tilt", {"world": "equal classes", "bias": False, "seed": 3}),
+        ("sst_tilt", {"world": "equal classes, the 50 dealt out within classes", "bias": False, "seed": 3}),
+        ("lists_by_weight", {"labels": "half", "seed": 3}),
+        ("ratings_felt", {"labels": "real", "seed": 3}),
         ("frequent_words", {"seed": 3}),
         ("short_runs", {"dataset": "sst", "lam": 10.0, "seed": 3}),
         ("panel_controls", {"dataset": "sst", "model": "DP-A", "lam": 20.0, "labels": "permuted", "seed": 3}),

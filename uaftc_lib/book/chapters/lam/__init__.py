@@ -44,13 +44,19 @@ def least_and_most(pairs: pd.DataFrame) -> str:
     return " to ".join(interval_of(pairs.loc[row]) for row in (pairs.points.idxmin(), pairs.points.idxmax()))
 
 
+def carried(case: str, verdict: str, found: str, seeds: int) -> Part:
+    """A case of a column of Table 2; with fewer seeds than the rules ask for it is undecided, whatever was found."""
+    few = seeds < rules.LEAST_SEEDS
+    return Part(case, "undecided" if few else verdict, f"{found}; {seeds} starts{', too few' * few}", seeds)
+
+
 def worse_at(case: str, pairs: pd.DataFrame, seeds: int) -> Part:
     """The first λ is worse in all pairs, and all count; contradicted if one counts against it or all are equal."""
     right, wrong = (pairs.counts & (pairs.points > 0)).sum(), (pairs.counts & (pairs.points < 0)).sum()
     verdict = "supported" if right == len(pairs) else "undecided"
     if wrong or (pairs.equivalent & ~pairs.counts).all():
         verdict = "contradicted"
-    return Part(case, verdict, f"{least_and_most(pairs)} points, {right} of {len(pairs)} count; {seeds} starts", seeds)
+    return carried(case, verdict, f"{least_and_most(pairs)} points, {right} of {len(pairs)} count", seeds)
 
 
 def small_lam_hurts(model: str):
@@ -125,7 +131,7 @@ def proper_lam_is_best(tables: Tables) -> Iterator[Part]:
             high=rivals.high.mask(turned, -rivals.low),
         )
         told = f"best on dev: λ = {found.best:g}; {least_and_most(ahead)} points before the others"
-        yield Part(name, verdicts[found.optimum], f"{told}; {found.seeds} starts", found.seeds)
+        yield carried(name, verdicts[found.optimum], told, found.seeds)
 
 
 @reading
@@ -137,7 +143,7 @@ def huge_lam_is_harmless(tables: Tables) -> Iterator[Part]:
         pairs = found.pairs[(found.pairs.against == HUGE) & (found.pairs.lam >= LARGE)]
         verdict = "supported" if pairs.equivalent.all() else "contradicted" if pairs.counts.any() else "undecided"
         equal = f"{pairs.counts.sum()} of {len(pairs)} count, equivalent: {pairs.equivalent.sum()}"
-        yield Part(name, verdict, f"{least_and_most(pairs)} points, {equal}; {found.seeds} starts", found.seeds)
+        yield carried(name, verdict, f"{least_and_most(pairs)} points, {equal}", found.seeds)
     yield on_other_splits(tables)
 
 
@@ -159,5 +165,5 @@ def table_2(tables: Tables) -> Iterator[Part]:
             if missed:
                 by = {lam: with_interval(*rules.interval(points)[:3]) for lam, points in apart.items()}
                 found += "; not " + "; ".join(f"λ = {lam:g} by {points} points" for lam, points in by.items())
-            n = int(cells["size"].min())
-            yield Part(f"{title}, {model}", "contradicted" if missed else "supported", f"{found}; {n} starts", n)
+            verdict = "contradicted" if missed else "supported"
+            yield carried(f"{title}, {model}", verdict, found, int(cells["size"].min()))
