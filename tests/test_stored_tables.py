@@ -40,6 +40,8 @@ AGAIN = [  # in float64 to the digits that are stored
     ("terms", DATA_I | {"lam": 10.0, "noise": 0.1}, 1e-4),
     ("short_terms", {"lam": 10.0, "seed": 3}, 1e-4),
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
+    ("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE),
+    ("adagrad_books", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
     ("class_terms", {"seed": 3}, TOLERANCE),
     ("additive_size", {"class_size": 6000, "neutral_types": 1000, "seed": 3}, TOLERANCE),
     (
