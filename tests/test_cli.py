@@ -296,6 +296,17 @@ AT_ONCE = [
     (["tables", "--workers", "0"], "workers must be a whole number, at least 1"),
     (["run", "nochapter"], "no chapter 'nochapter'; there are .*12_lambda"),
     (["run", "12_lambda", "-p", "lam", "-1"], "lam = -1 is impossible: it must be greater than 0"),
+    (["run", "12_lambda", "-p", "lam", "3", "-p", "lam", "4"], "lam is given twice"),
+    (["data", "--option", "noise=0.2"], "--option noise=0.2 is of no data set: name one"),
+    (["train", "--method", "fast", "--model", "DP-L"], 'method="fast" would not be exact: encoder="lstm" makes'),
+    (["train", "--method", "fast", "--optimizer", "adam"], 'method="fast" would not be exact: optimizer="adam" moves'),
+    (["sweep", "--model", "DP,GRU", "--set", "method=fast"], 'method="fast" would not be exact: encoder="gru" makes'),
+    (["sweep", "--dask", "127.0.0.1"], "the address of a scheduler with its port, .*got '127.0.0.1'"),
+    (["tables", "terms", "--make", "--dask", "tcp://host:x"], "a scheduler with its port, .*got 'tcp://host:x'"),
+    (["explain", "some.csv", *FILE], "some.csv has no column 'text'; .*'texts', 'label'.* Did you mean 'texts'"),
+    (["explain", "some.tsv", *FILE], "some.tsv has no column 'text'; .*'texts', 'label'"),
+    (["explain", "some.jsonl", *FILE], "some.jsonl has no column 'text'; its columns are 'texts', 'label'"),
+    (["explain", "wide.csv", *FILE], "wide.csv is not encoded in utf-8: .*try --encoding utf-16"),
     (["run", "12_lambda", "-p", "lam", "x"], "lam = 'x' is of type str, expected float"),
     (["run", "12_lambda", "-p", "lamm", "1"], "12_lambda has no parameter 'lamm'; it has "),
     (["run", "12_lambda", "-p", "dataset", "nosuch"], "dataset = 'nosuch' is not possible .*allowed: 'sst', 'imdb'"),
@@ -325,6 +336,10 @@ AT_ONCE = [
 def test_what_needs_no_data_is_answered_at_once(words, message, tmp_path):
     """In half a second of the processor, the least of three attempts: other processes do not count."""
     (tmp_path / "words.docx").write_text("no table")
+    (tmp_path / "some.csv").write_text("texts,label\ngood,1\n")
+    (tmp_path / "some.tsv").write_text("texts\tlabel\ngood\t1\n")
+    (tmp_path / "some.jsonl").write_text('{"texts": "good", "label": 1}\n')
+    (tmp_path / "wide.csv").write_text("text,label\ngood,1\n", encoding="utf-16")
     least = float("inf")
     for _ in range(3):
         answer = subprocess.run([sys.executable, "-c", ANSWER, *words], cwd=tmp_path, capture_output=True, text=True)

@@ -15,6 +15,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
+from uaftc_lib.token_lists import class_frequencies
 from uaftc_lib.training import TrainingConfig, fit
 
 
@@ -84,6 +85,19 @@ def test_without_types_leaves_out_words_and_texts_that_have_no_other(small):
         controls.without_types(small, torch.arange(len(small.vocabulary)))
 
 
+@pytest.mark.parametrize("by_class", [False, True])
+def test_words_that_are_dealt_out_stay_as_frequent_at_the_places_where_they_stood(small, by_class):
+    some, size = torch.arange(0, len(small.vocabulary), 2), len(small.vocabulary)
+    dealt = controls.with_types_dealt_out(small, some, 0, by_class)
+    before, after = small.train.tokens, dealt.train.tokens
+    among = torch.isin(before, some)
+    assert torch.equal(among, torch.isin(after, some)) and torch.equal(before[~among], after[~among])
+    assert not torch.equal(before, after)
+    assert torch.equal(before.bincount(minlength=size), after.bincount(minlength=size))
+    counts = [class_frequencies(corpus, small.vocabulary) for corpus in (small.train, dealt.train)]
+    assert torch.equal(*counts) == by_class
+
+
 def runs(labels: str, values: list[float], moment: str = "loss 0.2") -> pd.DataFrame:
     """Rows of null_controls in which attention of polar words leads by some value."""
     rows = [{"seed": seed, "attention positive": v, "attention negative": v} for seed, v in enumerate(values)]
@@ -129,6 +143,19 @@ def test_a_panel_is_held_against_permuted_labels_by_its_weakest_list():
     assert nulls.panel_null(tables, where, "attention", nulls.least_of).mean == pytest.approx(6.0)
     assert nulls.panel_null(tables, where, "attention", nulls.polar_of).mean == pytest.approx(1.5)
     assert nulls.panel_null(tables, ("imdb", "AD", 10.0), "attention", nulls.lead_of) is None
+
+
+def test_controls_of_a_panel_have_the_form_of_the_others():
+    rows = panel("permuted", [0.9]).assign(epoch=7)
+    rows["own polarity"] = [2.0, 3.0, None]
+    rows["type"] = ["positive", "negative", "neutral"]
+    tables = Tables({"panel_controls": rows, "null_controls": rows[:0]})
+    (row,) = nulls.control_rows(tables, ("sst", "DP-A", 20.0)).to_dict("records")
+    assert (row["labels"], row["seed"], row["moment"], row["epoch"]) == ("permuted", 0, "loss 0.2", 7)
+    assert row["attention positive"] - row["attention neutral"] == pytest.approx(0.9)
+    assert (row["polarity positive"], row["polarity negative"]) == (2.0, -3.0)
+    null = pd.concat([runs("real", [0.4] * 10), runs("permuted", PERMUTED)])
+    assert nulls.control_rows(Tables({"null_controls": null}), ("sst", "DP", 10.0)).equals(null.sort_values("seed"))
 
 
 def test_own_polarity_is_that_for_the_class_of_a_list_less_the_largest_other():

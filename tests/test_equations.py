@@ -139,6 +139,34 @@ def test_census_counts_what_is_decided(case):
             assert condition.numel() == 20 * 19
 
 
+def test_mirror_images_are_told_by_a_tolerance():
+    """Words of equal a, opposite s and π: no mirror error. Moved apart by a little they are nearly so, and no more."""
+    view, plus, minus = conditions.mirrored(Case()), torch.arange(3), torch.arange(3, 6)
+    errors = conditions.mirror_errors(view, plus, minus)
+    assert errors.shape == (2 * 3 * 2 * 3,) and float(errors.min()) < conditions.ROUNDED
+
+    def met(view, tolerance):
+        return [int((census(view, plus, minus, tolerance)[number][0] > 0).sum()) for number in (54, 55)]
+
+    exact = met(view, conditions.ROUNDED)
+    assert min(exact) > 0
+    with torch.no_grad():
+        view.model.embedding[3:6, 1] *= 1.001
+    moved = conditions.State.of(view.model, view.corpus)
+    assert met(moved, conditions.ROUNDED) == [0, 0]
+    assert all(one >= other for one, other in zip(met(moved, conditions.NEARLY), exact))
+
+
+@given(case=cases())
+@few
+def test_a_state_holds_what_a_view_does(case):
+    view = case.view()
+    state = conditions.State.of(view.model, view.corpus)
+    for name in ("E", "a_e", "s_e", "pi", "rho"):
+        assert relative_error(getattr(state, name), getattr(view, name)) < 1e-12
+    assert state.m == view.m and relative_error(state.grad["embedding"], view.grad["embedding"]) < 1e-12
+
+
 def test_a_check_can_fail():
     one = torch.ones(3, dtype=torch.float64)
     assert measure(1, "", Equality(one, one)).passed

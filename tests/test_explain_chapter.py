@@ -5,8 +5,9 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from uaftc_lib import AttentionClassifier, Corpus, explain
+from uaftc_lib import AttentionClassifier, Corpus, explain, load_dataset
 from uaftc_lib.book.chapters import is_it_explanation as page
+from uaftc_lib.book.chapters.words_and_classes import thinned
 
 
 @pytest.fixture(scope="module", params=[1.0, 0.05])
@@ -99,3 +100,12 @@ def test_words_of_one_type_have_one_score_in_all_sentences(read):
     found = page.search(start, scores_of, read, 0.05, steps=1)
     assert torch.equal(seen[0], start) and found.within.all()
     np.testing.assert_allclose(found.divergence, 0, atol=1e-12)
+
+
+def test_a_thinned_data_set_holds_every_so_manyth_text_under_its_own_words():
+    data = load_dataset("synthetic-1", class_sizes=(40, 40), neutral_types=500)
+    thin, every = thinned(data, most=len(data.train.tokens) // 4)
+    assert every == 4 and len(thin.train) == 20
+    assert [thin.text("train", i) for i in range(20)] == [data.text("train", 4 * i) for i in range(20)]
+    assert set(thin.vocabulary.words) == {word for i in range(20) for word in thin.text("train", i)}
+    assert thinned(data, most=len(data.train.tokens)) == (data, 1)

@@ -162,7 +162,7 @@ def test_wrong_paths_and_columns_are_refused(tmp_path):
     path = written(tmp_path, "a.csv")
     with pytest.raises(Refused, match="two columns"):
         read_table(path, "review", "review")
-    with pytest.raises(Refused, match="no encoding that Python knows"):
+    with pytest.raises(Refused, match="the encoding 'utf-9' is not known"):
         read_table(path, "review", "stars", "utf-9")
     with pytest.raises(Refused, match="--out names a folder"):
         explain_file(path, "review", "stars", path, progress=False)

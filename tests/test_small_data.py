@@ -159,6 +159,9 @@ def test_prove_says_what_holds_and_raises_when_the_registry_is_wrong(capsys, mon
     assert re.fullmatch(r"proved: Eq 43, relative error (0|\de-1[3-9])", first)
     assert re.fullmatch(r"proved: Eq 44 corrected, relative error (0|\de-1[3-9])", second)
     assert re.fullmatch(r"fails: Eq 44 as printed, relative error 0[.]\d+", third)
+    prove(48)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("derived: Eq 48, ") and second.startswith("fails: Eq 48 outside its condition, ")
     # A form that is said to fail but holds, and one that is said to hold but fails.
     entry = REGISTRY[44]
     for wrong in (replace(entry, printed=entry.check), replace(entry, check=entry.printed)):

@@ -40,6 +40,8 @@ AGAIN = [  # in float64 to the digits that are stored
     ("terms", DATA_I | {"lam": 10.0, "noise": 0.1}, 1e-4),
     ("short_terms", {"lam": 10.0, "seed": 3}, 1e-4),
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
+    ("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE),
+    ("adagrad_books", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
     ("class_terms", {"seed": 3}, TOLERANCE),
     ("attraction", {"weight_range": 1.0, "lam": 10.0, "seed": 3}, 1e-4),
     ("first_epoch", {"embedding_range": 1.0, "weight_range": 1.0, "seed": 3}, TOLERANCE),
@@ -91,6 +93,9 @@ def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
     [
         ("null_controls", {"dataset": "sst", "model": "DP", "lam": 10.0, "labels": "half", "seed": 3}),
         ("sst_tilt", {"world": "equal classes", "bias": False, "seed": 3}),
+        ("sst_tilt", {"world": "equal classes, the 50 dealt out within classes", "bias": False, "seed": 3}),
+        ("lists_by_weight", {"labels": "half", "seed": 3}),
+        ("ratings_felt", {"labels": "real", "seed": 3}),
         ("frequent_words", {"seed": 3}),
         ("held_out_words", {"labels": "real", "seed": 3}),
         ("sst_terms", {"optimizer": "Adagrad", "labels": "permuted", "seed": 3}),

@@ -110,6 +110,21 @@ def rates(name: str, values: Mapping) -> Mapping:
     return values
 
 
+def slow(encoder: str, optimizer: str) -> str | None:
+    """Why the fast path would be exact for no model with this encoder; None if for some."""
+    if encoder not in ("none", "affine"):
+        return f'encoder="{encoder}" makes a token\'s representation depend on its neighbours'
+    if optimizer == "adam":
+        return 'optimizer="adam" moves the embeddings of all types at every step, also of those that do not occur'
+    return None
+
+
+def check_method(method: str, reason: str | None) -> None:
+    """ValueError if a method insists on the fast path, and there is a reason why it would not be exact."""
+    if method == "fast" and reason:
+        raise ValueError(f'method="fast" would not be exact: {reason}. Use method="auto" or "autograd"')
+
+
 above_0 = partial(checks.number, positive=True)
 at_least_1 = partial(checks.whole, least=1)
 below_1 = partial(checks.share, whole_allowed=False)

@@ -15,7 +15,7 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.fast import fast_trainer, masks, obstacle
 from uaftc_lib.models import AttentionClassifier, Dropout
 from uaftc_lib.progress import progress_bar
-from uaftc_lib.settings import OPTIMIZERS, TrainingConfig
+from uaftc_lib.settings import OPTIMIZERS, TrainingConfig, check_method
 from uaftc_lib.streams import generator, stream_seed
 from uaftc_lib.threads import one_thread
 
@@ -102,8 +102,7 @@ def choose_trainer(model: AttentionClassifier, config: TrainingConfig):
         If the fast path is asked for but would not be exact.
     """
     reason = obstacle(model, config)
-    if config.method == "fast" and reason:
-        raise ValueError(f'method="fast" would not be exact: {reason}. Use method="auto" or "autograd"')
+    check_method(config.method, reason)
     if config.method != "autograd" and not reason:
         return fast_trainer(model)
     return AutogradTrainer

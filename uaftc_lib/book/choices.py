@@ -30,7 +30,7 @@ def sections() -> list[str]:
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     "02_gradients": lambda: TO_ROUNDING,
     "03_polarity_dynamics": lambda: TO_ROUNDING,
-    "04_attention_dynamics": lambda: TO_ROUNDING | {"pairs": range(1, 21), "sst_epochs": range(1, 41)},
+    "04_attention_dynamics": lambda: TO_ROUNDING | {"sst_epochs": range(1, 41)},
     "05_embedding_geometry": lambda: TO_ROUNDING,
     "06_exact_dynamics": lambda: TO_ROUNDING,
     "07_variants": lambda: (

@@ -99,3 +99,16 @@ def without_types(dataset: Dataset, types: Int[Tensor, "ids"]) -> Dataset:
         return replace(corpus, tokens=corpus.tokens[kept], offsets=offsets, labels=corpus.labels[lengths > 0])
 
     return replace(dataset, **{name: cut(corpus) for name, corpus in dataset.splits.items()})
+
+
+def with_types_dealt_out(dataset: Dataset, types: Int[Tensor, "ids"], seed: int, by_class: bool = False) -> Dataset:
+    """The training texts with some words dealt out anew among the places where one of them stands: as many of each.
+
+    ``by_class``: as many of each in the texts of each class.
+    """
+    train, tokens = dataset.train, dataset.train.tokens.clone()
+    among = torch.isin(tokens, types)
+    classes = train.labels[train.instance_of] if by_class else torch.zeros_like(tokens)
+    for places in ((among & (classes == k)).nonzero().squeeze(1) for k in classes.unique()):
+        tokens[places] = tokens[places[shuffled(len(places), seed)]]
+    return replace(dataset, train=replace(train, tokens=tokens))

@@ -273,6 +273,7 @@ def prove(*numbers: int, case: Case | None = None) -> None:
 def line(result: CheckResult) -> str:
     """What a check found, with its measurement."""
     proof = "proved" if result.measure in ("relative error", "measured order") else "measured"
+    proof = "derived" if lookup(result.number).standing == "derived" else proof
     name = f" {result.name}" if result.name else ""
     value = f"{result.value:.1g}" if result.value < TOLERANCE else f"{result.value:.3g}"
     return f"{proof if result.passed else 'fails'}: Eq {result.number}{name}, {result.measure} {value}"

@@ -22,6 +22,7 @@ NULLS = {
     "SST, λ = 10": ("sst", "DP", 10.0),
     "SST, λ = 100": ("sst", "DP", 100.0),
     "SST, AD": ("sst", "AD", 10.0),
+    "IMDB, AD": ("imdb", "AD", 10.0),
     "IMDB": ("imdb", "DP", 10.0),
     "20News I": ("20news-1", "DP", 10.0),
 }
@@ -86,8 +87,26 @@ def null_of(case: str, tables: Callable[..., pd.DataFrame], value: Callable[[pd.
     """The null control of a case of a claim; None where there is none."""
     if case not in NULLS:
         return None
-    rows = tables("null_controls", **dict(zip(("dataset", "model", "lam"), NULLS[case])))
+    rows = control_rows(tables, NULLS[case])
     return against_null(rows, value) if len(rows) else None
+
+
+def control_rows(tables: Callable[..., pd.DataFrame], where: tuple[str, str, float]) -> pd.DataFrame:
+    """Rows of the experiment null_controls; where it has none, mean scores of panel_controls in the same form.
+
+    Parameters
+    ----------
+    where : (str, str, float)
+        Data set, model, λ.
+    """
+    of = dict(zip(("dataset", "model", "lam"), where))
+    rows = tables("null_controls", **of)
+    if not len(rows) and len(rows := tables("panel_controls", **of)):
+        runs = ["labels", "seed", "lists", "moment", "epoch"]
+        rows = rows.assign(polarity=rows["own polarity"].mask(rows["type"] == "negative", -rows["own polarity"]))
+        rows = rows.pivot(index=runs, columns="type", values=["attention", "polarity"])
+        rows = rows.set_axis([" ".join(pair) for pair in rows.columns], axis=1).reset_index()
+    return rows
 
 
 def panel_null(

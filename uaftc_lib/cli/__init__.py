@@ -23,7 +23,8 @@ from uaftc_lib.datasets import dataset_names, dataset_options
 from uaftc_lib.experiments import tables as stored
 from uaftc_lib.experiments.cells import AXES, TABLES, Cell, cells_of, check_file, check_workers, load_grid
 from uaftc_lib.extras import needs
-from uaftc_lib.report.settings import Settings, check_folder, check_request
+from uaftc_lib.report.request import check_folder, check_request
+from uaftc_lib.report.settings import Settings
 from uaftc_lib.settings import DEVICES, MODELS, model_arguments
 
 
@@ -67,6 +68,8 @@ def app() -> None:
 def data(names: tuple[str, ...], data_home: Path | None, option: tuple[str, ...]) -> None:
     """Download and prepare data sets, and count what is in them; none named: list them."""
     options = assignments(option)
+    if options and not names:
+        raise ValueError(f"--option {option[0]} is of no data set: name one, such as uaftc data synthetic-1")
     for name in names:
         checks.one_of("data set", name, dataset_names())
     for name in names:
@@ -283,7 +286,7 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
 def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
     """Execute a chapter again, e.g. uaftc run 12_lambda -p lam 50."""
     with needs("running a chapter"):
-        from uaftc_lib.publish import CHECKOUT, chapters, parameters_of, read_source
+        from uaftc_lib.publish import CHECKOUT, chapters, kernel_options, parameters_of, read_source
 
     if notebook not in chapters():
         known = ", ".join(chapters()) or "none: the library runs outside a checkout of the book"
@@ -297,11 +300,9 @@ def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
     check_file(out)
     with needs("running a chapter"):
         import papermill
-        from traitlets.config import Config
 
     try:
-        encrypted = Config(KernelManager={"transport_encryption": "auto"})
-        papermill.execute_notebook(CHECKOUT / "book" / f"{notebook}.ipynb", out, given, config=encrypted)
+        papermill.execute_notebook(CHECKOUT / "book" / f"{notebook}.ipynb", out, given, **kernel_options())
     except papermill.PapermillExecutionError as error:
         where = f"{notebook}, cell [{error.exec_count}]"
         raise ValueError(f"{where}: {error.ename}: {error.evalue} (see {out})") from None

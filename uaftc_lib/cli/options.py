@@ -46,12 +46,14 @@ def parameters_from(words: list[str]) -> dict[str, object]:
     Raises
     ------
     ValueError
-        If anything else is there.
+        If anything else is there, or a name twice.
     """
     given = {}
     while words:
         if words[0] != "-p" or len(words) < 3:
             raise ValueError(f"expected -p NAME VALUE, got {' '.join(words[:3])!r}")
+        if words[1] in given:
+            raise ValueError(f"{words[1]} is given twice")
         given[words[1]], words = value_of(words[2]), words[3:]
     return given
 

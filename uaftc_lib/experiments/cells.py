@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -23,9 +24,11 @@ from uaftc_lib.settings import (
     TrainingConfig,
     batch_size_of,
     check,
+    check_method,
     model_arguments,
     reworded,
     setting,
+    slow,
     whole_or,
 )
 
@@ -84,6 +87,7 @@ class Cell(TrainingConfig, ModelSettings, Subject):
         if self.learning_rates != "{}":
             known("learning_rates", self.table("learning_rates"), parameter_names(self.model))
         self.training()
+        check_method(self.method, slow(model_arguments(self.model)["encoder"], self.optimizer))
 
     def table(self, name: str) -> object:
         """``options`` or ``learning_rates`` as they were before they became JSON."""
@@ -110,6 +114,7 @@ class Cell(TrainingConfig, ModelSettings, Subject):
         )
 
 
+ADDRESS = re.compile(r"(\w+://)?(\[\S+\]|[^:/\s]+):\d+")
 KEY = tuple(field.name for field in fields(Cell))
 SETTINGS = {"seeds", *KEY} - {*AXES, "seed"}
 
@@ -117,8 +122,10 @@ SETTINGS = {"seeds", *KEY} - {*AXES, "seed"}
 def check_workers(workers: int = 1, dask: str | None = None) -> None:
     """ValueError unless jobs could be run by so many processes, or by the workers of this scheduler."""
     checks.whole("workers", workers, 1)
-    if dask is not None and not dask.strip():
-        raise ValueError("dask needs the address of a scheduler, such as tcp://127.0.0.1:8786, got ''")
+    if dask is not None and not ADDRESS.fullmatch(dask):
+        raise ValueError(
+            f"dask needs the address of a scheduler with its port, such as tcp://127.0.0.1:8786, got {dask!r}"
+        )
 
 
 def check_file(path: Path) -> None:

@@ -15,6 +15,7 @@ from torch.nn import functional
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.fast import kernels, masks
 from uaftc_lib.models import AttentionClassifier, departure, softmax_by_instance, sum_by_instance
+from uaftc_lib.settings import slow
 from uaftc_lib.streams import stream_seed
 
 EPSILON = kernels.EPSILON
@@ -22,12 +23,8 @@ EPSILON = kernels.EPSILON
 
 def obstacle(model: AttentionClassifier, config) -> str | None:
     """Why the fast path would not be exact for this model and configuration; None if it is."""
-    if reason := departure(model, AttentionClassifier):
+    if reason := departure(model, AttentionClassifier) or slow(model.encoder, config.optimizer):
         return reason
-    if model.encoder not in ("none", "affine"):
-        return f'encoder="{model.encoder}" makes a token\'s representation depend on its neighbours'
-    if config.optimizer == "adam":
-        return 'optimizer="adam" moves the embeddings of all types at every step, also of those that do not occur'
     if config.dropout and model.embedding.device.type != "cpu":
         return f"dropout is fused on the CPU only, the model is on {model.embedding.device}"
     if model.embedding.dtype not in (torch.float32, torch.float64):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from uaftc_lib import checks
-from uaftc_lib.publish.execution import execute, refresh
+from uaftc_lib.publish.execution import execute, kernel_options, refresh
 from uaftc_lib.publish.keys import drop_keys, is_stale, key
 from uaftc_lib.publish.pages import banner, build, footer, rerun_command
 from uaftc_lib.publish.sources import (
@@ -38,6 +38,7 @@ __all__ = [
     "execute",
     "footer",
     "is_stale",
+    "kernel_options",
     "key",
     "parameters_of",
     "publish",

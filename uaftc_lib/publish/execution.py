@@ -42,6 +42,17 @@ def recording(folder: Path, checkout: Path) -> Iterator[Path]:
         yield log
 
 
+def kernel_options() -> dict[str, object]:
+    """What papermill tells the kernel: to encrypt where it can, and to say nothing of being interrupted.
+
+    Every shutdown begins with an interrupt, that of Ctrl-C too; what goes wrong in a cell comes by another way.
+    """
+    from traitlets.config import Config
+
+    encrypted = Config(KernelManager={"transport_encryption": "auto"})
+    return {"config": encrypted, "extra_arguments": ["--IPKernelApp.log_level=50"]}
+
+
 def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
     """Run a text notebook with its default parameters and put the executed copy into book/.
 
@@ -52,7 +63,6 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         in book/ is replaced.
     """
     import papermill
-    from traitlets.config import Config
 
     # The same outputs on every run: no dates in figures, and one thread, as a sum depends on its order.
     os.environ.update(SOURCE_DATE_EPOCH="0", OMP_NUM_THREADS="1", TQDM_DISABLE="1")
@@ -71,7 +81,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
                     cwd=checkout / "book",
                     kernel_name="python3",
                     progress_bar=False,
-                    config=Config(KernelManager={"transport_encryption": "auto"}),
+                    **kernel_options(),
                 )
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"

@@ -1,5 +1,6 @@
 """``uaftc explain``: from a file of the reader's own to a report.
 
+request     what is refused before anything is read
 tables      reading: the rows of a file, and which are dropped
 texts       words and splits
 settings    how it trains

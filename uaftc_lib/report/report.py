@@ -22,7 +22,8 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report.page import write
 from uaftc_lib.report.quality import LinearBaseline, quality
-from uaftc_lib.report.settings import ENOUGH_TEST, LEAST, Settings, check_folder
+from uaftc_lib.report.request import check_folder
+from uaftc_lib.report.settings import ENOUGH_TEST, LEAST, Settings
 from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import Prepared, prepare, words_of
 from uaftc_lib.training import fit

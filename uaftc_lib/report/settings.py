@@ -1,12 +1,9 @@
-"""How a file of the reader's own is trained on, and what can be said of a request before anything is read."""
+"""How a file of the reader's own is trained on."""
 
 from __future__ import annotations
 
-import codecs
-import os
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from uaftc_lib import checks
 from uaftc_lib.settings import (
@@ -24,35 +21,6 @@ from uaftc_lib.settings import (
 
 LEAST = 0.1  # sure influence of a listed word, as a share of the leading word's
 ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
-FORMATS = {"CSV": (".csv",), "TSV": (".tsv", ".tab"), "JSON lines": (".jsonl", ".ndjson"), "Parquet": (".parquet",)}
-
-
-class Refused(ValueError):
-    """The file cannot be explained; the message says why and what to do."""
-
-
-def check_request(path: Path, text: str, label: str, encoding: str = "utf-8") -> None:
-    """Refuse a file that is not there or of an unknown kind, two columns that are one, and an unknown encoding."""
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise Refused(f"the encoding {encoding!r} is not known: give one of Python's, such as cp1252") from None
-    if not path.is_file():
-        raise Refused(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give the path of a file")
-    if text == label:
-        raise Refused(f"--text and --label are both {text!r}: the text and its class are two columns")
-    if not any(path.suffix.lower() in endings for endings in FORMATS.values()):
-        known = ", ".join(f"{name} ({', '.join(endings)})" for name, endings in FORMATS.items())
-        raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {known}")
-
-
-def check_folder(out: Path) -> None:
-    """Refuse a place where no report could be written, before the work is done."""
-    nearest = next(place for place in (out, *out.absolute().parents) if place.exists())
-    if not nearest.is_dir():
-        raise Refused(f"{nearest} is a file: --out names a folder")
-    if not os.access(nearest, os.W_OK):
-        raise Refused(f"nothing can be written into {nearest}: choose another folder for --out")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,10 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.extras import needs
-from uaftc_lib.report.settings import Refused, check_request
+from uaftc_lib.report.request import Refused, check_request, header_of, in_words, json_objects, parquet_file, with_mark
 
-DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
 MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -59,19 +55,11 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8", progr
         lacks a column (the message names those it has).
     """
     path = Path(path)
-    check_request(path, text, label)
+    check_request(path, text, label, encoding)
     readers = {".jsonl": read_json_lines, ".ndjson": read_json_lines, ".parquet": read_parquet}
     reader = readers.get(path.suffix.lower(), read_delimited)
-    # "utf-8-sig" is utf-8 that may begin with a byte order mark, as spreadsheets write it.
-    with_mark = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-    try:
-        table = reader(path, text, label, with_mark, progress)
-    except UnicodeError as error:
-        raise Refused(wrong_encoding(path, encoding, error)) from None
-    except LookupError:
-        raise Refused(f"{encoding!r} is no encoding that Python knows; try utf-8, cp1252 or utf-16") from None
-    except OSError as error:
-        raise Refused(f"{path.name} cannot be read: {error.strerror or error}") from None
+    with in_words(path, encoding):
+        table = reader(path, text, label, encoding, progress)
     if not table.rows_read:
         raise Refused(f"{path.name} holds no rows")
     table.labels = [str(cell) if isinstance(cell, (Decimal, date, time)) else cell for cell in table.labels]
@@ -118,39 +106,13 @@ def printed(cell: object) -> str:
     return str(cell)
 
 
-def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
-    """Refuse a table that lacks a wanted column, or has it twice."""
-    for name in wanted:
-        if found.count(name) > 1:
-            raise Refused(f"{path.name} has {found.count(name)} columns called {name!r}: rename all but one")
-        if name not in found:
-            near = difflib.get_close_matches(name, found, 1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            known = ", ".join(map(repr, found[:30])) + (" ..." if len(found) > 30 else "")
-            first = " (by its first line)" if path.suffix.lower() in DELIMITERS else ""
-            raise Refused(f"{path.name} has no column {name!r}; its columns are{first} {known}.{meant}")
-
-
 def read_delimited(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
-    """CSV and TSV with a header; commas, semicolons, tabs and bars are recognised by the header."""
-    with path.open(encoding=encoding, newline="") as file:
-        first = file.readline()
-        if not first:
-            raise Refused(f"{path.name} is empty")
-        if not first.strip():
-            raise Refused(f"{path.name} begins with a blank line: its first line must name the columns")
-        if "\0" in first:
-            raise Refused(f"{path.name} holds zero bytes: it is no text, or is encoded in utf-16 (--encoding)")
-    headers = {d: next(csv.reader([first], delimiter=d), []) for d in DELIMITERS[path.suffix.lower()]}
-    delimiter = next((d for d, found in headers.items() if {text, label} <= set(found)), None)
-    if delimiter is None:
-        delimiter = max(headers, key=lambda d: len(headers[d]))
-    header = headers[delimiter]
-    check_columns(path, (text, label), header)
+    """CSV and TSV with a header."""
+    header, delimiter = header_of(path, text, label, encoding)
     places = [header.index(text), header.index(label)]
 
     def read(most: int | None = None):
-        with unlimited_cells(), path.open(encoding=encoding, newline="") as file:
+        with unlimited_cells(), path.open(encoding=with_mark(encoding), newline="") as file:
             return read_rows(iter(progress(file)), places, len(header), delimiter, most)
 
     try:
@@ -239,48 +201,16 @@ def unlimited_cells():
 
 
 def read_json_lines(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
-    """One JSON object a line; blank lines are skipped. A column that one line lacks is a missing cell there."""
-    texts, labels, known = [], [], {}
-    with path.open(encoding=encoding) as file:
-        for number, line in enumerate(progress(file), 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                why = getattr(error, "msg", error)
-                raise Refused(f"{path.name}, line {number} cannot be read as JSON: {why}") from None
-            if not isinstance(row, dict):
-                raise Refused(f"{path.name}, line {number} is no JSON object but {type(row).__name__}")
-            known |= dict.fromkeys(row)
-            texts.append(row.get(text))
-            labels.append(row.get(label))
-    if texts:
-        check_columns(path, (text, label), list(known))
-    return Table(texts, labels, len(texts))
+    """One JSON object a line. A column that one line lacks is a missing cell there."""
+    cells = [(row.get(text), row.get(label)) for row in json_objects(path, encoding, progress)]
+    return Table([text for text, _ in cells], [label for _, label in cells], len(cells))
 
 
 def read_parquet(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
     """Two columns of a Parquet file; nothing else of it is read."""
-    with needs("reading Parquet", "pyarrow", Refused):
-        from pyarrow import ArrowException, parquet  # large
-    try:
-        check_columns(path, (text, label), parquet.read_schema(path).names)
-        frame = parquet.read_table(path, columns=[text, label])
-    except ArrowException as error:
-        raise Refused(f"{path.name} is no readable Parquet file: {str(error).splitlines()[0]}") from None
+    with parquet_file(path) as file:
+        frame = file.read(columns=[text, label])
     return Table(frame[text].to_pylist(), frame[label].to_pylist(), len(frame))
-
-
-def wrong_encoding(path: Path, encoding: str, error: UnicodeError) -> str:
-    """What is wrong with the bytes, and which encoding to try."""
-    with path.open("rb") as file:
-        guess = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
-    byte = f"byte 0x{error.object[error.start]:02x} cannot be read" if isinstance(error, UnicodeDecodeError) else error
-    return (
-        f"{path.name} is not encoded in {encoding}: {byte}. If it comes from a spreadsheet, try --encoding {guess}, or "
-        "save it as UTF-8"
-    )
 
 
 def sample(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:

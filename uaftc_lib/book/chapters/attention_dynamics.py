@@ -8,6 +8,7 @@ from itertools import product
 
 import torch
 
+from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.equations import Equality, equation
@@ -25,6 +26,7 @@ from uaftc_lib.book.readings import (
     size,
     size_of_polar,
 )
+from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, small_config, start_model
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
@@ -140,6 +142,36 @@ def sst_ledgers(optimizer: str, lam: float, seed: int) -> list[dict]:
         _, moves, ledgers = sst_run(dataset, optimizer, lam, seed, side)
         rows += [{"side": side} | moves | entry for entry in given(ledgers[-1], types)]
     return rows
+
+
+@experiment(jobs=[{"weight_range": reach, "seed": seed} for reach, seed in product((1.0, 0.1), SEEDS)], rows=1)
+def adagrad_books(weight_range: float, seed: int) -> list[dict]:
+    """Data I by Adagrad, λ = 10: what D, E and F have given to the mean neutral word, and where it ended ("attention").
+
+    "sum of E": over all words, in units of the sum of their sizes; shares: "words that E lowers", of the neutral ones,
+    "epochs with ρ < 0", after which the mean ρ of neutral words was below zero.
+    """
+    dataset = load_dataset("synthetic-1")
+    neutral = examined_types(dataset)["neutral"]
+    model = start_model(dataset, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    config = small_config("adagrad", epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
+    below = []
+
+    def watch(epoch: int, m: AttentionClassifier) -> dict:
+        if epoch:
+            below.append(float(dynamics.token_sums(m, dataset.train).rho[neutral].mean() < 0))
+        return {}
+
+    _, ledgers = fit_with_ledger(model, dataset, config, watch)
+    book = ledgers[-1]
+    given_to = {name: float(getattr(book, name)[neutral].mean()) for name in "DEF"}
+    lowered = float((book.E[neutral] < 0).double().mean())
+    return [
+        given_to
+        | {"attention": float(book.attention_end[neutral].mean())}
+        | {"sum of E": float(book.E.sum() / book.E.abs().sum())}
+        | {"words that E lowers": lowered, "epochs with ρ < 0": sum(below) / len(below)}
+    ]
 
 
 reads("rho_of_neutral", cells(), neutral_small("ρ"))

@@ -8,15 +8,27 @@ from dataclasses import replace
 import pandas as pd
 
 from uaftc_lib.book.cases import Part, Tables, exceeds
+from uaftc_lib.book.chapters.scores.nulls import PAIRS, at_loss, world
 from uaftc_lib.book.claims import reading, reads
+from uaftc_lib.book.controls import held_out_types
 from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.panels import weight_frame
 from uaftc_lib.book.readings import column, difference, lead, rows_of
 from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.table2 import train_real
-from uaftc_lib.scores import examined_types
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import Types, examined_types, separation
+
+QUANTITIES = {  # of a word, and the column of weight_frame
+    "equal share (length alone)": "expected",
+    "weight": "weight",
+    "weight / equal share": "times equal share",
+    "attention score": "score",
+}
+RUNS = {"real": 10, "half": 10, "permuted": 40}
 
 
 @experiment(jobs=[{"lam": 10.0, "seed": s} for s in SEEDS], rows=3)
@@ -33,6 +45,39 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
             **{key: rows["weight"].quantile(q) for key, q in quartiles.items()},
         }
         for name, rows in frame.groupby("type")
+    ]
+
+
+def told_apart(
+    model: AttentionClassifier, dataset: Dataset, types: Types, split: str = "test"
+) -> dict[str, dict[str, float]]:
+    """How well each of :data:`QUANTITIES` tells two lists apart, among words that occur in a split."""
+    words = weight_frame(model, dataset, types, split)
+    ids = [dataset.vocabulary.id(word) for word in words["word"]]
+    words["score"] = model.token_scores().attention[ids].double().numpy()
+    words["times equal share"] = words["weight"] / words["expected"]
+    return {
+        name: {f"{high} over {low}": separation(words, column, high, low) for high, low in PAIRS}
+        for name, column in QUANTITIES.items()
+    }
+
+
+@experiment(jobs=[{"labels": labels, "seed": s} for labels, n in RUNS.items() for s in range(n)])
+def lists_by_weight(labels: str, seed: int) -> list[dict]:
+    """SST at λ = 10, real, half and permuted labels, at equal loss: what tells lists apart, those of other texts too.
+
+    Those of permuted labels are the lists of dev and test, whose labels stay as they are.
+    """
+    whole = load_dataset("sst")
+    data, lists = world(whole, labels, seed)
+    lists = {"training": lists["training"], "held out": lists.get("held out") or held_out_types(whole)}
+    epoch, loss, seen = at_loss(
+        data, labels, seed, lambda now: {n: told_apart(now, data, of) for n, of in lists.items()}
+    )
+    return [
+        {"lists": name, "told by": quantity, "epoch": epoch, "loss": loss} | row
+        for name, by in seen.items()
+        for quantity, row in by.items()
     ]
 
 

@@ -16,13 +16,29 @@ from torch import Tensor
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
 from uaftc_lib.book.chapters.embedding_geometry import attraction  # noqa: F401  (registers experiments and readings)
-from uaftc_lib.book.chapters.embedding_geometry.conditions import first_half, pi_s
+from uaftc_lib.book.chapters.embedding_geometry.conditions import (
+    NEARLY,
+    State,
+    census,
+    first_half,
+    mirror_errors,
+    pi_s,
+)
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error
 from uaftc_lib.book.paths import embedding_gradient
 from uaftc_lib.book.random_models import Case, View
 from uaftc_lib.book.readings import CELLS, MODERATE, STILL_SMALLER, both, cells, column, least, size
-from uaftc_lib.book.small_data import SEEDS, by_kind, pair_means, small_config, start_model, velocities
+from uaftc_lib.book.small_data import (
+    RANGES,
+    SEEDS,
+    WHOLE_EPOCHS,
+    by_kind,
+    pair_means,
+    small_config,
+    start_model,
+    velocities,
+)
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
@@ -173,6 +189,39 @@ def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[
     signs = {"with B": other * update.B > 0, "as B": (update.B + update.C) * update.B > 0}
     shares = {name: float(right[polar].double().mean()) for name, right in signs.items()}
     return [velocities(model, dataset, types) | by_kind({"own C": own, "other C": other}, types) | shares]
+
+
+@experiment(
+    jobs=[{"lam": v, "weight_range": w, "seed": s} for v, w, s in product((10.0, 100.0), (1.0, 0.1), SEEDS)],
+    rows=5,
+)
+def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
+    """How often polar words meet the conditions of Eq 48 to 55 on Data I, at five moments of a run.
+
+    "met 48", "concluded 48": the shares of pairs (54, 55: of choices of three words) that meet the condition, and that
+    do as the equation concludes; in Eq 54 and 55 a mirror error of ``NEARLY`` is let pass. "least mirror error",
+    "median mirror error": of all such choices. "a > 0", "ρ > 0": shares of polar words.
+    """
+    dataset, rows = load_dataset("synthetic-1"), []
+    types = examined_types(dataset)
+    good, bad = types["positive"], types["negative"]
+    slower = RANGES[weight_range]
+
+    def observe(epoch: int, model: AttentionClassifier) -> dict[str, float]:
+        if epoch not in [part * slower for part in (0, 1, 2, 4, WHOLE_EPOCHS)]:
+            return {}
+        state, polar = State.of(model, dataset.train), torch.cat([good, bad])
+        found, mirror = {"epoch": epoch}, mirror_errors(state, good, bad)
+        for number, (condition, _, conclusion) in census(state, good, bad, NEARLY).items():
+            found |= {f"met {number}": condition > 0, f"concluded {number}": conclusion > 0}
+        found |= {"a > 0": state.a_e[polar] > 0, "ρ > 0": state.rho[polar] > 0}
+        found |= {"least mirror error": mirror.min(), "median mirror error": mirror.median()}
+        rows.append({name: float(torch.as_tensor(value).double().mean()) for name, value in found.items()})
+        return {}
+
+    model = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * slower, seed=seed), record=observe, progress=False)
+    return rows
 
 
 STARTS = {

@@ -11,19 +11,42 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from uaftc_lib import dynamics
 from uaftc_lib.book.equations import Inequality, equation
 from uaftc_lib.book.random_models import Case, View
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.streams import generator
 
+ROUNDED = 1e-9  # mirror error of what is its mirror image but for rounding
+NEARLY = 0.1  # and of what is counted as nearly one
 
-def first_half(view: View) -> Tensor:
+
+class State(NamedTuple):
+    """What Eq 48 to 55 speak of, by the names of a :class:`View`: of any model, without a list of occurrences."""
+
+    E: Tensor
+    a_e: Tensor
+    s_e: Tensor
+    pi: Tensor
+    rho: Tensor
+    m: int
+    grad: dict[str, Tensor]
+
+    @classmethod
+    def of(cls, model: AttentionClassifier, corpus: Corpus) -> State:
+        sums, scores = dynamics.token_sums(model, corpus), model.token_scores()
+        (slope,) = torch.autograd.grad(model.loss(corpus), [model.embedding])
+        E, a_e, s_e = (values.detach() for values in (model.embedding, scores.attention, scores.polarity))
+        return cls(E, a_e, s_e, sums.pi, sums.rho, len(corpus), {"embedding": slope})
+
+
+def first_half(view: View | State) -> Tensor:
     """What the movement of e_i alone does to the product e_i·e_k (Eq 44)."""
     return -view.grad["embedding"] @ view.E.T
 
 
-def pi_s(view: View) -> Tensor:
+def pi_s(view: View | State) -> Tensor:
     """π(e_i) s_k, m times B_ik."""
     return torch.outer(view.pi, view.s_e)
 
@@ -78,12 +101,12 @@ class _Part(NamedTuple):
         return _Part(*(one + two for one, two in zip(self, other)))
 
 
-def _part(view: View, i: Tensor, k: Tensor) -> _Part:
+def _part(view: View | State, i: Tensor, k: Tensor) -> _Part:
     A, B = torch.outer(view.rho, view.a_e) / view.m, pi_s(view) / view.m
     return _Part(*(table[i][:, k] for table in (first_half(view), A, B)))
 
 
-def _three(view: View, i: Tensor, k: Tensor) -> list[_Part]:
+def _three(view: View | State, i: Tensor, k: Tensor) -> list[_Part]:
     """What the movement of e_i adds to Ω_ik, what that of e_k adds, and both together."""
     one, other = _part(view, i, k), _Part(*(table.T for table in _part(view, k, i)))
     return [one, other, one.plus(other)]
@@ -104,11 +127,15 @@ def _repels(part: _Part) -> tuple[Tensor, Tensor]:
     return _margin(-part.half, part.half - part.B), _margin(part.A, -part.B - part.A)
 
 
-def _outweighs(like: _Part, unlike: _Part) -> tuple[Tensor, Tensor]:
+def _mirror_error(like: _Part, unlike: _Part) -> Tensor:
+    """How far the two B are from opposite, in units of the larger: zero for mirror images."""
+    return (like.B + unlike.B).abs() / torch.maximum(like.B.abs(), unlike.B.abs())
+
+
+def _outweighs(like: _Part, unlike: _Part, tolerance: float = ROUNDED) -> tuple[Tensor, Tensor]:
     """rate to like > B = −B to unlike > −rate to unlike, and the condition for it."""
-    difference = (like.B + unlike.B).abs()
     # An equality inside a chain: no limit where it holds, a negative margin where it fails.
-    same = torch.where(difference < 1e-12, torch.inf, -difference)
+    same = torch.where(_mirror_error(like, unlike) <= tolerance, torch.inf, -(like.B + unlike.B).abs())
     return _margin(like.half - like.B, same, unlike.half - unlike.B), _margin(like.A, same, unlike.A)
 
 
@@ -128,11 +155,26 @@ def _claims(number: int, case: Case) -> list[tuple[Tensor, Tensor]]:
     return found
 
 
-def census(view: View, good: Tensor, bad: Tensor) -> dict[int, tuple[Tensor, Tensor, Tensor]]:
+def _choices(view: View | State, star: Tensor, other: Tensor) -> tuple[_Part, _Part]:
+    """For all different e∗ and e₊ of one kind and all e₋ of the other: the like pair and the unlike one."""
+    i, k = (star[:, None] != star).nonzero().T
+    like, unlike = (_three(view, star, each)[2] for each in (star, other))
+    return _Part(*(table[i, k, None] for table in like)), _Part(*(table[i] for table in unlike))
+
+
+def mirror_errors(view: View | State, good: Tensor, bad: Tensor) -> Tensor:
+    """Of all different good words e∗, e₊ and bad words e₋, then with both kinds exchanged."""
+    return torch.cat([_mirror_error(*_choices(view, *kinds)).flatten() for kinds in ((good, bad), (bad, good))])
+
+
+def census(
+    view: View | State, good: Tensor, bad: Tensor, tolerance: float = ROUNDED
+) -> dict[int, tuple[Tensor, Tensor, Tensor]]:
     """Eq 48 to 55 for all different good words e∗, e₊ and bad words e₋ of a model; in Eq 55 e∗ is bad.
 
     Three margins of each pair (54, 55: of each e∗, e₊, e₋): of the condition; of the statement; and of its
     conclusion, that words attract (48 to 50), that they repel (51 to 53), that attraction outweighs repulsion.
+    ``tolerance``: the mirror error up to which the equality in Eq 54 and 55 is taken as met.
     """
     found = {}
     for first, others in ((48, good), (51, bad)):
@@ -142,10 +184,8 @@ def census(view: View, good: Tensor, bad: Tensor) -> dict[int, tuple[Tensor, Ten
             conclusion = part.half if first == 48 else -part.half
             found[number] = condition[different], statement[different], conclusion[different]
     for number, star, other in ((54, good, bad), (55, bad, good)):
-        i, k = (star[:, None] != star).nonzero().T
-        like, unlike = (_three(view, star, each)[2] for each in (star, other))
-        like, unlike = _Part(*(table[i, k, None] for table in like)), _Part(*(table[i] for table in unlike))
-        statement, condition = _outweighs(like, unlike)
+        like, unlike = _choices(view, star, other)
+        statement, condition = _outweighs(like, unlike, tolerance)
         found[number] = condition, statement, like.half + unlike.half
     return found
 

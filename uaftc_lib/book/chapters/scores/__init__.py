@@ -15,7 +15,7 @@ from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, cost_of_small, harml
 from uaftc_lib.book.chapters.scores import panel_nulls, tilt  # noqa: F401  (registers their experiments)
 from uaftc_lib.book.chapters.scores.nulls import separations
 from uaftc_lib.book.claims import Cases, reading, reads
-from uaftc_lib.book.nulls import null_of
+from uaftc_lib.book.nulls import against_null, control_rows, null_of, panel_null
 from uaftc_lib.book.readings import (
     HUNDRED,
     NOISY,
@@ -163,13 +163,32 @@ def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
         yield exceeds(f"SST, λ = {lam}", 100 * (SMALL * at_stake - (held - free)))
 
 
+def polar_lead(rows: pd.DataFrame) -> pd.Series:
+    """Mean attention of the two lists of polar words, less that of neutral ones."""
+    return (column(rows, "attention positive") + column(rows, "attention negative")) / 2 - column(
+        rows, "attention neutral"
+    )
+
+
+def as_alike(values: pd.Series) -> pd.Series:
+    """:func:`uaftc_lib.book.claims.alike` in units of the mean: models have scores of very different size."""
+    return alike(values) / abs(values.mean())
+
+
+LEADS = {"polar minus neutral words": polar_lead, "positive minus negative words": difference}
+MODELS_OF_STARTS = {f"{PAPER_NAMES[where[0]]}, {where[1]}": where for where in OTHER_MODELS}
+MODELS_OF_STARTS = {"SST, λ = 10": ("sst", "DP", 10.0)} | MODELS_OF_STARTS
+
+
 @reading
 def patterns_are_similar(tables: Tables) -> Iterator[Part]:
-    others = [(f"{PAPER_NAMES[where[0]]}, {where[1]}", wide(tables, *where)) for where in OTHER_MODELS]
-    for name, rows in [*sst(10)(tables), *others]:
-        polar = (column(rows, "attention positive") + column(rows, "attention negative")) / 2
-        yield exceeds(f"{name}: polar minus neutral words", alike(polar - column(rows, "attention neutral")))
-        yield exceeds(f"{name}: positive minus negative words", alike(difference(rows)))
+    for name, where in MODELS_OF_STARTS.items():
+        rows = tables("sst_scores", lam=10.0, penalty=0) if where[1] == "DP" else wide(tables, *where)
+        controls = control_rows(tables, where)
+        for what, value in LEADS.items():
+            part = exceeds(f"{name}: {what}", as_alike(value(rows)))
+            null = against_null(controls, lambda some, value=value: as_alike(value(some))) if len(controls) else None
+            yield replace(part, null=null)
 
 
 def first_three(scores: str) -> Cases:
@@ -205,7 +224,11 @@ reads(
 def figure_3c(tables: Tables) -> Iterator[Part]:
     rows = wide(tables, "20news-2")
     for name in ("rec.motorcycles", "sci.med", "talk.politics.guns"):
-        yield exceeds(name, column(rows, f"attention {name}") - column(rows, "attention neutral"))
+        part = exceeds(name, column(rows, f"attention {name}") - column(rows, "attention neutral"))
+        where = ("20news-2", "DP", 10.0)
+        # The lists of permuted labels stand for no subject: the list of a class is compared with theirs of that class.
+        null = panel_null(tables, where, "attention", lambda means, name=name: means[name] - means["neutral"])
+        yield replace(part, null=null)
 
 
 @reading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
@@ -10,7 +11,7 @@ from uaftc_lib.book.controls import halves, held_out_types, matched_types, with_
 from uaftc_lib.book.panels import tilt, weight_frame
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, stored
 from uaftc_lib.experiments.table2 import table2_cell, train_real
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types, score_frame, separation, type_means
@@ -20,6 +21,7 @@ from uaftc_lib.training import fit
 LOSSES = (0.5, 0.3, 0.2)  # mean training losses at which runs are compared
 LONGER = 3  # times as many epochs for permuted labels, which are learnt later
 STARTS = range(10)
+PAIRS = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
 FREQUENT = 200  # words, that is more than half of the running text
 # Data set, model, λ, permutations.
 PANELS = [("sst", "DP", 10.0, 40), ("sst", "DP", 100.0, 40), ("20news-1", "DP", 10.0, 40), ("sst", "AD", 10.0, 20)]
@@ -46,8 +48,7 @@ def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, 
 
 def separations(scores: pd.DataFrame) -> dict[str, float]:
     """How well attention tells each two of the three kinds of words apart."""
-    pairs = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
-    return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in pairs}
+    return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in PAIRS}
 
 
 def measured(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
@@ -91,6 +92,30 @@ def null_controls(dataset: str, model: str, lam: float, labels: str, seed: int) 
     ]
 
 
+def at_loss(
+    data: Dataset, labels: str, seed: int, look: Callable[[AttentionClassifier], dict]
+) -> tuple[int, float, dict]:
+    """DP on SST at λ = 10: the first epoch whose training loss is below the least level, its loss, what is seen then.
+
+    Raises
+    ------
+    ValueError
+        If no epoch reaches it.
+    """
+    usual, level, seen = table2_cell("sst", lam=10.0, seed=seed), min(LOSSES), []
+    cell = replace(usual, epochs=60 if labels == "permuted" else 30)  # all have reached it by then
+
+    def record(_epoch: int, now: AttentionClassifier) -> dict:
+        seen.append(look(now))
+        return {}
+
+    losses = fit(cell.classifier(data, "cpu"), data, cell.training(), record=record).history["loss"]
+    epoch = int((losses <= level).idxmax())
+    if not losses[epoch] <= level:
+        raise ValueError(f"{labels} {seed}: no epoch of {cell.epochs} reaches a loss of {level:g}")
+    return epoch, float(losses[epoch]), seen[epoch]
+
+
 @experiment(jobs=[{"seed": seed} for seed in STARTS], rows=FREQUENT)
 def frequent_words(seed: int) -> list[dict]:
     """SST at λ = 10: both scores of each of the most frequent words, and the list on which it stands, if on one."""
@@ -107,3 +132,15 @@ def frequent_words(seed: int) -> list[dict]:
         }
         for i in range(FREQUENT)
     ]
+
+
+def outspoken() -> pd.DataFrame:
+    """Frequent words of SST on no list whose vote is, in every start, stronger than that of a listed word on average.
+
+    A row a word, by falling mean: the least, greatest and mean polarity over the stored starts.
+    """
+    where = {"dataset": "sst", "model": "DP", "lam": 10.0, "labels": "real", "lists": "training", "moment": "kept"}
+    listed, words = stored("null_controls", **where), stored("frequent_words", list="none")
+    votes = words.groupby("word", sort=False)["polarity"].agg(["min", "max", "mean"])
+    loud = (votes["min"] > listed["polarity positive"].mean()) | (votes["max"] < listed["polarity negative"].mean())
+    return votes[loud].sort_values("mean", ascending=False)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from uaftc_lib.book.controls import equal_classes, with_permuted_labels, without_types
+from uaftc_lib.book.controls import equal_classes, with_permuted_labels, with_types_dealt_out, without_types
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
@@ -43,6 +43,12 @@ def without(*ranks: int) -> Callable[[Dataset, int], Dataset]:
     return lambda dataset, _seed: without_types(dataset, torch.arange(*ranks))
 
 
+def dealt_out(*ranks: int, by_class: bool = False) -> Callable[[Dataset, int], Dataset]:
+    """The words of these frequency ranks stay as frequent, but which stands at which of their places is drawn anew."""
+    return lambda dataset, seed: with_types_dealt_out(dataset, torch.arange(*ranks), seed, by_class)
+
+
+FREQUENT, WORDS = 50, 100_000  # how many words are called frequent; more than SST has
 WORLDS: dict[str, tuple[Callable[[Dataset, int], Dataset], ...]] = {
     "as it is": (),
     "equal classes": (equal_classes,),
@@ -54,10 +60,26 @@ WORLDS: dict[str, tuple[Callable[[Dataset, int], Dataset], ...]] = {
     "permuted labels": (with_permuted_labels,),
     "permuted labels, equal classes": (with_permuted_labels, equal_classes),
     "permuted labels, without the 50": (with_permuted_labels, without(50)),
+    "equal classes, without the 10": (equal_classes, without(10)),
+    "permuted labels, equal classes, without the 10": (with_permuted_labels, equal_classes, without(10)),
+    "permuted labels, equal classes, without the 50": (with_permuted_labels, equal_classes, without(50)),
+    "permuted labels, equal classes, exchanged": (with_permuted_labels, equal_classes, exchanged),
+    "equal classes, the 50 dealt out": (equal_classes, dealt_out(FREQUENT)),
+    "equal classes, all others dealt out": (equal_classes, dealt_out(FREQUENT, WORDS)),
+    "equal classes, exchanged": (equal_classes, exchanged),
+    "equal classes, the 50 dealt out within classes": (equal_classes, dealt_out(FREQUENT, by_class=True)),
 }
 BIASED = ("as it is", "equal classes", "equal classes, without the 50", "permuted labels")
+BIASED += ("permuted labels, equal classes", "permuted labels, equal classes, without the 50")
+MANY = range(40)  # starts where classes are equal, each with a deal of its own where something is dealt out
 JOBS = [{"world": world, "bias": False, "seed": seed} for world in WORLDS for seed in SEEDS]
 JOBS += [{"world": world, "bias": True, "seed": seed} for world in BIASED for seed in SEEDS]
+JOBS += [
+    {"world": world, "bias": False, "seed": seed}
+    for world in WORLDS
+    for seed in MANY[len(SEEDS) :]
+    if "equal classes" in world
+]
 
 
 @experiment(jobs=JOBS, rows=1)

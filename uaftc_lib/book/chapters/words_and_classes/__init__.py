@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,15 +12,37 @@ import torch
 from scipy.stats import rankdata
 
 from uaftc_lib import explain
+from uaftc_lib.book.chapters.scores import rated_words
+from uaftc_lib.book.chapters.scores.nulls import at_loss
+from uaftc_lib.book.chapters.weights import RUNS
 from uaftc_lib.book.chapters.words_and_classes import held_out, parts_of_speech  # noqa: F401  (register experiments)
-from uaftc_lib.corpus import Dataset
+from uaftc_lib.book.controls import with_permuted_labels
+from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.models import AttentionClassifier, StructuredClassifier
+from uaftc_lib.models import AttentionClassifier, StructuredClassifier, sum_by_instance
 from uaftc_lib.models.structured import overlap
 from uaftc_lib.training import TrainingConfig, fit
 
 TOKENS = {"none": 15_000, "lstm": 11_000}  # that a model of several hops is trained on, about
+
+
+def thinned(data: Dataset, most: int = 130_000) -> tuple[Dataset, int]:
+    """One text in so many that this many tokens are left to train on, under a vocabulary of their own; in how many.
+
+    Most of the time of a short run goes into the rows of its vocabulary, also of words that no text holds any more.
+    """
+    every = -(-len(data.train.tokens) // most)
+    if every == 1:
+        return data, every
+    parts, words = {name: split[::every] for name, split in data.splits.items()}, data.vocabulary.word_count
+    left = torch.cat([part.tokens for part in parts.values()]).unique()
+    left = left[left < words]
+    vocabulary = Vocabulary([data.vocabulary.word(i) for i in left.tolist()])
+    ids = torch.arange(len(data.vocabulary)) - words + vocabulary.word_count  # right for the specials, which come last
+    ids[left] = torch.arange(len(left))
+    parts = {name: replace(part, tokens=ids[part.tokens]) for name, part in parts.items()}
+    return Dataset(data.name, vocabulary, data.classes, **parts), every
 
 
 def hop_model(data: Dataset, encoder: str, projections: bool, penalty: float) -> tuple[StructuredClassifier, dict]:
@@ -131,3 +154,46 @@ def spearman(numbers: np.ndarray) -> np.ndarray:
     ranks = rankdata(numbers, axis=0)
     ranks = ranks - ranks.mean(0)
     return ranks[:, :-1].T @ ranks[:, -1] / np.sqrt((ranks[:, :-1] ** 2).sum(0) * (ranks[:, -1] ** 2).sum())
+
+
+def felt(model: AttentionClassifier, corpus: Corpus, rated: pd.DataFrame) -> dict[str, float]:
+    """Rank correlations with people's ratings, over the rated words of five texts or more: with strength and with side.
+
+    Strength is |rating − 2|, with which signed quantities are compared by their size; the side is its sign, where it
+    has one. Attention weights and influence are means over the corpus, as in :mod:`uaftc_lib.explain`.
+    """
+    out, types = model(corpus), len(model.embedding)
+    texts = torch.unique(corpus.instance_of * types + corpus.tokens) % types
+    held_by = torch.bincount(texts, minlength=types)
+    ids = torch.as_tensor(rated["rank"].to_numpy() - 1)
+    words = rated[(held_by[ids] >= 5).numpy()]
+    ids = torch.as_tensor(words["rank"].to_numpy() - 1)
+    alone = model.token_scores()
+    of_texts = {"weight": out.weights, "influence": out.weights * out.token_polarity}
+    quantities = {name: sum_by_instance(values, corpus.tokens, types) / held_by for name, values in of_texts.items()}
+    quantities |= {"attention score": alone.attention, "polarity score": alone.polarity}
+    found, rating = {"words": len(words)}, words["rating"] - 2
+    for name, values in quantities.items():
+        mine = pd.Series(values[ids].double().numpy(), index=words.index)
+        size = mine.abs() if name in ("influence", "polarity score") else mine
+        found[f"{name}, strength"] = size.corr(rating.abs(), method="spearman")
+        found[f"{name}, side"] = mine[rating != 0].corr(np.sign(rating[rating != 0]), method="spearman")
+    return found
+
+
+@experiment(
+    jobs=[{"labels": labels, "seed": s} for labels in ("real", "permuted") for s in range(RUNS[labels])], rows=1
+)
+def ratings_felt(labels: str, seed: int) -> list[dict]:
+    """SST at λ = 10, real and permuted labels, at equal loss: how near each quantity comes to people's ratings."""
+    data = whole = load_dataset("sst")
+    if labels == "permuted":
+        data = with_permuted_labels(data, seed)
+    rated = rated_words(whole)
+
+    @torch.no_grad()
+    def look(now: AttentionClassifier) -> dict:
+        return felt(now, whole.test, rated)
+
+    epoch, loss, found = at_loss(data, labels, seed, look)
+    return [{"epoch": epoch, "loss": loss} | found]
