@@ -136,7 +136,7 @@ def panel_item(panel: dict) -> Item:
     what = f"{panel['scores']}{of}, {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
     number = named(panel["figure"])
     if panel["scores"] == "weight":
-        return Item(number, what, "11_weights#average-weights", "live, sst_weights, figure_scores", run("11_weights"))
+        return Item(number, what, "11_weights#average-weights", "live, figure_scores, sst_weights", run("11_weights"))
     cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]))
     settings = {name: getattr(cell, name) for name in ("dataset", "model", "lam", "epochs", "learning_rate")}
     in_paper, on_sst = not panel["figure"].startswith("S"), (panel["dataset"], panel["model"]) == ("sst", "DP")
