@@ -21,7 +21,7 @@ from uaftc_lib.book.readings import (
     both,
     cells,
     column,
-    difference,
+    least,
     neutral_small,
     size,
     size_of_polar,
@@ -175,7 +175,11 @@ def adagrad_books(weight_range: float, seed: int) -> list[dict]:
 
 
 reads("rho_of_neutral", cells(), neutral_small("ρ"))
-reads("D_takes_sides", cells(), lambda rows: along_VW(rows, difference(rows, "D")))
+reads(
+    "D_takes_sides",
+    cells(),
+    lambda rows: least(along_VW(rows, column(rows, "D positive")), along_VW(rows, -column(rows, "D negative"))),
+)
 reads("D_of_neutral", cells(), neutral_small("D"))
 reads("E_of_polar", cells(), lambda rows: both(rows, "E"))
 reads("E_of_neutral", cells(), neutral_small("E"))

@@ -196,4 +196,5 @@ def small_lam_makes_A_large(tables: Tables) -> Iterator[Part]:
 @reading
 def small_lam_spoils_polarity(tables: Tables) -> Iterator[Part]:
     for name, rows, moderate in beside_moderate(tables):
-        yield exceeds(name, neutral_small("polarity")(moderate) - neutral_small("polarity")(rows))
+        yield exceeds(name, -neutral_small("polarity")(rows))
+        yield exceeds(f"{name}, against λ = 10", neutral_small("polarity")(moderate) - neutral_small("polarity")(rows))
