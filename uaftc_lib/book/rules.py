@@ -1,4 +1,4 @@
-"""When a difference counts, and what verdict cases make: the rules, fixed before the results they judge.
+"""When a difference counts, and what verdict cases make: the rules, each fixed before the run that it judged.
 
 *Unit.* A cell is a data set, a model and a λ, trained with several seeds. All cells share their seeds, so
 that two cells are compared pairwise: same initial values, same order, same masks.
@@ -10,8 +10,8 @@ when the interval of the mean of X − Y lies above zero, contradicted when it l
 with fewer seeds it is open. Where it holds in some seeds and fails in others, the share in which it holds is told with
 it (Wilson's interval).
 
-*Accuracies.* A planned contrast of the λ of a column (:data:`uaftc_lib.book.chapters.lam.contrasts.CONTRASTS`) is a
-number for each seed and each test text; its mean has an interval over both (:func:`crossed`), and is judged like X − Y.
+*Accuracies.* A planned contrast of the λ of a column (:mod:`uaftc_lib.book.chapters.lam.contrasts`) is a number for
+each seed and each test text; its mean has an interval over both (:func:`crossed`), and is judged like X − Y.
 *Equivalent* means: less than a fifth of the effect at stake, which is what λ = 1 costs in the same column.
 
 *A cell differs from the published number* when this lies outside the 95 % prediction interval for one further run
