@@ -224,7 +224,7 @@ READINGS = [  # a claim, and its tables where the first quantity is this share o
 
 
 def neutral_votes(at_small, at_moderate=0.2):
-    """The votes of neutral words at λ ≤ 1 and above, in units of those of polar ones; of either sign, with mean zero."""
+    """The votes of neutral words at λ ≤ 1 and above, in units of polar ones; of either sign, with mean zero."""
     shares = [at_small if job["lam"] <= 1 else at_moderate for job in TERM_JOBS]
     made = (table({"polarity": (EITHER, EITHER, share * EITHER)}, jobs=[job]) for share, job in zip(shares, TERM_JOBS))
     return {"terms": pd.concat(made)}
