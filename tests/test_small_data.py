@@ -12,7 +12,6 @@ from uaftc_lib.book.chapters.interventions import train_with_cure
 from uaftc_lib.book.chapters.interventions.laws import Descent, Way
 from uaftc_lib.book.chapters.polarity_dynamics import terms
 from uaftc_lib.book.chapters.variants.models import three_classes
-from uaftc_lib.book.chapters.which_lambda import set_cosine
 from uaftc_lib.book.equations import REGISTRY, prove
 from uaftc_lib.book.small_data import (
     CURES,
@@ -20,6 +19,7 @@ from uaftc_lib.book.small_data import (
     ends,
     mean_field_end,
     pair_means,
+    set_cosine,
     small_config,
     small_data,
     start_model,

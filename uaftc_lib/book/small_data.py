@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -34,6 +35,16 @@ def start_model(dataset: Dataset, lam: float = 10.0, dimension: int = 50, **opti
     return AttentionClassifier(
         len(dataset.vocabulary), dimension=dimension, lam=lam, **({"weight_range": 1.0} | options)
     )
+
+
+def set_cosine(model: AttentionClassifier, cosine: float) -> AttentionClassifier:
+    """Turn W in the plane of V and W, its length kept, so that cos(V, W) is the one given; the model."""
+    with torch.no_grad():
+        along = model.V / model.V.norm()
+        across = model.W - (model.W @ along) * along
+        across /= across.norm()
+        model.W.copy_(model.W.norm() * (cosine * along + math.sqrt(1 - cosine**2) * across))
+    return model
 
 
 def small_config(optimizer: str = "sgd", epochs: int = 75, seed: int = 0, **options) -> TrainingConfig:

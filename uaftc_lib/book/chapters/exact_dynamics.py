@@ -28,7 +28,9 @@ from uaftc_lib.book.small_data import (
     WHOLE_STEPS,
     ends,
     mean_field_end,
+    set_cosine,
     small_config,
+    small_data,
     start_model,
 )
 from uaftc_lib.corpus import Corpus, Dataset
@@ -190,7 +192,7 @@ def range_data(name: str) -> Dataset:
     """The data of :func:`exact_range`; of SST the training texts alone."""
     if name == "SST":
         return replace(load_dataset("sst"), dev=None, test=None)
-    return load_dataset("synthetic-1")
+    return load_dataset("synthetic-1") if name == "Data I" else small_data()
 
 
 def foretold(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> dict[str, float]:
@@ -210,6 +212,7 @@ def foretold(model: AttentionClassifier, dataset: Dataset, types: Types, time: f
         for data, optimizers, dimensions, lams in (
             ("Data I", ("sgd",), (20, 50, 200), (1.0, 10.0, 100.0, 1000.0)),
             ("SST", ("sgd", "adagrad"), (100,), (10.0, 100.0)),
+            ("small Data I", ("sgd",), (50,), (10.0, 100.0)),
         )
         for o, r, d, v, s in product(optimizers, RANGES, dimensions, lams, range(30))
     ],
@@ -228,7 +231,8 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
         config = replace(SST_STEPS[optimizer], seed=seed)
     else:
         told |= foretold(model, dataset, types, WHOLE_STEPS * longer)
-        config = small_config(epochs=WHOLE_EPOCHS * longer, seed=seed)
+        epochs = WHOLE_EPOCHS if data == "Data I" else WHOLE_STEPS // 6
+        config = small_config(epochs=epochs * longer, seed=seed)
     run, ledgers = fit_with_ledger(model, dataset, config)
     of = booked(ledgers[-1], types)
     told |= {f"{term} gap": of[f"{term} positive"] - of[f"{term} negative"] for term in "DEF"}

@@ -24,12 +24,12 @@ from uaftc_lib.book.readings import (
     size,
     sst,
 )
-from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.book.small_data import RANGES, SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import examined_types, follow, start_perpendicular
+from uaftc_lib.scores import examined_types, follow, score_frame, separation, start_perpendicular
 from uaftc_lib.training import Run, TrainingConfig, fit
 
 RATIOS = {  # positive:negative -> numbers of negative and of positive instances
@@ -118,11 +118,41 @@ def synthetic_steps(learning_rate: float, epochs: int, seed: int) -> list[dict]:
     return run.history.tail(1).drop(columns=["epoch", "dev_accuracy"]).to_dict("records")
 
 
-@experiment(jobs=[{"weight_range": w, "seed": 2} for w in (0.01, 0.1, 0.5, 1.0, 2.0)], rows=31)
+@experiment(jobs=[{"weight_range": w, "seed": s} for s, w in product(SEEDS, (0.01, 0.1, 0.5, 1.0, 2.0))], rows=31)
 def synthetic_start(weight_range: float, seed: int) -> list[dict]:
     """Data I from other starting ranges of W: a row an epoch."""
     _, run = train_synthetic(load_dataset("synthetic-1"), weight_range=weight_range, seed=seed)
     return run.history.drop(columns="dev_accuracy").to_dict("records")
+
+
+@experiment(
+    jobs=[{"noise": n, "weight_range": w, "seed": s} for w, n, s in product(RANGES, (0.0, 0.05, 0.1), SEEDS)], rows=1
+)
+def synthetic_scores(noise: float, weight_range: float, seed: int) -> list[dict]:
+    """Data I and II: how well scores separate the kinds, their means and spreads, and what the start has of a spread.
+
+    Spreads are from the 5 % to the 95 % quantile. "of the start": that of the embeddings before training, read by V/λ
+    or W after it, of neutral words.
+    """
+    dataset = load_dataset("synthetic-2", noise=noise) if noise else load_dataset("synthetic-1")
+    types = examined_types(dataset)
+    options = {"weight_range": weight_range, "seed": seed}
+    model, _ = train_synthetic(dataset, epochs=30 * RANGES[weight_range], **options)
+    start = AttentionClassifier(len(dataset.vocabulary), dimension=100, **options).embedding.detach()
+    frame, row = score_frame(model, dataset, types), {}
+    readers = {"attention": model.V.detach() / model.lam, "polarity": model.W.detach()}
+
+    def spread(values: pd.Series) -> float:
+        return float(values.quantile(0.95) - values.quantile(0.05))
+
+    for what, reader in readers.items():
+        for kind, rows in frame.groupby("type")[what]:
+            row |= {f"{what} {kind}": rows.mean(), f"{what} spread {kind}": spread(rows)}
+        by_start = pd.Series((start @ reader)[types["neutral"]].double().numpy())
+        row[f"{what} spread of the start"] = spread(by_start)
+        pairs = (("positive", "neutral"), ("negative", "neutral") if what == "attention" else ("neutral", "negative"))
+        row |= {f"{what} {high} over {low}": separation(frame, what, high, low) for high, low in pairs}
+    return [row]
 
 
 def last(tables: Tables, penalty: float) -> pd.DataFrame:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from itertools import product
 
 import torch
 from torch import Tensor
 
+from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL
+from uaftc_lib.book.chapters.exact_dynamics import growing_vector
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import HUGE, column, rows_of
 from uaftc_lib.book.small_data import (
@@ -18,6 +19,7 @@ from uaftc_lib.book.small_data import (
     WHOLE_STEPS,
     ends,
     mean_field_end,
+    set_cosine,
     small_config,
     start_model,
 )
@@ -29,15 +31,8 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
 from uaftc_lib.training import fit
 
-
-def set_cosine(model: AttentionClassifier, cosine: float) -> AttentionClassifier:
-    """Turn W in the plane of V and W, its length kept, so that cos(V, W) is the one given; the model."""
-    with torch.no_grad():
-        along = model.V / model.V.norm()
-        across = model.W - (model.W @ along) * along
-        across /= across.norm()
-        model.W.copy_(model.W.norm() * (cosine * along + math.sqrt(1 - cosine**2) * across))
-    return model
+BANDS_AT = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0, 16.0)  # λ, in units of the median word's upper end
+TURNED = 0.25  # the cosine of V₀ with the W that grows
 
 
 @experiment(
@@ -45,7 +40,7 @@ def set_cosine(model: AttentionClassifier, cosine: float) -> AttentionClassifier
         {"weight_range": w, "lam": v, "cosine": c, "seed": s}
         for w, s, v, c in product(
             RANGES,
-            range(3),
+            SEEDS,
             (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
             (-0.95, -0.7, -0.45, -0.25, -0.1, -0.03, 0.0, 0.03, 0.1, 0.25, 0.45, 0.7, 0.95),
         )
@@ -63,24 +58,92 @@ def exact_phase(weight_range: float, lam: float, cosine: float, seed: int) -> li
     return [sizes | {"predicted gap": gap, "predicted lead": lead} | ends(model, types)]
 
 
+@torch.no_grad()
+def turn_growing(model: AttentionClassifier, corpus: Corpus, cosine: float) -> AttentionClassifier:
+    """Change W₀ so that the W that grows, :func:`growing_vector`, keeps its length and has this cosine with V."""
+    grown = growing_vector(model, corpus) - model.W
+    model.W += grown
+    set_cosine(model, cosine)
+    model.W -= grown
+    return model
+
+
+@experiment(jobs=[{"weight_range": w, "seed": s} for w, s in product(RANGES, SEEDS)], rows=len(BANDS_AT))
+def word_bands(weight_range: float, seed: int) -> list[dict]:
+    """The upper end of each word's band on Data I, from one run with V ⟂ W; and who is lost at several λ.
+
+    Δ of a word and the length of W are added up over that run at a λ that keeps attention flat. Then W is turned to
+    the cosine :data:`TURNED`, which costs negative words their attention, and the model learns at each λ.
+    """
+    dataset, longer = load_dataset("synthetic-1"), RANGES[weight_range]
+    types, corpus = examined_types(dataset), dataset.train
+    losers, polar = types["negative"], torch.cat([types["positive"], types["negative"]])
+
+    def turned(lam: float, cosine: float) -> AttentionClassifier:
+        return turn_growing(start_model(dataset, lam, weight_range=weight_range, seed=seed), corpus, cosine)
+
+    even, totals = turned(1000.0, 0.0), {"pi": 0.0, "rho": 0.0, "length": 0.0, "weight": 0.0}
+    length_of_V = float(even.V.detach().norm())
+
+    def add_up(_, model: AttentionClassifier) -> dict:
+        sums = dynamics.token_sums(model, corpus)
+        weight = float(sums.pi[polar].abs().sum())
+        new = sums._asdict() | {"length": weight * float(model.W.detach().norm()), "weight": weight}
+        totals.update({name: totals[name] + values for name, values in new.items()})
+        return {}
+
+    small_steps = small_config(learning_rate=0.25, epochs=4 * WHOLE_EPOCHS * longer, seed=seed)
+    fit(even, dataset, small_steps, add_up, progress=False)
+    upper = length_of_V * totals["weight"] / totals["length"] * (totals["rho"] / totals["pi"]).abs() / TURNED
+    ends_of = {
+        f"upper end {name}, {q:g}": float(upper[ids].double().quantile(q))
+        for name, ids in (("polar", polar), ("neutral", types["neutral"])) for q in (0.25, 0.75)
+    }  # fmt: skip
+    rows, middle = [], float(upper[losers].median())
+    for factor in BANDS_AT:
+        model = turned(factor * middle, TURNED)
+        _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS * longer, seed=seed))
+        side_effect = (ledgers[-1].A / ledgers[-1].B).abs()[polar]
+        attention = model.token_scores().attention.detach()
+        kept, told = attention[losers] > attention[types["neutral"]].mean(), upper[losers] > model.lam
+        shares = {"kept": float(kept.double().mean()), "foretold": float(told.double().mean())}
+        with_end = float(torch.corrcoef(torch.stack([side_effect, upper[polar]]).double())[0, 1])
+        rows.append({"factor": factor, "lam": model.lam} | shares | {"A/B with the end": with_end} | ends_of)
+    return rows
+
+
+@experiment(jobs=[{"weight_range": w, "seed": s} for w, s in product(RANGES, SEEDS)], rows=1)
+def along_V(weight_range: float, seed: int) -> list[dict]:
+    """The books of polar words on Data I at λ = 2 from a W₀ that lies nearly along V₀."""
+    dataset = load_dataset("synthetic-1")
+    types = examined_types(dataset)
+    polar = torch.cat([types["positive"], types["negative"]])
+    model = set_cosine(start_model(dataset, 2.0, weight_range=weight_range, seed=seed), 0.95)
+    _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed))
+    return [{name: float(getattr(ledgers[-1], name)[polar].abs().mean()) for name in "ABC"}]
+
+
 def heaviest(model: AttentionClassifier, corpus: Corpus) -> tuple[Tensor, Tensor]:
     """Of each instance of equal length the weight of its heaviest word, and the place of that word."""
     with torch.no_grad():
         return model(corpus).weights.reshape(len(corpus), -1).max(1)
 
 
-@experiment(jobs=[{"lam": v, "seed": s} for v, s in product((0.001, 0.01, 0.1, 1.0, 10.0), SEEDS)], rows=1)
-def hard_attention(lam: float, seed: int) -> list[dict]:
+@experiment(
+    jobs=[
+        {"weight_range": w, "lam": v, "seed": s} for w, v, s in product(RANGES, (0.001, 0.01, 0.1, 1.0, 10.0), SEEDS)
+    ],
+    rows=1,
+)
+def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
     """What training does to the heaviest word of a text, and what a start does that is nudged in the twelfth digit."""
-    dataset = load_dataset("synthetic-1")
+    dataset, epochs = load_dataset("synthetic-1"), WHOLE_EPOCHS * RANGES[weight_range]
     texts = dataset.train
-    models = [start_model(dataset, lam, seed=seed, dtype=torch.float64) for _ in range(2)]
+    models = [start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64) for _ in range(2)]
     with torch.no_grad():
         models[1].embedding *= 1 + 1e-12
     first = heaviest(models[0], texts)
-    (_, ledgers), _ = (
-        fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS, seed=seed)) for model in models
-    )
+    (_, ledgers), _ = (fit_with_ledger(model, dataset, small_config(epochs=epochs, seed=seed)) for model in models)
     last, nudged = (heaviest(model, texts) for model in models)
     moved = {name: float(getattr(ledgers[-1], name).abs().sum()) for name in "DEF"}
     return [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,10 +13,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from uaftc_lib import dynamics
+from uaftc_lib.book.chapters.exact_dynamics import SST_STEPS, range_data
 from uaftc_lib.book.mean_field import MeanField
-from uaftc_lib.book.small_data import OPTIMIZERS, SEEDS, WHOLE_EPOCHS, small_config, small_data, start_model
+from uaftc_lib.book.small_data import (
+    OPTIMIZERS,
+    RANGES,
+    SEEDS,
+    WHOLE_EPOCHS,
+    small_config,
+    start_model,
+)
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, dot_product, examined_types, type_means
@@ -26,17 +35,21 @@ LOOKS = 25  # at a run, beside its start
 
 @dataclass(frozen=True)
 class Way:
-    """How to descend: momentum and a decay of E, V and W, which a :class:`TrainingConfig` has not, and what it has."""
+    """How to descend: momentum and a decay of E, V and W, which a :class:`TrainingConfig` has not, and what it has.
+
+    ``finer``: by how much steps are shorter, and epochs more.
+    """
 
     optimizer: str = "sgd"
     momentum: float = 0.0
     decay: float = 0.0
+    finer: int = 1
     config: dict = field(default_factory=dict)
 
 
 WAYS = {
-    "small steps": Way(config={"learning_rate": 0.5, "batch_size": None, "epochs": 900}),
     "SGD": Way(),
+    "SGD, half the step": Way(finer=2),
     "SGD, momentum 0.9": Way(momentum=0.9, config={"learning_rate": OPTIMIZERS["sgd"] / 10}),
     "SGD, dropout 0.5": Way(config={"dropout": 0.5}),
     "SGD, weight decay": Way(decay=1e-3),
@@ -97,19 +110,32 @@ def apart(one: AttentionClassifier, other: AttentionClassifier) -> float:
     return max(float((x - y).abs().max() / x.abs().max()) for x, y in pairs)
 
 
-def config_of(way: Way, dataset: Dataset, seed: int) -> TrainingConfig:
-    """Small data is passed over 75 times, Data I as often as gives about as many steps."""
-    epochs = 75 if len(dataset.train) < 2000 else WHOLE_EPOCHS
-    return replace(small_config(way.optimizer, epochs=epochs, seed=seed), **way.config)
+def config_of(way: Way, data: str, weight_range: float, seed: int) -> TrainingConfig:
+    """As many epochs as the other stored runs on Data I, from ±0.1 three times as many; on SST those of chapter 06."""
+    if data == "SST":
+        config = replace(SST_STEPS[way.optimizer], seed=seed)
+    else:
+        config = small_config(way.optimizer, epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
+    finer = {"learning_rate": config.learning_rate / way.finer, "epochs": config.epochs * way.finer}
+    return replace(config, **(finer | way.config))
 
 
-def rescaled(dataset: Dataset, way: Way, config: TrainingConfig, power: int, seed: int) -> AttentionClassifier:
+def rescaled(
+    start: Callable[..., AttentionClassifier], dataset: Dataset, way: Way, config: TrainingConfig, power: int
+) -> AttentionClassifier:
     """The model without λ: V/λ at the start, and the learning rate of V over λ^power; a decay is multiplied by it."""
-    model = start_model(dataset, 1.0, seed=seed, dtype=torch.float64)
+    model = start(lam=1.0)
     with torch.no_grad():
         model.V /= LAM
     other = replace(config, learning_rates={"V": config.learning_rate / LAM**power})
-    fit(model, dataset, other, trainer=lambda *given: Descent(*given, way, LAM**power), progress=False)
+    odd = way.momentum or way.decay  # all else the fast path can do
+    fit(
+        model,
+        dataset,
+        other,
+        trainer=(lambda *given: Descent(*given, way, LAM**power)) if odd else None,
+        progress=False,
+    )
     return model
 
 
@@ -136,30 +162,34 @@ def mean_field_errors(
 
 @experiment(
     jobs=[
-        {"data": data, "optimizer": name, "seed": s}
-        for data, names in (("small", WAYS), ("whole", ("SGD", "Adagrad")))
+        {"data": data, "weight_range": reach, "optimizer": name, "seed": s}
+        for data, reach, names in (
+            ("Data I", 1.0, WAYS),
+            ("SST", 0.1, ("SGD", "Adagrad")),
+            ("Data I", 0.1, ("SGD", "SGD, momentum 0.9", "Adagrad", "Adam")),
+        )
         for name in names
         for s in SEEDS
     ],
     rows=1,
 )
-def law_drift(data: str, optimizer: str, seed: int) -> list[dict]:
-    """How far each law of gradient flow is from what an optimizer does, on Data I in float64 at λ = 10.
+def law_drift(data: str, weight_range: float, optimizer: str, seed: int) -> list[dict]:
+    """How far each law of gradient flow is from what an optimizer does, in float64 at λ = 10.
 
     "Σρ": the largest |Σρ|/Σ|ρ| at any look. "λ": scores of the model without λ, V's rate divided by λ², against this
     one's, in units of the largest; "λ, by λ": the rate (a decay: as well) divided by λ alone. "Q": the drift of
     EᵀE − VVᵀ − WWᵀ over what its two parts moved; "Q, decay": after the decay that a weight decay gives it. "V·W": its
     path against the sum of its law over the steps, in units of how far it went; "V·W, decay": with the decay in the
-    law; "V·W, free": with the best clock. "mean field" and "mean field, free": as :func:`mean_field_errors`. Times are
-    those of plain descent, learning rate × steps / (1 − momentum).
+    law; "V·W, free": with the best clock. "mean field" and "mean field, free": as :func:`mean_field_errors`, on Data I,
+    whose words are of three kinds. Times are those of plain descent, learning rate × steps / (1 − momentum).
     """
-    dataset, way = small_data() if data == "small" else load_dataset("synthetic-1"), WAYS[optimizer]
+    dataset, way = range_data(data), WAYS[optimizer]
     types, corpus = examined_types(dataset), dataset.train
-    config = config_of(way, dataset, seed)
-    model = start_model(dataset, LAM, seed=seed, dtype=torch.float64)
-    kinds = list(types.values())
-    means = MeanField.from_corpus(corpus, kinds)
-    begin, before, trainers, looks = means.start(model, kinds), factors(model), [], []
+    config = config_of(way, data, weight_range, seed)
+    shape = {"dimension": 100 if data == "SST" else 50, "weight_range": weight_range}
+    start = partial(start_model, dataset, seed=seed, dtype=torch.float64, **shape)
+    model, kinds = start(lam=LAM), list(types.values())
+    first, before, trainers, looks = start(lam=LAM), factors(model), [], []
 
     def trainer(*given) -> Watched:
         trainers.append(Watched(*given, way))
@@ -184,15 +214,19 @@ def law_drift(data: str, optimizer: str, seed: int) -> list[dict]:
     size = sum(float(part.norm()) for part in gained)
     kept = (1 - config.learning_rate * way.decay) ** (2 * int(path["step"].iloc[-1]))
     now, then = (one - other for one, other in (factors(model), before))
-    clocked, unclocked = mean_field_errors(means, begin, path, types, path["step"].to_numpy() * clock)
+    clocked = unclocked = np.nan
+    if data != "SST":
+        means = MeanField.from_corpus(corpus, kinds)
+        begin, times = means.start(first, kinds), path["step"].to_numpy() * clock
+        clocked, unclocked = mean_field_errors(means, begin, path, types, times)
     return [
         {
             "steps": int(path["step"].iloc[-1]),
             "time": float(path["step"].iloc[-1] * clock),
             "loss": run.history["loss"].iloc[-1],
             "Σρ": path["Σρ"].max(),
-            "λ": apart(model, rescaled(dataset, way, config, 2, seed)),
-            "λ, by λ": apart(model, rescaled(dataset, way, config, 1, seed)),
+            "λ": apart(model, rescaled(start, dataset, way, config, 2)),
+            "λ, by λ": apart(model, rescaled(start, dataset, way, config, 1)),
             "Q": float((now - then).norm()) / size,
             "Q, decay": float((now / kept - then).norm()) / size,
             "V·W": missed(clock * laws["law"]),

@@ -35,6 +35,7 @@ from uaftc_lib.book.readings import (
 )
 from uaftc_lib.book.small_data import (
     PAPER_NEUTRAL,
+    RANGES,
     SEEDS,
     SMALL_NEUTRAL,
     WHOLE_EPOCHS,
@@ -75,6 +76,12 @@ def variants_whole(variant: str, penalty: float, M: str, seed: int) -> list[dict
     return followed(load_dataset("synthetic-1"), variant, penalty, M, seed, LOOKED_AT)
 
 
+@experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=1)
+def variants_wide(variant: str, penalty: float, seed: int) -> list[dict]:
+    """The same with W from ±1, M from the range of this library, at the end."""
+    return followed(load_dataset("synthetic-1"), variant, penalty, M_OF_LIBRARY, seed, [LAST], weight_range=1.0)
+
+
 @experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=len(LOOKED_AT))
 def variants_copy(variant: str, penalty: float, seed: int) -> list[dict]:
     """The same on small Data I, at the same numbers of steps."""
@@ -95,7 +102,13 @@ def additive_size(class_size: int, neutral_types: int, seed: int) -> list[dict]:
 
 
 def followed(
-    dataset: Dataset, variant: str, penalty: float, M: str, seed: int, epochs: Sequence[int]
+    dataset: Dataset,
+    variant: str,
+    penalty: float,
+    M: str,
+    seed: int,
+    epochs: Sequence[int],
+    weight_range: float = 0.1,
 ) -> list[dict[str, float]]:
     """A run that is looked at after these epochs."""
     types, rows = examined_types(dataset), []
@@ -107,7 +120,8 @@ def followed(
         return {}
 
     M = M if variant != "DP" else NO_M
-    _, run = train_variant(dataset, variant, penalty=penalty, epochs=epochs[-1], seed=seed, record=look, M=M)
+    starts = {"seed": seed, "M": M, "weight_range": weight_range}
+    _, run = train_variant(dataset, variant, penalty=penalty, epochs=epochs[-1], record=look, **starts)
     losses = run.history.set_index("epoch")["loss"]
     return [row | {"loss": losses[row["epoch"]]} for row in rows]
 
@@ -134,9 +148,9 @@ def variants_terms_whole(variant: str, penalty: float, M: str, lam: float, seed:
     return [booked_run(load_dataset("synthetic-1"), variant, penalty, lam, seed, M)]
 
 
-def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int) -> dict[str, float]:
+def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int, weight_range: float = 1.0) -> dict[str, float]:
     """A model of three classes, trained: scores by kind, inner products of words, and of columns of W."""
-    model = start_model(dataset, classes=3, seed=seed)
+    model = start_model(dataset, classes=3, seed=seed, weight_range=weight_range)
     start = model.token_scores().attention.detach().double()
     fit(model, dataset, small_config(epochs=epochs, seed=seed))
     a, s = (values.double() for values in model.token_scores())
@@ -168,6 +182,13 @@ def class_terms(seed: int) -> list[dict]:
 def class_terms_whole(seed: int) -> list[dict]:
     """The same on 12,000 texts with 1,000 neutral words."""
     return [of_classes(*three_classes(seed, 4000, neutral_types=PAPER_NEUTRAL), WHOLE_EPOCHS, seed)]
+
+
+@experiment(jobs=[{"seed": s} for s in SEEDS], rows=1)
+def class_terms_short(seed: int) -> list[dict]:
+    """The same with W from ±0.1, three times as long."""
+    three = three_classes(seed, 4000, neutral_types=PAPER_NEUTRAL)
+    return [of_classes(*three, WHOLE_EPOCHS * RANGES[0.1], seed, weight_range=0.1)]
 
 
 def products_of(model: AttentionClassifier, types: Types) -> dict[str, float]:

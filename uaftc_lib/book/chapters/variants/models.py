@@ -42,10 +42,16 @@ def three_classes(
 
 
 def variant_model(
-    dataset: Dataset, variant: str, lam: float = 10.0, dimension: int = 50, seed: int = 0, M: str = M_OF_LIBRARY
+    dataset: Dataset,
+    variant: str,
+    lam: float = 10.0,
+    dimension: int = 50,
+    seed: int = 0,
+    M: str = M_OF_LIBRARY,
+    weight_range: float = 0.1,
 ) -> AttentionClassifier:
-    """DP, DP-A or AD with W from ±0.1; with one seed all have the same embeddings, V and W, and M but for its range."""
-    model = start_model(dataset, lam, dimension, weight_range=0.1, seed=seed, **VARIANTS[variant])
+    """DP, DP-A or AD; with one seed all have the same embeddings, V, and W and M but for their ranges."""
+    model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant])
     if M not in (M_OF_LIBRARY, NO_M):
         with torch.no_grad():
             model.M *= STARTS_OF_M[M](dimension) / STARTS_OF_M[M_OF_LIBRARY](dimension)
@@ -62,8 +68,9 @@ def train_variant(
     seed: int = 0,
     record=None,
     M: str = M_OF_LIBRARY,
+    weight_range: float = 0.1,
 ) -> tuple[AttentionClassifier, Run]:
     """DP, DP-A or AD by SGD; 75 epochs of the small data are as many steps as 7.5 of the whole."""
-    model = variant_model(dataset, variant, lam, dimension, seed, M)
+    model = variant_model(dataset, variant, lam, dimension, seed, M, weight_range)
     config = small_config(learning_rate=RATES[variant], penalty=penalty, epochs=epochs, seed=seed)
     return model, fit(model, dataset, config, record=record)
