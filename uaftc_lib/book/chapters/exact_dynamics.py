@@ -18,7 +18,6 @@ from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import Tables
-from uaftc_lib.book.chapters.which_lambda import set_cosine
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.readings import HUNDRED, TEN, along_VW, cells, difference, rows_of, several, sst
