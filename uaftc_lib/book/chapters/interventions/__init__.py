@@ -179,6 +179,10 @@ CURED = [
     rows_of(f"{name}, {cure}", "cures_whole", noise=noise, cure=cure)
     for (name, noise), cure in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
 ]
+CURED += [
+    rows_of(f"{name}, {cure}, W₀ within ±0.1", "cures_short", noise=noise, cure=cure)
+    for (name, noise), cure in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
+]
 
 
 reads("control_of_VW", several(*CURED, sst(100, 1e-4, "SST, penalty")), lead)

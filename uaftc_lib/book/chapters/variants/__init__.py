@@ -261,11 +261,12 @@ def variants_behave_alike(tables: Tables) -> Iterator[Part]:
 
 reads("affine_polarity", BOTH_AFFINE, lambda rows: opposed(rows, "polarity"))
 reads("affine_attention", PENALISED, large)
-reads("additive_attention", several(variant("AD"), of_figures("attention", *ON_REAL_DATA)), large)
+reads("additive_attention", several(variant("AD"), of_figures("attention", *ON_REAL_DATA)), large, null=True)
 reads(
     "additive_polarity",
     several(variant("AD"), of_figures("polarity", *ON_REAL_DATA)),
     lambda rows: opposed(rows, "polarity"),
+    null=True,
 )
 reads("affine_sides", BOOKED["DP-A"], lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
 reads("affine_E_of_polar", BOOKED["DP-A"], lambda rows: both(rows, "E"))
