@@ -26,6 +26,8 @@ from uaftc_lib.book.verdicts import WORDS
 from uaftc_lib.book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
 
 TOLD = {"supported": "supported", "contradicted": "contradict it", "undecided": "too wide", OPEN: "too few starts"}
+ALONE = {"supported": "which supports it", "contradicted": "which contradicts it", "undecided": "too wide",
+         OPEN: "too few starts"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
 
 KINDS = ("claim", "identity", "definition", "assumption")  # only the first is graded
@@ -162,16 +164,18 @@ class Judged:
     @property
     def tally(self) -> str:
         """So many of the cases support the sentence, so many contradict it, are too wide, have too few starts."""
+        if len(self.counted) == 1:
+            return f"one case, {ALONE[self.counted[0].verdict]}"
         numbers = {word: len(self.cases(verdict)) for verdict, word in TOLD.items()}
         told = f"{numbers.pop('supported')} of {len(self.counted)} cases support it"
         return told + "".join(f", {n} {word}" for word, n in numbers.items() if n)
 
     @property
     def turned_by(self) -> list[Part]:
-        """The cases beside that speak against the verdict: contradicted where it holds, supported where it does not."""
-        leaning = {"holds": "contradicted", "mostly holds": "contradicted",
-                   "mostly not": "supported", "does not hold": "supported"}.get(self.verdict)  # fmt: skip
-        return [part for part in self.parts if not self.counts(part) and part.verdict == leaning]
+        """The cases beside that speak against the verdict; where it is undecided, those that decide."""
+        against = {word: ("contradicted",) for word in WORDS[:2]} | {word: ("supported",) for word in WORDS[3:5]}
+        against |= {"undecided": ("supported", "contradicted")}
+        return [part for part in self.parts if not self.counts(part) and part.verdict in against.get(self.verdict, ())]
 
     @property
     def condition(self) -> str:

@@ -95,7 +95,7 @@ class FusedTrainer:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
         bounds = np.cumsum([0, *map(len, batches)])
         plan = kernels.Batches(*self.corpus, torch.cat(batches).numpy(), bounds)
-        # Rows that only decay end among denormal numbers, with which a processor takes ten times as long: they are zero.
+        # Rows that only decay end among denormal numbers, which take a processor ten times as long: they are zero.
         torch.set_flush_denormal(True)
         try:
             loss = self.loop(self.parameters, plan, self.rule, self.step, self.work)

@@ -20,9 +20,9 @@ from uaftc_lib.book.readings import (
     along_VW,
     both,
     column,
-    difference,
     lead,
     least,
+    neutral_small,
     opposed,
     wide,
 )
@@ -204,12 +204,13 @@ def sst_terms(optimizer: str, labels: str, seed: int) -> list[dict]:
 FINDINGS = {  # what Section 4 finds of polar words
     "π takes sides": lambda rows: opposed(rows, "π"),
     "ρ is positive": lambda rows: both(rows, "ρ"),
-    "B takes sides": lambda rows: opposed(rows, "B"),
     "C takes sides": lambda rows: opposed(rows, "C"),
-    "D takes sides, as V·W points": lambda rows: along_VW(rows, difference(rows, "D")),
-    "E is positive": lambda rows: both(rows, "E"),
+    "D takes sides, as V·W points": lambda rows: least(
+        along_VW(rows, column(rows, "D positive")), along_VW(rows, -column(rows, "D negative"))
+    ),
     "F is positive": lambda rows: both(rows, "F"),
-}
+}  # B has the sign of π, and E that of ρ
+FINDINGS |= {f"{name} is small for neutral words": neutral_small(name) for name in "πρBCDEF"}
 
 
 @reading

@@ -9,12 +9,13 @@ from itertools import product
 import torch
 
 from uaftc_lib import dynamics
-from uaftc_lib.book.cases import SMALL
-from uaftc_lib.book.claims import reads
+from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
+from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.paths import embedding_gradient, product_rule, stepped
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.readings import (
+    HUGE,
     HUNDRED,
     SHORT_HUNDRED,
     along_VW,
@@ -23,6 +24,8 @@ from uaftc_lib.book.readings import (
     column,
     least,
     neutral_small,
+    rows_of,
+    several,
     size,
     size_of_polar,
 )
@@ -183,5 +186,18 @@ reads(
 reads("D_of_neutral", cells(), neutral_small("D"))
 reads("E_of_polar", cells(), lambda rows: both(rows, "E"))
 reads("E_of_neutral", cells(), neutral_small("E"))
-reads("F_of_neutral", cells(), lambda rows: SMALL - column(rows, "|F| neutral") / size_of_polar(rows, "E"))
-reads("D_at_large_lam", cells(HUNDRED, SHORT_HUNDRED), lambda rows: size(rows, "D") - size(rows, "E"))
+
+
+@reading
+def F_of_neutral(tables: Tables) -> Iterator[Part]:
+    for name, rows in cells()(tables):
+        yield exceeds(name, neutral_small("F")(rows))
+        yield exceeds(f"{name}, beside E", SMALL - column(rows, "|F| neutral") / size_of_polar(rows, "E"))
+
+
+VERY_LARGE = rows_of("Data I, λ = 10,000", "terms", noise=0.0, lam=HUGE)
+reads(
+    "D_at_large_lam",
+    several(cells(HUNDRED, SHORT_HUNDRED), VERY_LARGE),
+    lambda rows: size(rows, "D") - size(rows, "E"),
+)

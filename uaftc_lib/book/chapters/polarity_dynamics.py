@@ -14,6 +14,8 @@ from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.readings import (
     MODERATE,
+    NOISY,
+    SHORT_TEN,
     TEN,
     TOO_SMALL,
     along_VW,
@@ -179,7 +181,7 @@ reads("A_is_small", cells(*MODERATE), lambda rows: SMALL - size_of_polar(rows, "
 
 @reading
 def A_tips_the_balance(tables: Tables) -> Iterator[Part]:
-    for name, rows in cells(*MODERATE)(tables):
+    for name, rows in cells(*TOO_SMALL, TEN, SHORT_TEN, NOISY)(tables):  # V·W/λ is not small
         yield exceeds(name, along_VW(rows, column(rows, "polarity positive") + column(rows, "polarity negative")))
     for name, rows in cells()(tables):
         yield exceeds(f"A's part, {name}", along_VW(rows, column(rows, "A positive") + column(rows, "A negative")))

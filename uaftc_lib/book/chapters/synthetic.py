@@ -12,6 +12,7 @@ from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import (
     MODERATE,
     NOISY,
+    ONE,
     SHORT_TEN,
     TEN,
     cells,
@@ -173,9 +174,9 @@ def by_ratio(tables: Tables) -> Iterator[tuple[str, float, pd.Series, pd.Series]
             yield f"{ratio}, {start}", 1.0 if ratio[0] > ratio[2] else -1.0, skewed, even
 
 
-reads("polarity_parts", several(cells(*MODERATE), sst(10)), lambda rows: opposed(rows, "polarity"))
+reads("polarity_parts", several(cells(*MODERATE), sst(10)), lambda rows: opposed(rows, "polarity"), null=True)
 reads("polarity_of_neutral", cells(*MODERATE), neutral_small("polarity"))
-reads("polar_lead", several(cells(TEN, SHORT_TEN, NOISY), sst(10)), lead)
+reads("polar_lead", several(cells(ONE, TEN, SHORT_TEN, NOISY), sst(10)), lead, null=True)
 
 
 @reading

@@ -28,7 +28,19 @@ from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error
 from uaftc_lib.book.paths import embedding_gradient
 from uaftc_lib.book.random_models import Case, View
-from uaftc_lib.book.readings import CELLS, MODERATE, STILL_SMALLER, both, cells, column, least, size
+from uaftc_lib.book.readings import (
+    CELLS,
+    MODERATE,
+    NOISY,
+    SHORT_TEN,
+    STILL_SMALLER,
+    TEN,
+    both,
+    cells,
+    column,
+    least,
+    size,
+)
 from uaftc_lib.book.small_data import (
     RANGES,
     SEEDS,
@@ -308,7 +320,11 @@ def smaller_is_quicker(tables: Tables) -> Iterator[Part]:
         yield exceeds(f"Data I, mean of like words, W ±{weight:g}", arrival(large) - arrival(small))
 
 
-reads("E_dominates_first", cells(), lambda rows: SMALL - size(rows, "first |F|") / size(rows, "first |E|"))
+reads(
+    "E_dominates_first",
+    cells(TEN, SHORT_TEN, NOISY),
+    lambda rows: SMALL - size(rows, "first |F|") / size(rows, "first |E|"),
+)
 
 
 reads(

@@ -103,15 +103,6 @@ reads(
 )
 
 
-def outweighs(rows: pd.DataFrame) -> pd.Series:
-    """dΩ/dτ of two words of a kind plus that of a word of either kind, the lesser of both kinds."""
-    A, B = ({pair: column(rows, f"{name} {pair}") for pair in ("++", "+−", "−+", "−−")} for name in "AB")
-    moved = {pair: A[pair] + B[pair] for pair in A}
-    unlike = moved["+−"] + moved["−+"]
-    return least(2 * moved["++"] + unlike, 2 * moved["−−"] + unlike)
-
-
-reads("attraction_outweighs", LEARNING, outweighs)
 reads(
     "pairs_have_opposite_votes",
     cells(*MODERATE),

@@ -185,4 +185,5 @@ CURED += [
 ]
 
 
-reads("control_of_VW", several(*CURED, sst(100, 1e-4, "SST, penalty")), lead)
+CURED += [sst(100, 1e-4, "SST, penalty"), rows_of("SST, perpendicular start", "sst_cures", cure="perpendicular start")]
+reads("control_of_VW", several(*CURED), lead)

@@ -17,6 +17,7 @@ from uaftc_lib.book.chapters.scores.nulls import separations
 from uaftc_lib.book.claims import Cases, reading, reads
 from uaftc_lib.book.nulls import against_null, control_rows, null_of, panel_null
 from uaftc_lib.book.readings import (
+    HUGE,
     HUNDRED,
     NOISY,
     OTHER_MODELS,
@@ -113,10 +114,15 @@ def ten_and_hundred(tables: Tables, name: str) -> tuple[pd.Series, pd.Series]:
     return tuple(size(tables("sst_scores", lam=lam, penalty=0), name) for lam in (10, 100))
 
 
-PENALISED = several(sst(100, 1e-4), rows_of("Data II, λ = 100", "cures_whole", noise=0.1, cure="penalty"))
+DATA_I_AND_II = (("Data I", 0.0), ("Data II", 0.1))
+PENALISED = several(
+    sst(100, 1e-4),
+    *(rows_of(f"{name}, λ = 100", "cures_whole", noise=noise, cure="penalty") for name, noise in DATA_I_AND_II),
+)
 
 
-reads("opposite_signs", several(cells(HUNDRED, SHORT_HUNDRED), sst(100)), on_both_sides, null=True)
+VERY_LARGE = rows_of("Data I, λ = 10,000", "terms", noise=0.0, lam=HUGE)
+reads("opposite_signs", several(cells(HUNDRED, SHORT_HUNDRED), VERY_LARGE, sst(100)), on_both_sides, null=True)
 reads(
     "figure_3b",
     sst(100),
@@ -148,7 +154,12 @@ def polarity_grows(tables: Tables) -> Iterator[Part]:
 @reading
 def large_lam_still_works(tables: Tables) -> Iterator[Part]:
     ((_, found),) = columns_of(tables, "DP", ["sst"])
-    yield contrast("SST", harmlessness(loss(found, 10.0, 100.0), found)) if found else not_made("SST")
+    if found is None:
+        yield not_made("SST")
+        return
+    lost = loss(found, 10.0, 100.0)
+    yield contrast("SST", cost_of_small(found, AT_STAKE) / 2 - lost)
+    yield contrast("SST, less than a fifth", harmlessness(lost, found))
 
 
 reads("penalty_at_large_lam", PENALISED, lambda rows: least(both(rows), lead(rows)))
