@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pandas as pd
@@ -19,6 +20,7 @@ from uaftc_lib.scores import Types, examined_types, score_frame, separation
 from uaftc_lib.training import TrainingConfig, choose_trainer, fit
 
 LOSSES = (0.5, 0.2)  # mean training losses at which runs are compared
+LOWEST = f"loss {min(LOSSES):g}"
 LONGER = 3  # times as many epochs for permuted labels that are not learnt by then
 STARTS, PERMUTATIONS = range(10), range(20)
 PANELS = [("sst", "DP-A", 20.0), ("imdb", "DP-A", 10.0)]
@@ -62,6 +64,10 @@ def by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[
     return list(rows.values())
 
 
+class Enough(Exception):
+    """A longer run has reached what it was for."""
+
+
 class Watch:
     """Trains as usual, and keeps scores by kinds of words for several moments, each at the first chance."""
 
@@ -84,6 +90,8 @@ class Watch:
                 self.keep(moment, epoch, model)
         if epoch == self.last:
             self.keep("last", epoch, model)
+        if "kept" in self.rows and LOWEST in self.rows:  # only in the longer run
+            raise Enough
         return {}
 
     def keep(self, moment: str, epoch: int, model: AttentionClassifier) -> None:
@@ -109,10 +117,11 @@ def panel_controls(dataset: str, model: str, lam: float, labels: str, seed: int)
         lists["held out"] = held_out_types(data)
     cell = table2_cell(dataset, model, lam, seed)
     watch = Watch(data, lists, cell.epochs)
-    for longer in (1, LONGER)[: 1 + (labels == "permuted")]:
-        if f"loss {min(LOSSES):g}" not in watch.rows:
-            cell = replace(cell, epochs=longer * watch.last)
-            classifier = cell.classifier(data, "cpu")
-            run = fit(classifier, data, cell.training(), record=watch.look, trainer=watch)
-            watch.keep("kept", run.best_epoch, classifier)
+    classifier = cell.classifier(data, "cpu")
+    run = fit(classifier, data, cell.training(), record=watch.look, trainer=watch)
+    watch.keep("kept", run.best_epoch, classifier)
+    if labels == "permuted" and LOWEST not in watch.rows:
+        cell = replace(cell, epochs=LONGER * watch.last)
+        with suppress(Enough):
+            fit(cell.classifier(data, "cpu"), data, cell.training(), record=watch.look, trainer=watch)
     return [row for rows in watch.rows.values() for row in rows]
