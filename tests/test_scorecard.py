@@ -238,7 +238,7 @@ def test_cases_make_a_verdict(parts, verdict):
 
 def test_what_stands_beside_is_not_counted_and_may_turn_a_verdict():
     one = judged_of("a: contradicted", "b, W₀ within ±0.1: supported", "c, M ±0.1: contradicted")
-    assert [part.case for part in one.counted] == ["a"] and one.tally == "0 of 1 cases support it, 1 contradict it"
+    assert [part.case for part in one.counted] == ["a"] and one.tally == "one case, which contradicts it"
     assert [part.case for part in one.turned_by] == ["b, W₀ within ±0.1"]
     assert "turned beside</b>: b, W₀ within ±0.1" in page.card(one)
     claim = claims.Claim("own", "3", "", "01_model", "", beside=("second",))

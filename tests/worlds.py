@@ -162,13 +162,13 @@ def class_velocities(true, **_):
 
 
 def sst_terms(true, **_):
-    s = 1 if true else -1
+    s, neutral = (1, 0.05) if true else (-1, 3.0)
     row = {"lists": "training", "moment": "epoch 4", "V·W": 1.0}
     for name in "πBCD":
-        row |= kinds(name, s, -s, 0.0)
+        row |= kinds(name, s, -s, neutral)
     for name in "ρEF":
-        row |= kinds(name, s, s, 0.0)
-    return row
+        row |= kinds(name, s, s, neutral)
+    return and_sizes(row)
 
 
 def held_out_words(true, **_):
@@ -266,7 +266,7 @@ def rows_of_scores(true, seed, scores, polar, own="", lam=10.0):
         clear = scores in ("attention", "times equal share") if true else scores == "local attention"
         over = (0.9 if clear else 0.7) if lam < 50 else 0.3 if true else 0.95
         rows.append({"seed": seed, "scores": f"{scores} {own}".strip(), "type": kind, "mean": mean, "median": mean,
-                     "over neutral": over, "words": 900 if kind == "positive" else 100})  # fmt: skip
+                     "p25": mean, "p75": mean, "over neutral": over, "words": 900 if kind == "positive" else 100})  # fmt: skip
     return rows
 
 
