@@ -266,7 +266,8 @@ def rows_of_scores(true, seed, scores, polar, own="", lam=10.0):
         clear = scores in ("attention", "times equal share") if true else scores == "local attention"
         over = (0.9 if clear else 0.7) if lam < 50 else 0.3 if true else 0.95
         rows.append({"seed": seed, "scores": f"{scores} {own}".strip(), "type": kind, "mean": mean, "median": mean,
-                     "p25": mean, "p75": mean, "over neutral": over, "words": 900 if kind == "positive" else 100})  # fmt: skip
+                     "p25": mean, "p75": mean, "over neutral": over,
+                     "words": 900 if kind == "positive" else 100})  # fmt: skip
     return rows
 
 
