@@ -25,7 +25,7 @@ LONGER = 3  # times as many epochs for permuted labels that are not learnt by th
 STARTS, PERMUTATIONS = range(10), range(20)
 PANELS = [("sst", "DP-A", 20.0), ("imdb", "DP-A", 10.0)]
 PANELS += [("20news-1", "DP-A", lam) for lam in (1.0, 10.0, 20.0, 50.0)]
-PANELS += [("20news-2", "DP", 10.0), ("20news-2", "DP-A", 10.0), ("sst", "DP-L", 10.0)]
+PANELS += [("imdb", "AD", 10.0), ("20news-2", "DP", 10.0), ("20news-2", "DP-A", 10.0), ("sst", "DP-L", 10.0)]
 JOBS = [
     {"dataset": dataset, "model": model, "lam": lam, "labels": labels, "seed": seed}
     for dataset, model, lam in PANELS
