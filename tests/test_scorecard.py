@@ -135,6 +135,8 @@ def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so):
     for draw in range(240):  # what is found is asked no more
         by_start = draw % 2 == 1
         left = sorted({name for name, word in open_ if (word == UNDECIDED) == by_start})
+        if not left:
+            continue
         for name, one in verdicts(mixed(so, not_so, rng, by_start), left).items():
             open_.discard((name, BETWEEN if one.verdict in BETWEEN else one.verdict))
             some = 0 < len(one.cases("supported")) < len(one.counted)
