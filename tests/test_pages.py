@@ -187,7 +187,7 @@ def test_the_scorecard_can_be_filtered_searched_and_linked(browser):
         assert page.locator(".scorecard-filter [role=status]").inner_text() == f"{shown.count()} of {everything}"
         page.get_by_role("searchbox", name="search the sentences").fill("xyzzy")
         assert shown.count() == 0 and not troubles
-    with opened(browser, path.with_name("17_scorecard.html")) as (page, _):
+    with opened(browser, path) as (page, _):
         page.goto(f"{path.as_uri()}#table_2")
         page.wait_for_function("document.getElementById('table_2').open")
         assert page.locator("#table_2 table").is_visible() and page.locator("#table_1 table").is_hidden()

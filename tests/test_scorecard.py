@@ -139,8 +139,6 @@ def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so):
             continue
         for name, one in verdicts(mixed(so, not_so, rng, by_start), left).items():
             open_.discard((name, BETWEEN if one.verdict in BETWEEN else one.verdict))
-            some = 0 < len(one.cases("supported")) < len(one.counted)
-            assert bool(one.condition) == some
     assert not open_
 
 
@@ -338,7 +336,7 @@ def whys():
 
 
 def test_claims_are_many_and_of_all_parts():
-    assert len(claims.CLAIMS) >= 30
+    assert sum(one.kind == "claim" for one in claims.CLAIMS.values()) >= 90
     assert {one.section for one in claims.CLAIMS.values()} >= {
         "4.1",
         "4.2",
@@ -547,15 +545,6 @@ def test_no_surprise_tells_a_number_that_is_not_there(judged):
     told = [page.surprise(one) for one in judged if one.worst and one.claim.instead]
     assert len(told) >= 3 and not [each for each in told if re.search(r"\bnan\b|[{}]", each)]
     assert "nan" in page.surprise(made_up(("a", "contradicted", -2.0), instead="it is {mean}"))
-
-
-def test_a_condition_names_the_shorter_side():
-    most = made_up(("a", "supported", 2.0), ("b", "undecided", 0.0), ("c", "supported", 2.0),
-                   ("d", "contradicted", -2.0), ("e", "supported", 3.0))  # fmt: skip
-    assert most.condition == "not: b (too wide); d (no)"
-    few = made_up(("a", "supported", 2.0), ("b", "contradicted", -2.0), ("c", "undecided", 0.0))
-    assert few.condition == "in: a"
-    assert made_up(("a", "supported", 2.0)).condition == "" == made_up(("a", "contradicted", -2.0)).condition
 
 
 def test_dependent_cases_are_said_to_be():

@@ -1,5 +1,4 @@
-// The scorecard: buttons for verdicts, a search, and links that open their claim. Without this file all claims stand open
-// to be read.
+// The scorecard: buttons for verdicts, a search, and links that open their claim. Without this file all claims are shown.
 document.addEventListener("DOMContentLoaded", () => {
   const claims = [...document.querySelectorAll("details.claim")];
   const bar = document.querySelector(".scorecard-filter");

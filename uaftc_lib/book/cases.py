@@ -81,9 +81,13 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
         found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n)
+    return Part(case, rules.exceeds(values), found, n, in_half_widths(mean, low, high), mean, low, high, held)
+
+
+def in_half_widths(mean: float, low: float, high: float) -> float:
+    """How far a mean is from zero, in half widths of its interval."""
     half = (high - low) / 2
-    strength = mean / half if half else math.copysign(math.inf, mean) if mean else 0.0
-    return Part(case, rules.exceeds(values), found, n, strength, mean, low, high, held)
+    return mean / half if half else math.copysign(math.inf, mean) if mean else 0.0
 
 
 def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
@@ -91,13 +95,11 @@ def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
 
     ``beside``: told after the numbers.
     """
-    mean, low, high, n = rules.crossed(100 * np.asarray(differences, dtype=float))
+    mean, low, high, n = interval = rules.crossed(100 * np.asarray(differences, dtype=float))
     found = f"{with_interval(mean, low, high)} points, {n} starts, {differences.shape[1]:,} texts{beside}"
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n, mean=mean, low=low, high=high)
-    verdict = "supported" if low > 0 else "contradicted" if high < 0 else "undecided"
-    half = (high - low) / 2
-    return Part(case, verdict, found, n, mean / half if half else 0.0, mean, low, high)
+    return Part(case, rules.decided(interval), found, n, in_half_widths(mean, low, high), mean, low, high)
 
 
 def exact(case: str, errors: Iterable[float], tolerance: float = 1e-12) -> Part:

@@ -25,7 +25,7 @@ from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.verdicts import WORDS
 from uaftc_lib.book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
 
-TOLD = {"supported": "supported", "contradicted": "contradict it", "undecided": "too wide", OPEN: "too few starts"}
+TOLD = {"contradicted": "contradict it", "undecided": "too wide", OPEN: "too few starts"}
 ALONE = {"supported": "which supports it", "contradicted": "which contradicts it", "undecided": "too wide",
          OPEN: "too few starts"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
@@ -166,9 +166,8 @@ class Judged:
         """So many of the cases support the sentence, so many contradict it, are too wide, have too few starts."""
         if len(self.counted) == 1:
             return f"one case, {ALONE[self.counted[0].verdict]}"
-        numbers = {word: len(self.cases(verdict)) for verdict, word in TOLD.items()}
-        told = f"{numbers.pop('supported')} of {len(self.counted)} cases support it"
-        return told + "".join(f", {n} {word}" for word, n in numbers.items() if n)
+        told = f"{len(self.cases('supported'))} of {len(self.counted)} cases support it"
+        return told + "".join(f", {n} {word}" for verdict, word in TOLD.items() if (n := len(self.cases(verdict))))
 
     @property
     def turned_by(self) -> list[Part]:
@@ -178,22 +177,13 @@ class Judged:
         return [part for part in self.parts if not self.counts(part) and part.verdict in against.get(self.verdict, ())]
 
     @property
-    def condition(self) -> str:
-        """Where it holds, if it does so in some cases only: the shorter list, of these or of the others."""
-        there = self.cases("supported")
-        others = [f"{part.case} ({MARKS[part.verdict]})" for part in self.counted if part.verdict != "supported"]
-        if not there or not others:
-            return ""
-        return f"not: {'; '.join(others)}" if len(others) <= len(there) else f"in: {'; '.join(there)}"
-
-    @property
     def worst(self) -> Part | None:
         """The contradicted case that lies farthest on the wrong side; the first where no distance is known."""
         wrong = [part for part in self.counted if part.verdict == "contradicted"]
         return min(wrong, key=lambda part: part.strength if np.isfinite(part.strength) else np.inf, default=None)
 
     @property
-    def beats_control(self) -> str:
+    def against_control(self) -> str:
         """In how many cases the sentence says more than permuted labels do; empty where no case has this control."""
         found = [part.null.verdict for part in self.counted if part.null]
         if not found:
@@ -229,7 +219,7 @@ def counted(judged: Iterable[Judged]) -> dict[str, int]:
 
 def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
     """A row a case: section, claim, verdict on the claim, case, what was found there, and what of it was made."""
-    earlier = earlier_verdicts()["verdict"]
+    earlier = earlier_verdicts()
     return pd.DataFrame(
         [
             {
@@ -237,7 +227,8 @@ def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
                 "claim": one.claim.said,
                 "kind": one.claim.kind,
                 "verdict": one.verdict,
-                "until 2026-11-22": earlier.get(one.claim.name, ""),
+                "earlier verdict": earlier.verdict.get(one.claim.name, ""),
+                "until": earlier.until.get(one.claim.name, ""),
                 "measured": one.claim.measured,
                 "case": part.case,
                 "counts": one.counts(part),
@@ -282,7 +273,7 @@ def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
     failing = (one for one in judged if one.claim.instead and one.worst and one.verdict in order)
 
     def beats(one: Judged) -> bool:
-        return not one.beats_control or bool(one.worst.null and one.worst.null.verdict == "less")
+        return not one.against_control or bool(one.worst.null and one.worst.null.verdict == "less")
 
     clear = [one for one in failing if np.isfinite(one.worst.strength) and beats(one)]
     return sorted(clear, key=lambda one: (order[one.verdict], one.worst.strength))[:most]

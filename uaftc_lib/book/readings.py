@@ -51,6 +51,9 @@ def rows_of(case: str, table: str, **where: object) -> Cases:
     return lambda tables: [(case, tables(table, **where))]
 
 
+VERY_LARGE = rows_of("Data I, λ = 10,000", "terms", noise=0.0, lam=HUGE)
+
+
 def several(*cases: Cases) -> Cases:
     """Cases after one another."""
     return lambda tables: [case for some in cases for case in some(tables)]
@@ -109,6 +112,11 @@ def difference(rows: pd.DataFrame, name: str = "attention") -> pd.Series:
 def along_VW(rows: pd.DataFrame, values: pd.Series) -> pd.Series:
     """Values, turned so that they are positive where they have the sign of V·W."""
     return np.sign(column(rows, "V·W")) * values
+
+
+def sides_along_VW(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Positive where a quantity is above zero for one kind of polar words and below for the other, as V·W points."""
+    return least(along_VW(rows, column(rows, f"{name} positive")), along_VW(rows, -column(rows, f"{name} negative")))
 
 
 def on_both_sides(rows: pd.DataFrame, name: str = "attention") -> pd.Series:

@@ -200,4 +200,9 @@ def exceeds(differences: Float[np.ndarray, "seeds"]) -> str:
     found = interval(differences)
     if found.n < LEAST_SEEDS:
         raise ValueError(f"a verdict needs at least {LEAST_SEEDS} seeds, got {found.n}")
+    return decided(found)
+
+
+def decided(found: Interval) -> str:
+    """The verdict on "X exceeds Y" from the interval of X − Y."""
     return "supported" if found.low > 0 else "contradicted" if found.high < 0 else "undecided"

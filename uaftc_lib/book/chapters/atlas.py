@@ -17,13 +17,13 @@ from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.nulls import against_null, lead_of, least_of, panel_null, polar_of
 from uaftc_lib.book.panels import panels, score_rows, starts_of, tilt
 from uaftc_lib.book.readings import (
-    along_VW,
     both,
     column,
     lead,
     least,
     neutral_small,
     opposed,
+    sides_along_VW,
     wide,
 )
 from uaftc_lib.book.small_data import SEEDS, by_kind
@@ -205,9 +205,7 @@ FINDINGS = {  # what Section 4 finds of polar words
     "π takes sides": lambda rows: opposed(rows, "π"),
     "ρ is positive": lambda rows: both(rows, "ρ"),
     "C takes sides": lambda rows: opposed(rows, "C"),
-    "D takes sides, as V·W points": lambda rows: least(
-        along_VW(rows, column(rows, "D positive")), along_VW(rows, -column(rows, "D negative"))
-    ),
+    "D takes sides, as V·W points": lambda rows: sides_along_VW(rows, "D"),
     "F is positive": lambda rows: both(rows, "F"),
 }  # B has the sign of π, and E that of ρ
 FINDINGS |= {f"{name} is small for neutral words": neutral_small(name) for name in "πρBCDEF"}

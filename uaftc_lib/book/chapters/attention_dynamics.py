@@ -15,17 +15,15 @@ from uaftc_lib.book.equations import Equality, equation
 from uaftc_lib.book.paths import embedding_gradient, product_rule, stepped
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.readings import (
-    HUGE,
     HUNDRED,
     SHORT_HUNDRED,
-    along_VW,
+    VERY_LARGE,
     both,
     cells,
     column,
-    least,
     neutral_small,
-    rows_of,
     several,
+    sides_along_VW,
     size,
     size_of_polar,
 )
@@ -178,11 +176,7 @@ def adagrad_books(weight_range: float, seed: int) -> list[dict]:
 
 
 reads("rho_of_neutral", cells(), neutral_small("ρ"))
-reads(
-    "D_takes_sides",
-    cells(),
-    lambda rows: least(along_VW(rows, column(rows, "D positive")), along_VW(rows, -column(rows, "D negative"))),
-)
+reads("D_takes_sides", cells(), lambda rows: sides_along_VW(rows, "D"))
 reads("D_of_neutral", cells(), neutral_small("D"))
 reads("E_of_polar", cells(), lambda rows: both(rows, "E"))
 reads("E_of_neutral", cells(), neutral_small("E"))
@@ -195,7 +189,6 @@ def F_of_neutral(tables: Tables) -> Iterator[Part]:
         yield exceeds(f"{name}, beside E", SMALL - column(rows, "|F| neutral") / size_of_polar(rows, "E"))
 
 
-VERY_LARGE = rows_of("Data I, λ = 10,000", "terms", noise=0.0, lam=HUGE)
 reads(
     "D_at_large_lam",
     several(cells(HUNDRED, SHORT_HUNDRED), VERY_LARGE),

@@ -59,7 +59,7 @@ def card(one: Judged) -> str:
         word=one.verdict if graded else claim.kind,
         sign=SIGNS[one.verdict] if graded else BADGE,
         tally=one.tally,
-        control=one.beats_control,
+        control=one.against_control,
         turned="; ".join(part.case for part in one.turned_by) if graded else "",
         dependent=dependence(one),
         address=address(claim.page),

@@ -11,7 +11,7 @@ from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL
 from uaftc_lib.book.chapters.exact_dynamics import growing_vector
 from uaftc_lib.book.claims import reads
-from uaftc_lib.book.readings import HUGE, column, rows_of
+from uaftc_lib.book.readings import VERY_LARGE, column
 from uaftc_lib.book.small_data import (
     RANGES,
     SEEDS,
@@ -160,6 +160,6 @@ def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
 
 reads(
     "mean_pooling",
-    rows_of("Data I, λ = 10,000", "terms", noise=0.0, lam=HUGE),
+    VERY_LARGE,
     lambda rows: SMALL - column(rows, "farthest weight"),
 )

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.embedding_geometry import attraction  # noqa: F401  (registers experiments and readings)
+from uaftc_lib.book.chapters.embedding_geometry.attraction import STARTS  # registers experiments and readings, too
 from uaftc_lib.book.chapters.embedding_geometry.conditions import (
     NEARLY,
     State,
@@ -234,14 +234,6 @@ def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
     model = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
     fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * slower, seed=seed), record=observe, progress=False)
     return rows
-
-
-STARTS = {
-    "Data I, E ±0.1, W ±0.1": (0.1, 0.1),
-    "Data I, E ±1, W ±0.1": (1.0, 0.1),
-    "Data I, E ±0.1, W ±1": (0.1, 1.0),
-    "Data I, E ±1, W ±1": (1.0, 1.0),
-}
 
 
 SIGNS_AT = (2, 6, 12)  # epochs

@@ -123,9 +123,9 @@ def huge_lam_is_harmless(tables: Tables) -> Iterator[Part]:
             yield not_made(name)
             continue
         pairs = found.pairs[(found.pairs.against == HUGE) & (found.pairs.lam >= LARGE)]
-        lost = rules.crossed(100 * cost_of_huge(found))
-        told = f"; it costs {with_interval(*lost[:3])} points{by_vote(pairs)}"
-        yield contrast(name, harmlessness(cost_of_huge(found), found), told)
+        cost = cost_of_huge(found)
+        told = f"; it costs {with_interval(*rules.crossed(100 * cost)[:3])} points{by_vote(pairs)}"
+        yield contrast(name, harmlessness(cost, found), told)
     yield on_other_splits(tables)
 
 

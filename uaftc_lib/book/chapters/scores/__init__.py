@@ -17,13 +17,13 @@ from uaftc_lib.book.chapters.scores.nulls import separations
 from uaftc_lib.book.claims import Cases, reading, reads
 from uaftc_lib.book.nulls import against_null, control_rows, null_of, panel_null
 from uaftc_lib.book.readings import (
-    HUGE,
     HUNDRED,
     NOISY,
     OTHER_MODELS,
     SHORT_HUNDRED,
     SHORT_TEN,
     TEN,
+    VERY_LARGE,
     both,
     cells,
     column,
@@ -121,7 +121,6 @@ PENALISED = several(
 )
 
 
-VERY_LARGE = rows_of("Data I, λ = 10,000", "terms", noise=0.0, lam=HUGE)
 reads("opposite_signs", several(cells(HUNDRED, SHORT_HUNDRED), VERY_LARGE, sst(100)), on_both_sides, null=True)
 reads(
     "figure_3b",
@@ -182,7 +181,7 @@ def polar_lead(rows: pd.DataFrame) -> pd.Series:
 
 
 def as_alike(values: pd.Series) -> pd.Series:
-    """:func:`uaftc_lib.book.claims.alike` in units of the mean: models have scores of very different size."""
+    """:func:`uaftc_lib.book.cases.alike` in units of the mean: models have scores of very different size."""
     return alike(values) / abs(values.mean())
 
 
