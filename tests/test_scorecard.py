@@ -28,7 +28,7 @@ from uaftc_lib.publish import CHECKOUT, chapters, code_cells, parameters_of, rea
 HOLDS, MOSTLY, MIXED, MOSTLY_NOT, FAILS, UNDECIDED = claims.WORDS
 BETWEEN = (MOSTLY, MIXED, MOSTLY_NOT)
 ON_TABLE_2 = ("small_lam_is_worse", "proper_lam_is_best", "huge_lam_is_harmless", "lam_is_crucial_with_affine",
-              "lam_is_crucial_with_lstm", "table_2", "large_lam_still_works")  # fmt: skip
+              "lam_is_crucial_with_lstm", "table_2", "large_lam_still_works", "penalty_and_accuracy")  # fmt: skip
 CALCULATED = ("weighted_sum",)
 OTHERS = [name for name in claims.CLAIMS if name not in (*ON_TABLE_2, *CALCULATED)]
 
