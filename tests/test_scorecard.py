@@ -212,6 +212,17 @@ def test_a_column_compares_the_starts_that_all_lam_share():
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
 
 
+@pytest.mark.parametrize("gain, verdict", [(0.0, YES), (0.02, YES), (0.2, NO)])
+def test_what_a_penalty_gains_is_set_beside_what_a_small_lam_costs(gain, verdict):
+    """λ = 1 costs 28 points, of which a fifth is 5.6."""
+    free = table2(lambda d, m, lam: 0.8 if lam == 10 else 0.6 if lam < 10 else 0.9)
+    held = table2(lambda d, m, lam: 0.8 + gain, datasets=("sst",)).query("lam == 10")[["lam", "seed", "test_errors"]]
+    found = verdicts({"table2": free, "sst_penalty": held}, ON_TABLE_2[-1:])["penalty_and_accuracy"]
+    assert [part.verdict for part in found.parts] == [verdict, OPEN]
+    few = verdicts({"table2": free, "sst_penalty": held[held.seed < 9]}, ON_TABLE_2[-1:])["penalty_and_accuracy"]
+    assert {part.verdict for part in few.parts} == {OPEN}
+
+
 def judged_of(*parts):
     """A claim with parts of these verdicts, told as "case: verdict"."""
     made = tuple(Part(*text.rsplit(": ", 1)) for text in parts)
@@ -396,6 +407,7 @@ def test_what_is_no_claim_is_not_graded():
     assert others and not {one.claim.name for one in others} & {one.claim.name for one in claims.judge_all()}
     for one in others:
         assert f'data-verdict="{one.claim.kind}"' in page.card(one)
+        assert ("by other rules" in page.card(one)) == (one.claim.name in claims.earlier_verdicts().index)
 
 
 def test_every_case_that_a_claim_sets_beside_is_there(judged):
