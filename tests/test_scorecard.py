@@ -115,6 +115,11 @@ def test_too_few_starts_decide_nothing(so):
     assert judged["pi_takes_sides"].tally == "0 of 4 cases support it, 4 too few starts"
 
 
+def test_a_claim_that_is_asked_twice_has_the_same_cases():
+    asked = [{name: [part.case for part in one.parts] for name, one in verdicts({}).items()} for _ in range(2)]
+    assert asked[0] == asked[1]
+
+
 SIMILAR = ("patterns_are_similar", "trials_are_similar")
 
 

@@ -253,20 +253,20 @@ def exact_pairs(optimizer: str, lam: float, seed: int) -> list[dict]:
     return [lead]
 
 
-NEAR = (
+NEAR = [
     rows_of(f"Data I, λ = {v:g}, W₀ within ±0.1", "exact_range", data="Data I", weight_range=0.1, dimension=200, lam=v)
     for v in (10.0, 100.0)
-)
+]
 
 
 @reading
 def gap_follows_VW(tables: Tables) -> Iterator[Part]:
     for case, rows in several(cells(TEN, HUNDRED), *NEAR)(tables):
         yield exceeds(case, along_VW(rows, difference(rows)))
-    for lam in (10.0, 100.0):
+    for lam in (10.0, 100.0):  # V·W ends below zero in all starts, so that its sign is no test
         free, held = (tables("sst_scores", lam=lam, penalty=p) for p in (0.0, 1e-4))
         yield exceeds(f"SST, λ = {lam:g}, less with a penalty", along_VW(free, difference(free) - difference(held)))
-    for lam in (10.0, 100.0):  # against what is usual there
+    for lam in (10.0, 100.0):
         rows = tables("exact_range", data="SST", lam=lam)
         rows = rows[rows["V·W"] > 0] if len(rows) else rows
         yield exceeds(f"SST, λ = {lam:g}, where V·W ends above zero", difference(rows).groupby(level=0).mean())
