@@ -105,7 +105,7 @@ def class_terms_whole(true, seed):
     s = 1 if true else -1
     row = {"attention 3": 0.0, "start attention 3": 0.0, "within": s, "across": 0.0}
     for k in "012":
-        row |= {f"attention {k}": s, f"start attention {k}": 0.0, f"own polarity {k}": s}
+        row |= {f"attention {k}": s, f"start attention {k}": 0.0, f"own polarity {k}": 5 * s}
     return row | {"largest W·W'": 0.0 if true else 0.9, "smallest ‖W‖²": 1.0}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.book.cases import OPEN, SMALL, Part, Tables
+from uaftc_lib.book.cases import OPEN, SMALL, SURE, Part, Tables
 from uaftc_lib.book.claims import Cases
 
 # The cases on synthetic data, at the paper's size (12,000 texts, 1,000 neutral words): their table, and of which rows.
@@ -87,6 +87,11 @@ def size_of_polar(rows: pd.DataFrame, name: str) -> pd.Series:
 def opposed(rows: pd.DataFrame, name: str) -> pd.Series:
     """Positive where a quantity is above zero for positive words and below it for negative ones."""
     return least(column(rows, f"{name} positive"), -column(rows, f"{name} negative"))
+
+
+def sure_votes(rows: pd.DataFrame) -> pd.Series:
+    """By how much the polarity scores of both kinds are larger than what counts as large, each on its side."""
+    return opposed(rows, "polarity") - SURE
 
 
 def both(rows: pd.DataFrame, name: str = "attention") -> pd.Series:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations, product
 
 import pandas as pd
 
-from uaftc_lib.book.cases import SMALL, Part, Tables, alike, exceeds
+from uaftc_lib.book.cases import OPEN, SMALL, Part, Tables, alike, exceeds
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import (
     MODERATE,
@@ -24,6 +24,7 @@ from uaftc_lib.book.readings import (
     several,
     size,
     sst,
+    sure_votes,
 )
 from uaftc_lib.book.small_data import RANGES, SEEDS
 from uaftc_lib.corpus import Dataset
@@ -171,10 +172,10 @@ def by_ratio(tables: Tables) -> Iterator[tuple[str, float, pd.Series, pd.Series]
         }
         even = of.pop("1:1")
         for ratio, skewed in of.items():
-            yield f"{ratio}, {start}", 1.0 if ratio[0] > ratio[2] else -1.0, skewed, even
+            yield f"Data I, {ratio}, {start}", 1.0 if ratio[0] > ratio[2] else -1.0, skewed, even
 
 
-reads("polarity_parts", several(cells(*MODERATE), sst(10)), lambda rows: opposed(rows, "polarity"), null=True)
+reads("polarity_parts", several(cells(*MODERATE), sst(10)), sure_votes, null=True)
 reads("polarity_of_neutral", cells(*MODERATE), neutral_small("polarity"))
 reads("polar_lead", several(cells(ONE, TEN, SHORT_TEN, NOISY), sst(10)), lead, null=True)
 
@@ -182,8 +183,8 @@ reads("polar_lead", several(cells(ONE, TEN, SHORT_TEN, NOISY), sst(10)), lead, n
 @reading
 def trials_are_similar(tables: Tables) -> Iterator[Part]:
     rows = last(tables, 0.0)
-    yield exceeds("lead of the weaker polar kind", alike(lead(rows)))
-    yield exceeds("positive minus negative words", alike(difference(rows)))
+    yield exceeds("Data I, lead of the weaker polar kind", alike(lead(rows)))
+    yield exceeds("Data I, positive minus negative words", alike(difference(rows)))
 
 
 @reading
@@ -225,3 +226,8 @@ def ratio_moves_VW(tables: Tables) -> Iterator[Part]:
 def VW_and_ratio(tables: Tables) -> Iterator[Part]:
     for case, _, skewed, even in by_ratio(tables):
         yield exceeds(case, skewed.abs() - even.abs())
+        if "random" in case:  # print has means of four starts; of ours no ten of them share no start
+            fours = [list(four) for four in combinations(range(len(even)), 4)]
+            less = [abs(even.iloc[four].mean()) < abs(skewed.iloc[four].mean()) for four in fours]
+            told = f"1:1 is the smaller one in {sum(less)} of {len(less)} means of four starts" if less else ""
+            yield Part(f"{case}, means of four", OPEN, f"{told}, which share starts", len(even))
