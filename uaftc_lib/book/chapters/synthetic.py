@@ -172,14 +172,16 @@ def last(tables: Tables, penalty: float) -> pd.DataFrame:
 
 def by_ratio(tables: Tables) -> Iterator[tuple[str, float, pd.Series, pd.Series]]:
     """Case, the sign of the larger class, V·W of a skewed class ratio and that of 1:1 from the same starts."""
-    for perpendicular, start in ((False, "random start"), (True, "V ⟂ W at the start")):
+    starts = ((False, "random start"), (True, "V ⟂ W at the start"))
+    ranges = (("synthetic_ratio", ""), ("synthetic_ratio_short", ", W₀ within ±0.1"))
+    for (table, reach), (perpendicular, start) in product(ranges, starts):
         of = {
-            ratio: column(tables("synthetic_ratio", ratio=ratio, perpendicular=perpendicular), "V·W")
+            ratio: column(tables(table, ratio=ratio, perpendicular=perpendicular), "V·W")
             for ratio in ("1:1", "1:2", "2:1", "1:5", "5:1")
         }
         even = of.pop("1:1")
         for ratio, skewed in of.items():
-            yield f"{ratio}, {start}", 1.0 if ratio[0] > ratio[2] else -1.0, skewed, even
+            yield f"{ratio}, {start}{reach}", 1.0 if ratio[0] > ratio[2] else -1.0, skewed, even
 
 
 reads("polarity_parts", several(cells(*MODERATE), sst(10)), lambda rows: opposed(rows, "polarity"), null=True)
