@@ -68,12 +68,7 @@ def terms(true, lam, seed, **_):
     })  # fmt: skip
 
 
-def short_terms(true, lam, seed):
-    return terms(true, lam, seed)
-
-
-def short_terms_lams(true, lam, seed):
-    return terms(true, lam, seed)
+short_terms = short_terms_lams = terms
 
 
 def sst_scores(true, lam, penalty, seed):
@@ -212,8 +207,7 @@ def synthetic_ratio(true, ratio, perpendicular, seed):
     return {"V·W": even if ratio == "1:1" else towards * skewed}
 
 
-def synthetic_ratio_short(true, ratio, perpendicular, seed):
-    return synthetic_ratio(true, ratio, perpendicular, seed)
+synthetic_ratio_short = synthetic_ratio
 
 
 def table(rows, **columns):

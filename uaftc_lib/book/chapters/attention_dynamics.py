@@ -152,7 +152,7 @@ def sst_ledgers(optimizer: str, lam: float, seed: int, weight_range: float = 0.1
 
 @experiment(jobs=MIRRORED, rows=10)
 def sst_ledgers_wide(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The same with W within ±1."""
+    """As :func:`sst_ledgers`, with W within ±1."""
     return sst_ledgers(optimizer, lam, seed, weight_range=1.0)
 
 

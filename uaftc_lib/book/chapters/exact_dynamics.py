@@ -281,7 +281,7 @@ def exact_pairs(optimizer: str, lam: float, seed: int, weight_range: float = 0.1
 
 @experiment(jobs=PAIRS, rows=1)
 def exact_pairs_wide(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The same with W within ±1."""
+    """As :func:`exact_pairs`, with W within ±1."""
     return exact_pairs(optimizer, lam, seed, weight_range=1.0)
 
 

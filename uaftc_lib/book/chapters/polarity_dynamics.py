@@ -161,7 +161,7 @@ def short_terms(lam: float, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"lam": v, "seed": s} for v, s in product((0.01, 0.1, 1.0, 3.0, 30.0, 10000.0), MANY_SEEDS)], rows=1)
 def short_terms_lams(lam: float, seed: int) -> list[dict]:
-    """The same at the other λ of :func:`terms`."""
+    """As :func:`short_terms`, at the other λ of :func:`terms`."""
     return short_terms(lam, seed)
 
 

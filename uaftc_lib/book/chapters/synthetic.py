@@ -97,7 +97,7 @@ def synthetic_ratio(ratio: str, perpendicular: bool, seed: int, weight_range: fl
 
 @experiment(jobs=SKEWED, rows=1)
 def synthetic_ratio_short(ratio: str, perpendicular: bool, seed: int) -> list[dict]:
-    """The same with W from ±0.1, three times as long."""
+    """As :func:`synthetic_ratio`, with W from ±0.1 and three times as long."""
     return synthetic_ratio(ratio, perpendicular, seed, weight_range=0.1)
 
 
