@@ -22,6 +22,9 @@ CELLS["Data II, λ = 10"] = ("terms", {"noise": 0.1, "lam": 10.0})
 ONE, TEN, HUNDRED, SHORT_TEN, SHORT_HUNDRED, NOISY = CELLS
 MODERATE = (TEN, HUNDRED, SHORT_TEN, SHORT_HUNDRED, NOISY)
 TOO_SMALL = {f"Data I, λ = {lam:g}": ("terms", {"noise": 0.0, "lam": lam}) for lam in (1.0, 0.1, 0.01)}
+TOO_SMALL |= {
+    f"{name}, W₀ within ±0.1": ("short_terms_lams", {"lam": of["lam"]}) for name, (_, of) in TOO_SMALL.items()
+}
 STILL_SMALLER = tuple(name for name in TOO_SMALL if name not in CELLS)
 HUGE = 10000.0  # the largest λ of Table 2
 OTHER_MODELS = (  # data set, model, λ; footnote 11 speaks of DP-L and DP-A
