@@ -87,16 +87,29 @@ def human_agreement(model: AttentionClassifier, dataset: Dataset, minimum_count:
     }
 
 
-@experiment(
-    jobs=[{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)], rows=1
-)
-def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
-    """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
+def sst_start(**settings) -> tuple[dict, pd.DataFrame]:
+    """DP on SST, trained by :func:`train_real`: what is stored of it, and the scores of the examined tokens."""
     dataset = load_dataset("sst")
     types = examined_types(dataset)
-    model, run = train_real(dataset, lam=lam, penalty=penalty, seed=seed)
+    model, run = train_real(dataset, **settings)
     scores = score_frame(model, dataset, types)
-    return [score_row(model, run, scores, types) | human_agreement(model, dataset)]
+    return score_row(model, run, scores, types) | human_agreement(model, dataset), scores
+
+
+SST_STARTS = [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)]
+
+
+@experiment(jobs=SST_STARTS, rows=1)
+def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
+    """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
+    return [sst_start(lam=lam, penalty=penalty, seed=seed)[0]]
+
+
+@experiment(jobs=SST_STARTS, rows=1)
+def sst_mirrored(lam: float, penalty: float, seed: int) -> list[dict]:
+    """The same from −W₀ instead of W₀; and the largest size of an attention score."""
+    row, scores = sst_start(lam=lam, penalty=penalty, seed=seed, mirrored=True)
+    return [row | {"largest attention": scores["attention"].abs().max()}]
 
 
 def score_row(model: AttentionClassifier, run: Run, scores: pd.DataFrame, types: dict) -> dict[str, float]:
