@@ -39,6 +39,7 @@ AGAIN = [  # in float64 to the digits that are stored
     ("terms", DATA_I | {"lam": 10.0, "seed": 3}, 1e-4),
     ("terms", DATA_I | {"lam": 10.0, "noise": 0.1}, 1e-4),
     ("short_terms", {"lam": 10.0, "seed": 3}, 1e-4),
+    ("turned_starts", {"weight_range": 0.1, "lam": 100.0, "turn": "W₀ along V₀", "seed": 3}, 1e-4),
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
     ("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE),
     ("adagrad_books", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
