@@ -112,10 +112,12 @@ def word_bands(weight_range: float, seed: int) -> list[dict]:
     return rows
 
 
-TURNS = {  # how the start as drawn is changed: W₀, its length kept
+TURNS = {  # how the start as drawn is changed: by W₀, its length kept or that of the W that grows
     "as drawn": lambda model, _: model,
     "W₀ along V₀": lambda model, _: set_cosine(model, 0.95),
     "W₀ against V₀": lambda model, _: set_cosine(model, -0.95),
+    "grown W along V₀": lambda model, corpus: turn_growing(model, corpus, 0.95),
+    "grown W against V₀": lambda model, corpus: turn_growing(model, corpus, -0.95),
     "grown W ⟂ V₀": lambda model, corpus: turn_growing(model, corpus, 0.0),
 }
 
