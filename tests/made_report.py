@@ -42,6 +42,7 @@ def made_report(
         texts_of_class=counts.ravel(),
         total=(influence * n[:, None]).ravel(),
         q=random.uniform(0, 1, influence.size),
+        q_beyond=random.uniform(0, 1, influence.size),
     )
     if verdict == "useless":
         frame["listed"] = False
@@ -53,7 +54,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
     top = {}
     for name, rows in frame[frame["listed"]].groupby("class"):
         rows = rows.rename(columns={"influence_low": "low", "influence_high": "high"}).nlargest(15, "low")
-        top[name] = rows.drop(columns=["class", "listed", "q"]).to_dict("records")
+        top[name] = rows.drop(columns=["class", "listed", "q", "q_beyond"]).to_dict("records")
     bins = [{"low": x, "high": x + 0.1, "instances": 40, "confidence": x + 0.05, "accuracy": x} for x in (0.5, 0.7, 0.9)]
     right = {"accuracy": 0.8, "low": 0.75, "high": 0.85, "balanced_accuracy": 0.79}
     judged = right | {"confidence": 0.85, "calibration_error": 0.03, "calibration": bins}

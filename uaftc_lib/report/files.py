@@ -15,7 +15,7 @@ from uaftc_lib.report.request import Refused
 
 SCHEMA = json.loads(own("report.schema.json"))
 COLUMNS = SCHEMA["$defs"]["words.csv"]["properties"]  # of words.csv, in their order
-MOST_ROWS = 150_000  # of words.csv, unless all are asked for
+MOST_ROWS = 120_000  # of words.csv, unless all are asked for
 DECIMALS = {"influence": 4, "influence_low": 4, "influence_high": 4, "probability": 4, "attention": 4, "total": 2}
 
 
@@ -33,7 +33,7 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
     folder : path
         Is made.
     all_words : bool
-        Whether words.csv holds more than 150,000 rows if need be; else those that move the model least are left out.
+        Whether words.csv holds more than 120,000 rows if need be; else those that move the model least are left out.
 
     Raises
     ------
@@ -85,7 +85,8 @@ def table(words: pd.DataFrame) -> str:
     shown = words[list(COLUMNS)].round(DECIMALS)
     for name in ("word", "class"):
         shown[name] = harmless(shown[name])
-    shown["q"] = shown["q"].map("{:.2g}".format)
+    for name in ("q", "q_beyond"):
+        shown[name] = shown[name].map("{:.2g}".format)
     return shown.to_csv(index=False, lineterminator="\n")
 
 

@@ -13,7 +13,8 @@ const make = (name, text, parent, kind) => {
 const count = (x) => x.toLocaleString("en");
 const number = (x) => {
   if (x === null) return "–";
-  const size = Math.abs(x) < 100 ? Math.abs(x).toFixed(2) : count(Math.round(Math.abs(x)));
+  const digits = (Math.abs(x) < 100) + (Math.abs(x) < 10); // as in page.py
+  const size = Math.abs(x).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return (x <= -0.005 ? "−" : "") + size;
 };
 const signed = (x) => (x >= 0.005 ? "+" : "") + number(x);
@@ -52,10 +53,10 @@ function read() {
   state.shown = SHOWN;
   return location.hash.includes("=");
 }
-function address(word) {
+function address(word, chosen = state.chosen) {
   const said = new URLSearchParams();
   const minus = (state.order !== "word") === state.down ? "" : "-";
-  if (state.chosen) said.set("class", classes[state.chosen]);
+  if (chosen) said.set("class", classes[chosen]);
   if (state.search) said.set("search", state.search);
   if (minus || state.order !== "influence_low") said.set("order", minus + state.order);
   if (word !== null) said.set("word", word);
@@ -166,9 +167,13 @@ function drawLists() {
   const by = state.order === "total" ? "total" : "influence_low";
   if (find("by")) find("by").value = by;
   for (const table of document.querySelectorAll(".tops")) {
-    const key = (line) => columns[by](by_word.get(line.dataset.word), Number(table.dataset.class));
+    const k = Number(table.dataset.class);
+    const key = (line) => columns[by](by_word.get(line.dataset.word), k);
     const lines = [...table.tBodies[0].rows].sort((a, b) => key(b) - key(a));
-    lines.forEach((line, place) => (line.hidden = place >= OF_LIST));
+    lines.forEach((line, place) => {
+      line.hidden = place >= OF_LIST;
+      line.querySelector("a").href = address(line.dataset.word, k);
+    });
     table.tBodies[0].append(...lines);
   }
 }
@@ -219,7 +224,7 @@ for (const table of document.querySelectorAll(".tops")) {
   const button = make("button", "copy");
   button.type = "button";
   button.addEventListener("click", () => copy(table, button));
-  table.before(button);
+  table.previousElementSibling.before(button);
 }
 const descending = (key) => change({ order: key, down: key !== "word" });
 find("class").addEventListener("change", (event) => change({ chosen: Number(event.target.value) }));

@@ -146,8 +146,8 @@ def signed(value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """Two digits, of hundreds none; what rounds to zero has no sign."""
-    return (f"{value:z,.2f}" if abs(value) < 100 else f"{value:,.0f}").replace("-", "−")
+    """Two decimals, of larger numbers fewer; what rounds to zero has no sign."""
+    return f"{value:z,.{(abs(value) < 100) + (abs(value) < 10)}f}".replace("-", "−")
 
 
 def short(text: str, most: int = 60) -> str:
