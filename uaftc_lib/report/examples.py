@@ -116,8 +116,8 @@ def example(
             "start": start,
             "end": end,
             "word": None if token == vocabulary.unk else vocabulary.word(token),
-            "attention": attention,
-            "influence": push,
+            "attention": round(attention, 6),
+            "influence": round(push, 6),
         }
         for (start, end), token, attention, push in zip(
             spans(text), corpus.tokens.tolist(), values[:, 1].tolist(), influence.tolist(), strict=True

@@ -76,7 +76,7 @@ function link(word, parent) {
 }
 
 function ordered() {
-  const wanted = state.search.trim().toLowerCase().replaceAll("’", "'").normalize("NFC");
+  const wanted = state.search.trim().toLowerCase().normalize("NFC").replaceAll("’", "'").replace(/[\u2010\u2011]/g, "-");
   const key = (row) => columns[state.order](row, state.chosen);
   const sign = state.down ? -1 : 1;
   return rows

@@ -133,7 +133,7 @@ def pieces(example: dict) -> list[tuple[str, dict | None, str]]:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    return "–" if share is None or share != share else f"{100 * share:.{digits}f}\u00a0%"
+    return "–" if share is None or share != share else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
 
 
 def sure(confidence: float) -> str:
