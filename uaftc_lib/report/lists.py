@@ -21,6 +21,7 @@ FEWEST = 5  # texts that a word needs for an interval
 FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chance
 TOP = 15  # words shown for each class
 NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word decides a class
+FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
 
 
@@ -125,5 +126,9 @@ def deciding(
     """Words that by themselves nearly decide a class: almost only its texts hold them, and most of these do."""
     rows = words[["word", "class", "texts", "texts_of_class"]]
     rows = rows.assign(covered=rows["texts_of_class"] / rows["class"].map(dict(zip(names, sizes.tolist()))))
-    found = rows[(rows["texts_of_class"] >= NEARLY_ALL * rows["texts"]) & (rows["covered"] >= MOST)]
+    others, among_all = (
+        1 - rows["texts_of_class"] / rows["texts"],
+        rows["class"].map(dict(zip(names, 1 - sizes / sizes.sum()))),
+    )
+    found = rows[(others <= (among_all / FEWER).clip(upper=1 - NEARLY_ALL)) & (rows["covered"] >= MOST)]
     return found.nlargest(most, "covered").to_dict("records")

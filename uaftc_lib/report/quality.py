@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy import stats
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.proportion import proportion_confint
 
@@ -28,7 +30,8 @@ VERDICTS = {  # what may be concluded, and why
     ),
     "few": (
         "Conclusions may be drawn about this model; how good it is remains open.",
-        "It is better than the shares of the classes, but only {tested} unseen texts were there to test it.",
+        "It is better than the shares of the classes, but only {independent} unseen texts, copies counted once, were "
+        "there to test it.",
     ),
     "sound": (
         "Conclusions may be drawn about this model, and the model is worth asking.",
@@ -78,6 +81,29 @@ def auc(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
     return float(np.mean([roc_auc_score(labels == k, probability[:, k]) for k in there]))
 
 
+def tempered(
+    probability: Probabilities, prior: Probabilities, labels: Int[np.ndarray, "texts"], part: Int[np.ndarray, "texts"]
+) -> Probabilities:
+    """The same answers, as sure as they proved right to be: prior · (probability / prior)ᵃ, a from the other parts.
+
+    A model that ranks texts well but is too sure of itself would else seem worse than the prior, which is a = 0.
+    """
+    floor = 1e-12
+    ahead = np.log(probability.clip(floor)) - np.log(prior.clip(floor))
+
+    def answers(a: float, rows: Bool[np.ndarray, "texts"]) -> Probabilities:
+        return softmax(np.log(prior[rows].clip(floor)) + a * ahead[rows], axis=1)
+
+    def loss(a: float, rows: Bool[np.ndarray, "texts"]) -> float:
+        return log_loss(answers(a, rows), labels[rows])
+
+    found = np.empty_like(probability)
+    for k in np.unique(part):
+        a = minimize_scalar(loss, bounds=(0, 5), args=(part != k,), method="bounded").x
+        found[part == k] = answers(a, part == k)
+    return found
+
+
 def over_parts(
     measure: Callable, part: Int[np.ndarray, "texts"], *arrays: Float[np.ndarray, "texts ..."]
 ) -> tuple[float, float, float]:
@@ -93,30 +119,34 @@ def quality(
     prior: Probabilities,
     labels: Int[np.ndarray, "texts"],
     part: Int[np.ndarray, "texts"],
+    independent: int,
 ) -> dict:
     """Everything that the report says of the model's worth, and its verdict.
 
-    ``prior``: the shares of the classes among the training texts; ``part``: the fifth to which an unseen text belongs.
+    ``prior``: the shares of the classes among the training texts; ``part``: the fifth to which an unseen text belongs;
+    ``independent``: how many unseen texts there are, copies and groups counted once.
 
-    The verdict is "useless" unless the log-loss is surely below that of the prior or the AUC surely above one half
-    (95 % intervals over the parts), "worse than linear" if the linear model's balanced accuracy is surely higher and
-    by more than two points, "few" if there are fewer than 200 unseen texts, else "sound".
+    The verdict is "useless" unless the log-loss of the :func:`tempered` answers is surely below that of the prior and
+    the AUC surely above one half (95 % intervals over the parts), "worse than linear" if the linear model's balanced
+    accuracy is surely higher and by more than two points, "few" below 200 independent unseen texts, else "sound".
     """
-    gain = over_parts(lambda p, q, y: log_loss(q, y) - log_loss(p, y), part, ours, prior, labels)
+    fair = tempered(ours, prior, labels, part)
+    gain = over_parts(lambda p, q, y: log_loss(q, y) - log_loss(p, y), part, fair, prior, labels)
     ranking, of_linear = (over_parts(auc, part, each, labels) for each in (ours, linear))
     margin = over_parts(lambda p, q, y: balanced_accuracy(q, y) - balanced_accuracy(p, y), part, ours, linear, labels)
-    if gain[1] <= 0 and ranking[1] <= 0.5:
+    if gain[1] <= 0 or ranking[1] <= 0.5:
         verdict = "useless"
     elif margin[0] > MATERIAL and margin[1] > 0:
         verdict = "worse than linear"
     else:
-        verdict = "few" if len(labels) < FEW else "sound"
+        verdict = "few" if independent < FEW else "sound"
     largest = int(prior.mean(0).argmax())
     losses = {name: log_loss(P, labels) for name, P in (("model", ours), ("prior", prior), ("linear", linear))}
     bounds = ("low", "high")
     return {
         "verdict": verdict,
         "tested": len(labels),
+        "independent": independent,
         "largest_class": largest,
         "log_loss": losses | {"gain": gain[0]} | dict(zip(bounds, gain[1:])),
         "auc": {"model": ranking[0], "linear": of_linear[0]} | dict(zip(bounds, ranking[1:])),

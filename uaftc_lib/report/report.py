@@ -175,7 +175,8 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
 def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
     """What the report says of the model, of its words, and of single texts; under "useless" no word is listed."""
     labels, names = prepared.whole.labels.numpy(), prepared.classes
-    judged = quality(trained.ours, trained.linear, trained.prior, labels[trained.tested], trained.part)
+    independent = len(np.unique(prepared.cluster[trained.tested]))
+    judged = quality(trained.ours, trained.linear, trained.prior, labels[trained.tested], trained.part, independent)
     if judged["verdict"] == "useless":
         words["listed"] = False
     worse = judged["verdict"] == "worse than linear"
