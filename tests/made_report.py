@@ -55,7 +55,9 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
     for name, rows in frame[frame["listed"]].groupby("class"):
         rows = rows.rename(columns={"influence_low": "low", "influence_high": "high"}).nlargest(15, "low")
         top[name] = rows.drop(columns=["class", "listed", "q", "q_beyond"]).to_dict("records")
-    bins = [{"low": x, "high": x + 0.1, "instances": 40, "confidence": x + 0.05, "accuracy": x} for x in (0.5, 0.7, 0.9)]
+    bins = [
+        {"low": x, "high": x + 0.1, "instances": 40, "confidence": x + 0.05, "accuracy": x} for x in (0.5, 0.7, 0.9)
+    ]
     right = {"accuracy": 0.8, "low": 0.75, "high": 0.85, "balanced_accuracy": 0.79}
     judged = right | {"confidence": 0.85, "calibration_error": 0.03, "calibration": bins}
     mark = frame[frame["word"] == "mark00"].iloc[0]
