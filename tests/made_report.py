@@ -60,7 +60,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
     ]
     right = {"accuracy": 0.8, "low": 0.75, "high": 0.85, "balanced_accuracy": 0.79}
     judged = right | {"confidence": 0.85, "calibration_error": 0.03, "calibration": bins}
-    mark = frame[frame["word"] == "mark00"].iloc[0]
+    of_mark = frame.loc[frame["word"] == "mark00", ["texts", "texts_of_class"]].iloc[0].to_dict()
 
     def example(t: int, right: bool) -> dict:
         text, k = "  ".join(drawn[t]) + " !", labels[t]
@@ -81,13 +81,13 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
         "notes": ["A note"], "cut": "Words are runs of letters and digits", "tested": "folds",
         "copies": {"near": 12, "clusters": len(labels) - 6},
         "classes": [
-            {"name": name, "texts": int((labels == k).sum()), "tested": int((labels == k).sum()), "right": 3, "recall": 0.5}
-            for k, name in enumerate(classes)
+            {"name": name, "texts": n, "tested": n, "right": 3, "recall": 3 / n}
+            for name, n in zip(classes, np.bincount(labels).tolist())
         ],
         "shares": share, "vocabulary": {"words": frame["word"].nunique(), "rare": 4321},
         "settings": {"encoder": encoder, "epochs": 30, "seed": 0},
         "quality": {
-            "verdict": verdict, "tested": len(labels), "largest_class": 0,
+            "verdict": verdict, "tested": len(labels), "independent": len(labels) - 6, "largest_class": 0,
             "log_loss": {"model": 0.4, "prior": 0.69, "linear": 0.42, "gain": 0.29, "low": 0.25, "high": 0.33},
             "auc": {"model": 0.91, "linear": 0.9, "low": 0.88, "high": 0.93},
             "attention": judged, "linear": judged, "majority": right,
@@ -96,7 +96,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
         "top_words": {name: [] if verdict == "useless" else top.get(name, []) for name in classes},
         "linear_words": {name: ["mark00", "word1"] for name in classes} if verdict == "worse than linear" else {},
         "deciding": [{
-            "word": "mark00", "class": classes[0], "texts": int(mark["texts"]), "texts_of_class": int(mark["texts_of_class"]),
+            "word": "mark00", "class": classes[0], **of_mark,
             "covered": 0.97, "recall": 0.98, "recall_without": 0.55, "accuracy": 0.9, "accuracy_without": 0.7,
         }],
         "attended_without_effect": [{"word": "word2", "attention": 0.4, "influence": 0.01, "texts": 50}],

@@ -13,7 +13,9 @@ import pytest
 from made_report import HOSTILE, SCRIPTS, made_report
 
 from uaftc_lib.report import examples, files, page
+from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Refused
+from uaftc_lib.report.settings import Settings
 
 NAMES = {"words.csv", "report.json", "report.html"}
 
@@ -561,9 +563,8 @@ def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     tab.select_option("#class", label=names[-1])
     tab.click(f"#rows a >> text=mark{classes - 1}0")
     pushes = [row.inner_text() for row in tab.query_selector_all("#word tr") if row.is_visible()]
-    assert len(pushes) == (9 if classes > 12 else classes) and pushes[0].startswith(names[-1]), (
-        "the strongest both ways"
-    )
+    assert len(pushes) == (9 if classes > 12 else classes), "the strongest both ways"
+    assert pushes[0].startswith(names[-1])
     assert not sideways(tab)
     if classes > 12:
         tab.click(f"text=Show the {classes - 9} classes between")
@@ -571,3 +572,48 @@ def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     tab.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert tab.evaluate("document.querySelector('nav').getBoundingClientRect().top") == 0, "the way back stays in sight"
     tab.close()
+
+
+# --- the whole way
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """What comes of a file, and the file."""
+    folder, random = tmp_path_factory.mktemp("run"), np.random.default_rng(0)
+    rows = [
+        (" ".join([*random.choice([f"Word{i}" for i in range(60)], 9), f"(mark{k})" * (random.random() < 0.8), "!"]), k)
+        for k in np.arange(300) % 3
+    ]
+    table = pd.DataFrame(rows, columns=["text", "kind"])
+    table.to_csv(folder / "a.csv", index=False)
+    settings = Settings(epochs=3, dimension=4, learning_rate=0.1)
+    explain_file(folder / "a.csv", "text", "kind", folder / "out", settings, progress=False)
+    return folder / "out", table
+
+
+def test_what_comes_of_a_file_is_as_described(run):
+    stored = json.loads((run[0] / "report.json").read_text(encoding="utf-8"))
+    jsonschema.validate(stored, files.SCHEMA)
+    table = read_csv(run[0] / "words.csv")
+    assert list(table) == list(files.COLUMNS)
+    for name, rows in stored["top_words"].items():
+        mine = table[(table["class"].astype(str) == name) & table["listed"].astype(str).eq("True")]
+        assert [row["word"] for row in rows] == mine.nlargest(15, "influence_low")["word"].tolist()
+        for row, one in zip(rows, mine.nlargest(15, "influence_low").itertuples()):
+            assert (row["texts"], row["texts_of_class"]) == (one.texts, one.texts_of_class)
+            assert row["influence"] == pytest.approx(one.influence, abs=1e-4)
+
+
+def test_examples_show_rows_of_the_file(run):
+    found = json.loads((run[0] / "report.json").read_text(encoding="utf-8"))["examples"]
+    every = [each for kind in found.values() for each in kind]
+    assert len(found["typical"]) == 3 and len({each["row"] for each in every}) == len(every) > 10
+    for each in every:
+        assert each["text"] == run[1]["text"][each["row"] - 1] and each["label"] == str(run[1]["kind"][each["row"] - 1])
+        for word in each["words"]:
+            assert word["word"] in (None, each["text"][word["start"] : word["end"]].lower())
+        assert sum(word["attention"] for word in each["words"]) == pytest.approx(1, abs=1e-4)
+        assert set(each["turned_by"] or []) <= set(range(len(each["words"])))
+    assert all(each["label"] == each["predicted"] for kind in ("typical", "sure") for each in found[kind])
+    assert all(each["label"] != each["predicted"] for each in found["wrong"])
