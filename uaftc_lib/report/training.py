@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.explain.contributions import probabilities
+from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.report.folds import Fold
 from uaftc_lib.report.settings import Settings
@@ -30,7 +31,7 @@ class Reader:
         self, whole: Corpus, vocabulary: Vocabulary, fold: Fold, settings: Settings, seed: int, done: Callable
     ):
         train = whole[torch.from_numpy(fold.train)]
-        word, instance = torch.unique(torch.stack([train.tokens, train.instance_of]), dim=1)
+        word, *_ = word_instance_pairs(train, len(vocabulary))
         known = torch.bincount(word, minlength=len(vocabulary)) >= KNOWN
         self.ids = torch.where(known, torch.arange(len(vocabulary)), vocabulary.unk)
         splits = {name: self.read(whole, getattr(fold, name)) for name in ("train", "dev")}
