@@ -196,12 +196,12 @@ def test_first_things_first():
     parts = [
         "Conclusions may be drawn about this model, and",
         "Look first: 12 % of the rows",
-        "One word nearly decides",
+        "One word nearly decides a class",
     ]
     parts += ["For a class: its words", "For a word: how", "What may be concluded, and", "How good it is Five models"]
     places = [told.index(part) for part in [*parts, "Examples Unseen texts", "Data and settings"]]
     assert places == sorted(places)
-    assert "gets 98 % of the class right, and 55 % without the word (of all texts 90 % and 70 %)" in told
+    assert "gets 98 % right with the word and 55 % without it, of all texts 90 % and 70 %" in told
     for word in ("log-loss", "AUC", "balanced accuracy", "recall", "Calibration", "influence_low", "q_beyond"):
         assert word in told
     for about in files.COLUMNS.values():
