@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -43,9 +43,10 @@ def same_words(table: Table, words: np.ndarray, order: np.ndarray) -> None:
     """Of texts with the same words keep one, and none where their labels contradict one another.
 
     A label that more than two thirds of the copies bear is taken for theirs. ``words``: the same number for the same
-    words; ``order``: of copies the one with the smallest number is kept.
+    words; ``order``: of copies the one with the smallest number is kept. Both go by the index of the rows.
     """
-    rows = pd.DataFrame({"words": words, "label": table.rows["label"].to_numpy(), "order": order}, table.rows.index)
+    index = table.rows.index
+    rows = pd.DataFrame({"words": words[index], "label": table.rows["label"], "order": order[index]})
     copies = rows.groupby("words", sort=False)["label"].transform("size")
     share = rows.groupby(["words", "label"], sort=False)["label"].transform("size") / copies
     clear = (share > MAJORITY).groupby(rows["words"], sort=False).transform("any")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +34,7 @@ MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 HALF = re.compile("[\ud800-\udfff]")  # what JSON can hold, and no file
+READABLE = 0.99  # share of cells that are times, from which a format is right
 MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
@@ -94,42 +97,69 @@ def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: 
 def tidy(table: Table) -> None:
     """Cells as strings; rows that lack what is needed are dropped."""
     rows = table.rows
-    for role in ("label", "group", "split"):
-        if role in rows:
-            rows[role] = [str(cell) if isinstance(cell, (Decimal, date, time)) else cell for cell in rows[role]]
-    for role in ("text", "label"):
-        if numbers := sum(isinstance(cell, (int, float)) and not missing(cell) for cell in rows[role]):
+    for role in {"text", "label", "group", "split"} & set(rows):
+        if role in ("text", "label") and (numbers := sum(map(is_number, rows[role]))):
             table.notes.append(f"{numbers:,} {role}s were numbers and were read as they are printed")
+        as_string = tidy_text if role == "text" else tidy_cell
+        rows[role] = pd.Series([as_string(cell) for cell in rows[role]], dtype=object)
     for role, reason in (("text", "no text"), ("label", "no label"), ("split", "no value in the column of --split")):
         if role in rows:
-            table.drop(reason, [not missing(cell) for cell in table.rows[role]])
-    table.drop("text is no text", [isinstance(cell, (str, int, float)) for cell in table.rows["text"]])
-    table.drop(
-        "label is neither text nor number", [isinstance(cell, (str, int, float)) for cell in table.rows["label"]]
-    )
-    rows = table.rows = table.rows.copy()
-    rows["text"] = [composed(printed(cell)) for cell in rows["text"]]
-    for role in {"label", "split"} & set(rows):
-        rows[role] = [printed(cell).strip() for cell in rows[role]]
-    if "group" in rows:
-        rows["group"] = [None if missing(cell) else printed(cell).strip() for cell in rows["group"]]
-    table.drop("label holds half a character", [not HALF.search(cell) for cell in table.rows["label"]])
+            table.drop(reason, table.rows[role] != "")
+    table.drop("text is no text", table.rows["text"].notna())
+    table.drop("label is neither text nor number", table.rows["label"].notna())
+    table.drop("label holds half a character", [not HALF.search(label) for label in table.rows["label"]])
     if "time" in rows:
-        table.rows["time"] = times(table.rows["time"])
+        table.rows = table.rows.assign(time=times(table.rows["time"]))
         table.drop("no time, or none that can be read", table.rows["time"].notna())
     table.rows = table.rows.reset_index(drop=True)
 
 
+def is_number(cell: object) -> bool:
+    """Whether a cell is a number, or true or false."""
+    return not isinstance(cell, str) and isinstance(cell, (int, float)) and not missing(cell)
+
+
+def missing(cell: object) -> bool:
+    """Nothing there: None, not a number, an empty cell or blanks alone."""
+    return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)) or not str(cell).strip()
+
+
+def tidy_cell(cell: object) -> str | None:
+    """A cell as a string; "" where nothing is there, None for lists and the like.
+
+    1.0 is 1 and True is true, so that mixed columns agree with themselves.
+    """
+    if isinstance(cell, str):
+        return cell.strip()
+    if missing(cell):
+        return ""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell) if isinstance(cell, (int, float, Decimal, date, time)) else None
+
+
+def tidy_text(cell: object) -> str | None:
+    """A text as it stands, in Unicode's composed form; half a character becomes the one for what cannot be read."""
+    if not isinstance(cell, str):
+        return tidy_cell(cell)
+    if not cell.isascii():
+        cell = unicodedata.normalize("NFC", HALF.sub("\ufffd", cell))
+    return "" if cell.isspace() else cell
+
+
 def times(cells: pd.Series) -> pd.Series:
-    """Numbers where most cells are numbers; else dates, in the format that reads most of them."""
-    readings = [
-        pd.to_numeric(cells, errors="coerce"),
-        *(
-            pd.to_datetime(cells, errors="coerce", utc=True, **how)
-            for how in ({"format": "ISO8601"}, {}, {"dayfirst": True}, {"format": "mixed"})
-        ),
-    ]
-    return max(readings, key=lambda reading: reading.notna().sum())
+    """Numbers, or dates in the first of four formats that reads nearly all cells, or else reads most."""
+    best = pd.to_numeric(cells.where(cells.map(lambda cell: not isinstance(cell, date))), errors="coerce")
+    for how in ({"format": "ISO8601"}, {}, {"dayfirst": True}):
+        if best.notna().mean() >= READABLE:
+            break
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # where no format can be guessed, cells are read one by one
+            found = pd.to_datetime(cells, errors="coerce", utc=True, **how).dt.tz_localize(None)
+        best = max(best, found, key=lambda reading: reading.notna().sum())
+    return best
 
 
 def remarks(table: Table) -> list[str]:
@@ -141,33 +171,15 @@ def remarks(table: Table) -> list[str]:
     if alike := next((several for several in spellings.values() if len(several) > 1), None):
         named = " and ".join(map(repr, alike[:2]))
         found.append(f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same")
-    if marked := sum(bool(TAG.search(text)) for text in table.rows["text"]):
+    if marked := sum("<" in text and bool(TAG.search(text)) for text in table.rows["text"]):
         found.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
     return found
 
 
-def missing(cell: object) -> bool:
-    """Nothing there: None, not a number, an empty cell or blanks alone."""
-    return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)) or not str(cell).strip()
-
-
-def printed(cell: object) -> str:
-    """A cell as a string; 1.0 is 1 and True is true, so that mixed columns agree with themselves."""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
-
-
-def composed(text: str) -> str:
-    """A text in Unicode's composed form; half a character is the character for what cannot be read."""
-    return text if text.isascii() else unicodedata.normalize("NFC", HALF.sub("\ufffd", text))
-
-
-def frame(cells: list, columns: Columns) -> pd.DataFrame:
-    """Cells beside the number of their row."""
-    return pd.DataFrame(cells, columns=["row", *columns.asked], dtype=object).astype({"row": np.int64})
+def frame(numbers: Iterable[int], cells: Iterable[Iterable], columns: Columns) -> pd.DataFrame:
+    """The numbers of the rows and the cells of each column; strings stay Python's, which can be looked through fast."""
+    found = {role: pd.Series(list(of_role), dtype=object) for role, of_role in zip(columns.asked, cells)}
+    return pd.DataFrame({"row": np.fromiter(numbers, np.int64)} | found)
 
 
 def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
@@ -182,7 +194,7 @@ def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callab
     def read(mend: bool):
         with unlimited_cells(), path.open(encoding=with_mark(encoding), newline="") as file:
             stray: list[int] = []
-            lines = progress(file)
+            lines = iter(progress(file))
             if mend:
                 lines = mended(file.read(), delimiter, len(header), stray)
             return *read_rows(lines, header, delimiter, columns), stray
@@ -207,14 +219,14 @@ def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callab
             f"{len(torn):,} rows: a stray quote or delimiter?"
         )
     dropped = {f"not as many fields as the header (first in line {torn[0][0]})": len(torn)} if torn else {}
-    return Table(frame(cells, columns), count, dropped, notes)
+    return Table(frame(cells, zip(*cells.values()), columns), count, dropped, notes)
 
 
 def read_rows(
     lines: Iterable[str], header: list[str], delimiter: str, columns: Columns
-) -> tuple[list[tuple], list[tuple[int, int]], int]:
-    """Number and wanted cells of each row after the header; line and number of fields of torn rows; the number of lines
-    that are not blank.
+) -> tuple[dict[int, tuple], list[tuple[int, int]], int]:
+    """Row number → wanted cells, for each row after the header; line and number of fields of torn rows; the number of
+    lines that are not blank.
 
     Raises
     ------
@@ -222,54 +234,46 @@ def read_rows(
         If a quoted cell is followed by anything but a delimiter, or is never closed.
     """
     wanted = itemgetter(*(header.index(name) for name in columns.asked.values()))
-    cells, torn, row, blank, last = [], [], 0, 0, 0
-
-    def counted() -> Iterator[str]:
-        nonlocal last
-        for line in lines:
-            last += line.count("\n") or 1
-            yield line
-
-    rows = csv.reader(counted(), delimiter=delimiter, strict=True)
+    width, cells, torn, row, blank = len(header), {}, [], 0, 0
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
     next(rows)
     for fields in rows:
-        if len(fields) == len(header):
-            row += 1
-            cells.append((row, *wanted(fields)))
+        row += bool(fields)
+        if len(fields) == width:
+            cells[row] = wanted(fields)
         elif fields:
-            row += 1
-            torn.append((last, len(fields)))
+            torn.append((rows.line_num, len(fields)))
         else:
             blank += 1
-    return cells, torn, last - 1 - blank
+    return cells, torn, rows.line_num - 1 - blank
 
 
 def mended(text: str, delimiter: str, width: int, stray: list[int]) -> Iterator[str]:
-    """The rows of a text in which quotation marks are stray, one by one, each as csv reads it; ``stray`` gets the lines
-    that had to be mended.
+    """The lines of a text with stray quotation marks, as csv can read them; ``stray`` gets the lines that were mended.
 
     A row that cannot be read with quoting within MOST_LINES lines ends with its first one, and its quotation marks
     are characters. Programs that write tabs mostly do not quote at all, so there no row goes over the end of its line.
     """
-    most = 0 if delimiter == "\t" else MOST_LINES
-    in_line = r'[^"\n]*(?:""[^"\n]*)*'
-    d = re.escape(delimiter)
-    cell = rf'(?>"(?:{in_line}\n){{,{most}}}{in_line}"|[^"{d}\r\n][^{d}\r\n]*|)'
-    rows = re.compile(rf"({cell}(?:{d}{cell})*(?:\r?\n|\r|\Z))|([^\n]*(?:\n|\Z))")
+    d, most = re.escape(delimiter), 0 if delimiter == "\t" else MOST_LINES
+    in_line = r'(?>[^"\n]*(?:""[^"\n]*)*)'
+    cell = rf'(?:"(?:{in_line}\n){{,{most}}}+{in_line}"|(?>[^"{d}\r\n][^{d}\r\n]*)|)'
+    whole_row = re.compile(rf"{cell}(?:{d}{cell})*(?:\r?\n|\r|\Z)")
     at, end = 1, 0
     while end < len(text):
-        match = rows.match(text, end)
-        end = match.end()
-        row = match[0]
-        if match[2] is not None:
-            stray.append(at)
-            # The second reading is for a delimiter within quotation marks.
-            ways = (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
-            readings = [next(csv.reader([row], delimiter=delimiter, quoting=way)) for way in ways]
-            fields = next((fields for fields in readings if len(fields) == width), readings[0])
-            row = delimiter.join('"' + field.replace('"', '""') + '"' for field in fields) + "\n"
-        at += match[0].count("\n")
-        yield row
+        if row := whole_row.match(text, end):
+            end = row.end()
+            lines = list(io.StringIO(row[0], newline=""))
+            at += len(lines)
+            yield from lines
+            continue
+        line = re.compile(r"[^\r\n]*(?:\r?\n|\r|\Z)").match(text, end)
+        stray.append(at)
+        at, end = at + 1, line.end()
+        # The second reading is for a delimiter within quotation marks.
+        ways = (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
+        readings = [next(csv.reader([line[0]], delimiter=delimiter, quoting=way)) for way in ways]
+        fields = next((fields for fields in readings if len(fields) == width), readings[0])
+        yield delimiter.join('"' + field.replace('"', '""') + '"' for field in fields) + "\n"
 
 
 @contextmanager
@@ -283,18 +287,21 @@ def unlimited_cells():
 
 
 def read_json_lines(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
-    """One JSON object a line. A column that one line lacks is a missing cell there."""
-    names = columns.asked.values()
-    cells = [(number, *map(row.get, names)) for number, row in enumerate(json_objects(path, encoding, progress), 1)]
-    return Table(frame(cells, columns), len(cells))
+    """One JSON object a line. A column that one line lacks is a missing cell there.
+
+    Not by pandas, which does not say in which line a file is broken and makes floats of whole numbers.
+    """
+    rows = [tuple(map(row.get, columns.asked.values())) for row in json_objects(path, encoding, progress)]
+    return Table(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows))
 
 
 def read_parquet(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
     """The wanted columns of a Parquet file; nothing else of it is read."""
+    names = columns.asked.values()
     with parquet_file(path) as file:
-        found = file.read(columns=list(dict.fromkeys(columns.asked.values())))
-    cells = zip(range(1, len(found) + 1), *(found[name].to_pylist() for name in columns.asked.values()))
-    return Table(frame(list(cells), columns), len(found))
+        found = file.read(columns=list(dict.fromkeys(names)))
+    cells = (found[name].to_pylist() for name in names)
+    return Table(frame(range(1, len(found) + 1), cells, columns), len(found))
 
 
 def sample(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ from uaftc_lib.report.tables import Table
 from uaftc_lib.report.words import HAS_UNSPACED, Cutter
 
 MOST_CLASSES, FEWEST_ROWS, FEWEST_OF_CLASS, FEWEST_TESTED = 50, 100, 5, 10
+MOST_KNOWN, LONGEST_KNOWN = 2**20, 40  # pieces of text whose words are remembered, and their length
+COPIED = "texts that are no near-copies of one another"
 LATEST = 0.2  # share of the texts that is tested under --time
 TRAINED = ("train", "training", "dev", "val", "valid", "validation", "development")
 TESTED = ("test", "testing", "eval", "evaluation", "holdout", "held-out")
@@ -68,32 +71,27 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared
     """
     table.rows = table.rows.reset_index(drop=True)
     test = side_of(table)
+    order = order_of(table, test)
     spellings, tokens, lengths = count_words(progress(table.rows["text"]), cutter)
     table.notes += unspaced(table, cutter)
     words = words_hash(tokens, lengths)
     table.drop("no word in the text", lengths > 0)
-    kept = table.rows.index
-    same_words(table, words[kept], order_of(table, test)[kept])
-    tokens, lengths = (
-        tokens[np.repeat(np.isin(np.arange(len(lengths)), table.rows.index), lengths)],
-        lengths[table.rows.index],
-    )
-    test = latest(table) if "time" in table.rows else None if test is None else test[table.rows.index]
+    same_words(table, words, order)
+    drop_small_classes(table, words, test)
+    check_size(table)
+    kept = table.rows.index.to_numpy()
+    tokens, lengths = chosen(tokens, lengths, kept)
     table.rows = table.rows.reset_index(drop=True)
+    test = latest(table) if "time" in table.rows else None if test is None else test[kept]
 
     near = near_copies(tokens, lengths, spellings)
     cluster = clusters(near, table.rows.get("group"))
-    kept = keep_rows(table, cluster, test)
-    check_size(table, test[kept] if test is not None else None)
-    tokens, lengths = tokens[np.repeat(kept, lengths)], lengths[kept]
-    near, cluster, test = (
-        near[kept],
-        np.unique(cluster[kept], return_inverse=True)[1],
-        None if test is None else test[kept],
-    )
-
-    classes = tuple(sorted(table.rows["label"].unique()))
+    drop_copies(table, cluster, test)
+    check_size(table, test)
+    kept = table.rows.index.to_numpy()
+    tokens, lengths = chosen(tokens, lengths, kept)
     vocabulary, ids = vocabulary_of(spellings, tokens, lengths)
+    classes = tuple(sorted(table.rows["label"].unique()))
     whole = Corpus(
         tokens=torch.from_numpy(ids[tokens]),
         offsets=torch.from_numpy(np.concatenate([[0], lengths.cumsum()])),
@@ -101,39 +99,56 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared
         class_count=len(classes),
         classes=classes,
     )
-    sizes = np.bincount(near)
+    sizes = np.bincount(near[kept])
     return Prepared(
         whole,
         vocabulary,
         classes,
         list(table.rows["text"]),
         table.rows["row"].to_numpy(),
-        cluster,
-        test,
+        np.unique(cluster[kept], return_inverse=True)[1],
+        None if test is None else test[kept],
         len(np.unique(tokens)) - vocabulary.word_count,
         {"near": int(sizes[sizes > 1].sum()), "clusters": int((sizes > 1).sum())},
     )
 
 
-class Numbers(dict):
-    """A number for each word, in the order in which they are asked for."""
+def chosen(
+    tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"], kept: Int[np.ndarray, "kept"]
+) -> tuple[Int[np.ndarray, "kept_positions"], Int[np.ndarray, "kept"]]:
+    """Words and lengths of some of the texts, in their old order."""
+    return tokens[np.repeat(np.isin(np.arange(len(lengths)), kept), lengths)], lengths[kept]
 
-    def __missing__(self, word: str) -> int:
-        self[word] = number = len(self)
-        return number
+
+class Pieces(dict):
+    """The words of each piece of text, as numbers in the order in which the words were met first.
+
+    Most pieces were met before: to look one up is several times quicker than to cut it again.
+    """
+
+    def __init__(self, cutter: Cutter):
+        self.cutter, self.numbers = cutter, {}
+
+    def __missing__(self, piece: str) -> list[int]:
+        found = [self.numbers.setdefault(word, len(self.numbers)) for word in self.cutter.cut(piece)]
+        if len(piece) <= LONGEST_KNOWN:
+            if len(self) >= MOST_KNOWN:
+                self.clear()
+            self[piece] = found
+        return found
 
 
 def count_words(
     texts: Iterable[str], cutter: Cutter
 ) -> tuple[list[str], Int[np.ndarray, "positions"], Int[np.ndarray, "texts"]]:
     """Spellings in order of appearance, the texts as indices into them end to end, and the texts' lengths."""
-    ids = Numbers()
+    known = Pieces(cutter)
     tokens, lengths = array("i"), array("i")
     for text in texts:
         before = len(tokens)
-        tokens.extend(map(ids.__getitem__, cutter.words(text)))
+        tokens.extend(chain.from_iterable(map(known.__getitem__, cutter.pieces(text))))
         lengths.append(len(tokens) - before)
-    return list(ids), np.array(tokens, np.int64), np.array(lengths, np.int64)
+    return list(known.numbers), np.array(tokens, np.int64), np.array(lengths, np.int64)
 
 
 def vocabulary_of(
@@ -171,8 +186,9 @@ def side_of(table: Table) -> Bool[np.ndarray, "texts"] | None:
     """Which rows the column of --split gives to the test."""
     if "split" not in table.rows:
         return None
-    side = table.rows["split"].str.casefold()
-    if len(strange := table.rows["split"][~side.isin(TRAINED + TESTED)].unique()):
+    values = table.rows["split"]
+    side = values.str.casefold()
+    if len(strange := values[~side.isin(TRAINED + TESTED)].unique()):
         named = ", ".join(map(repr, strange[:5])) + (" ..." if len(strange) > 5 else "")
         raise Refused(
             f"the column of --split holds {named}; it can hold {', '.join(TESTED)} (tested) and {', '.join(TRAINED)} "
@@ -180,21 +196,18 @@ def side_of(table: Table) -> Bool[np.ndarray, "texts"] | None:
         )
     test = side.isin(TESTED).to_numpy()
     if test.all() or not test.any():
-        lacking = "learnt from" if test.all() else "tested"
+        named = ", ".join(map(repr, values.unique()[:5]))
         raise Refused(
-            f"by the column of --split no row is {lacking}: its values are {', '.join(map(repr, table.rows['split'].unique()))}"
+            f"by the column of --split no row is {'learnt from' if test.all() else 'tested'}: it holds {named} only"
         )
     return test
 
 
-def order_of(table: Table, test: np.ndarray | None) -> np.ndarray:
-    """Which of several copies is kept: one that is learnt from, the earliest, the first in the file."""
-    count = table.rows.index.max() + 1 if len(table.rows) else 0
+def order_of(table: Table, test: Bool[np.ndarray, "texts"] | None) -> np.ndarray:
+    """Which of several copies comes first: the earliest, or one that is learnt from."""
     if "time" in table.rows:
-        rank = np.zeros(count)
-        rank[table.rows.index] = table.rows["time"].rank(method="dense")
-        return rank
-    return np.zeros(count) if test is None else test
+        return table.rows["time"].rank(method="dense").to_numpy()
+    return np.zeros(len(table.rows)) if test is None else test
 
 
 def latest(table: Table) -> Bool[np.ndarray, "texts"]:
@@ -205,37 +218,46 @@ def latest(table: Table) -> Bool[np.ndarray, "texts"]:
     if not len(share):
         raise Refused("the column of --time holds one time only: nothing in it is later than the rest")
     begin = (share - LATEST).abs().idxmin()
-    table.notes.append(f"Times run from {times.min()} to {times.max()}; the texts from {begin} on are tested")
+    told = [str(time).removesuffix(" 00:00:00").removesuffix(".0") for time in (times.min(), times.max(), begin)]
+    table.notes.append("Times run from {} to {}; the texts from {} on are tested".format(*told))
     return (times >= begin).to_numpy()
 
 
-def keep_rows(
-    table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None
-) -> Bool[np.ndarray, "texts"]:
-    """Drop and count tested texts that have a copy among those learnt from, and classes that are too small."""
+def drop_small_classes(
+    table: Table, cluster: np.ndarray, test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
+) -> None:
+    """Drop classes of which too few clusters can be learnt from."""
+    rows = table.rows if test is None else table.rows[~test[table.rows.index]]
+    sizes = pd.Series(cluster[rows.index]).groupby(rows["label"].to_numpy()).nunique()
+    table.drop(
+        f"class of fewer than {FEWEST_OF_CLASS} {what}{'' if test is None else ' to learn from'}",
+        table.rows["label"].map(sizes) >= FEWEST_OF_CLASS,
+    )
+
+
+def drop_copies(table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None) -> None:
+    """Drop tested texts that share a cluster with one that is learnt from, and classes of too few clusters."""
+    grouped = "group" in table.rows
     if test is not None:
-        trained = np.isin(cluster, cluster[~test])
-        group = ", or of one group with them" if "group" in table.rows else ""
-        table.drop(f"tested texts that are near-copies of texts learnt from{group}", ~(test & trained))
-    index = table.rows.index
-    learnt = table.rows["label"] if test is None else table.rows["label"][~test[index]]
-    sizes = pd.Series(cluster[learnt.index], learnt.index).groupby(learnt).nunique()
-    enough = table.rows["label"].map(sizes) >= FEWEST_OF_CLASS
-    table.drop(f"class of fewer than {FEWEST_OF_CLASS} texts that are no copies of one another", enough)
-    kept = np.zeros(len(cluster), bool)
-    kept[table.rows.index] = True
-    return kept
+        table.drop(
+            f"tested, but a near-copy of a text that is learnt from{', or of one group with it' if grouped else ''}",
+            ~(test & np.isin(cluster, cluster[~test])),
+        )
+    drop_small_classes(table, cluster, test, f"{COPIED}, nor of one group" if grouped else COPIED)
 
 
-def check_size(table: Table, test: np.ndarray | None) -> None:
+def check_size(table: Table, test: Bool[np.ndarray, "texts"] | None = None) -> None:
     """Refuse tables that are too small, or whose labels are no classes."""
     lost = "".join(f"; {rows:,} dropped: {reason}" for reason, rows in table.dropped.items())
     account = f"({table.rows_read:,} rows read{lost})"
     found = sorted(table.rows["label"].unique())
     if len(found) < 2:
         seen = f"only the class {found[0]!r}" if found else "no class"
-        small = any("class" in reason for reason in table.dropped)
-        hint = "; is the label column the right one?" if small else ""
+        hint = ""
+        if any(COPIED in reason for reason in table.dropped):
+            hint = "; texts that are all alike leave nothing to test on: are they form letters?"
+        elif any("class" in reason for reason in table.dropped):
+            hint = "; is the label column the right one?"
         raise Refused(f"there is {seen} {account}; to tell classes apart takes at least two{hint}")
     if len(found) > MOST_CLASSES:
         raise Refused(
@@ -244,5 +266,5 @@ def check_size(table: Table, test: np.ndarray | None) -> None:
         )
     if len(table.rows) < FEWEST_ROWS:
         raise Refused(f"{len(table.rows)} rows are left, at least {FEWEST_ROWS} are needed {account}")
-    if test is not None and test.sum() < FEWEST_TESTED:
-        raise Refused(f"{test.sum()} rows are left to be tested, at least {FEWEST_TESTED} are needed {account}")
+    if test is not None and (tested := test[table.rows.index].sum()) < FEWEST_TESTED:
+        raise Refused(f"{tested} rows are left to be tested, at least {FEWEST_TESTED} are needed {account}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
-from itertools import chain
+from functools import cache
 
 from uaftc_lib.extras import needs
 
@@ -27,7 +26,6 @@ PICTOGRAPHS = "\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U000
 JOINERS = "'’_\\-\u00ad\u00b7\u200c\u200d\u2010\u2011"  # apostrophes, hyphens, what joins letters invisibly
 CANONICAL = str.maketrans({"’": "'", "\u2010": "-", "\u2011": "-", "\u00ad": None, "\ufe0f": None})
 SPACES = re.compile(r"\S+")
-KNOWN_CHUNKS = 2**20  # pieces between spaces whose words are remembered
 
 
 def ranges(characters: Iterable[str]) -> str:
@@ -57,7 +55,7 @@ def patterns() -> dict[str, re.Pattern]:
         r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
         rf"(?<![\w&])[@#](?:{letter}|[_{UNSPACED}{marks}])+",
         *emoji,
-        rf"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)",  # C++, C#
+        r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)",  # C++, C#
         rf"{run}(?:[{JOINERS}]{run}|(?<=\d)[.,](?=\d){run})*",
         f"[{UNSPACED}][{marks}]*",
     ]
@@ -85,41 +83,41 @@ class Cutter:
     def __init__(self, how: str = "rule", ignore: str | None = None, without: Sequence[str] = ()):
         kind, _, language = how.partition(":")
         if kind not in WORDS or (language and kind != "spacy"):
-            raise ValueError(f"texts cannot be cut by {how!r}; there are {', '.join(WORDS)}, and spacy:LANGUAGE")
-        self.how, self.ignore, self.without = how, None, frozenset()
+            raise ValueError(f"texts cannot be cut by {how!r}; there are {', '.join(WORDS)} and spacy:LANGUAGE")
+        self.how, self.ignore, self.without, self._by_spaces = how, None, frozenset(), True
         self.told = TOLD[kind].format(language=language or "xx")
         if kind == "spacy":
-            self._find = spacy_spans(language or "xx")
+            self._find, self._by_spaces = spacy_spans(language or "xx")
         else:
             self._find = found_by(SPACES if kind == "spaces" else patterns()[kind])
-        self._of_chunk = lru_cache(KNOWN_CHUNKS)(self._cut)
         if without:
             self.without = frozenset(self._as_one_word(word) for word in without)
             self.told += f" Left out: {', '.join(sorted(self.without))}."
-            self._of_chunk.cache_clear()
         if ignore:
             try:
                 self.ignore = re.compile(ignore, re.IGNORECASE)
             except re.error as error:
                 raise ValueError(f"the pattern {ignore!r} cannot be read: {error}") from None
-            self.told += f" What matches {ignore} is left out of the texts."
+            self.told += f" What matches {ignore} is left out."
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the words of a text begin and end."""
+        """Where the words of a text begin and end in it."""
         found = self._find(self._blanked(text))
         return [span for span in found if spelt(text[slice(*span)]) not in self.without] if self.without else found
 
     def words(self, text: str) -> list[str]:
         """The words of a text as they are counted: in lower case, every apostrophe and hyphen the plain one."""
-        text = self._blanked(text)
-        if self.how.startswith("spacy"):
-            return self._cut(text)
-        # No word holds a space, and most pieces between spaces were seen before.
-        return list(chain.from_iterable(map(self._of_chunk, text.split())))
+        return [word for piece in self.pieces(text) for word in self.cut(piece)]
 
-    def _cut(self, text: str) -> list[str]:
-        words = (spelt(text[begin:end]) for begin, end in self._find(text))
-        return [word for word in words if word not in self.without]
+    def pieces(self, text: str) -> list[str]:
+        """The parts of a text that are cut one by one: mostly what stands between spaces."""
+        text = self._blanked(text)
+        return text.split() if self._by_spaces else [text]
+
+    def cut(self, piece: str) -> list[str]:
+        """The words of such a part."""
+        words = [spelt(piece[begin:end]) for begin, end in self._find(piece)]
+        return [word for word in words if word not in self.without] if self.without else words
 
     def _blanked(self, text: str) -> str:
         return self.ignore.sub(lambda match: " " * len(match[0]), text) if self.ignore else text
@@ -133,7 +131,7 @@ class Cutter:
 
 def spelt(word: str) -> str:
     """The spelling under which a word is counted."""
-    return word.lower() if word.isascii() else word.lower().translate(CANONICAL)
+    return word.lower() if word.isascii() else word.lower().translate(CANONICAL) or word
 
 
 def found_by(pattern: re.Pattern) -> Callable[[str], list[tuple[int, int]]]:
@@ -141,17 +139,23 @@ def found_by(pattern: re.Pattern) -> Callable[[str], list[tuple[int, int]]]:
     return lambda text: [match.span() for match in pattern.finditer(text)]
 
 
-def spacy_spans(language: str) -> Callable[[str], list[tuple[int, int]]]:
-    """Where spaCy's tokens stand; punctuation and blanks are no words."""
-    with needs("cutting texts by spaCy", "uaftc-lib[words]", ValueError):
+def spacy_spans(language: str) -> tuple[Callable[[str], list[tuple[int, int]]], bool]:
+    """Where those of spaCy's tokens stand that hold a letter, a digit or an emoji; whether no token goes over a space.
+
+    Raises
+    ------
+    ValueError
+        If spaCy, or what it needs for the language, is not installed.
+    """
+    with needs("--words spacy", "uaftc-lib[words]", ValueError):
         import spacy  # large
     try:
         cut = spacy.blank(language).tokenizer
-    except ImportError as error:
-        raise ValueError(f"spaCy cannot cut the language {language!r}: {str(error).splitlines()[0]}") from None
+    except (ImportError, OSError) as error:
+        raise ValueError(f"spaCy cannot cut the language {language!r}: {str(error).strip().splitlines()[0]}") from None
+    holds_word = patterns()["characters"].search
 
     def spans(text: str) -> list[tuple[int, int]]:
-        tokens = (token for token in cut(text) if not (token.is_punct or token.is_space))
-        return [(token.idx, token.idx + len(token)) for token in tokens]
+        return [(token.idx, token.idx + len(token)) for token in cut(text) if holds_word(token.text)]
 
-    return spans
+    return spans, type(cut) is spacy.tokenizer.Tokenizer
