@@ -10,12 +10,20 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from made_report import HOSTILE, SCRIPTS, made_report
 
+from uaftc_lib import Corpus
+from uaftc_lib.explain.words import class_polarity
 from uaftc_lib.report import examples, files, page
+from uaftc_lib.report.folds import folds
 from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
+from uaftc_lib.report.tables import Table
+from uaftc_lib.report.texts import prepare
+from uaftc_lib.report.training import Reader
+from uaftc_lib.report.words import Cutter
 
 NAMES = {"words.csv", "report.json", "report.html"}
 
@@ -155,7 +163,8 @@ def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "some" / "report.json").read_text(encoding="utf-8"))["vocabulary"]["in_csv"] == 50
     files.write(report, words, tmp_path / "all", all_words=True)
     assert len(read_csv(tmp_path / "all" / "words.csv")) == len(words)
-    assert "--all-words" not in told or "words.csv holds 50" in told
+    assert f"words.csv holds the 50 of {words['word'].nunique()} words" in told and "--all-words" in told
+    assert "--all-words" not in (tmp_path / "all" / "report.html").read_text(encoding="utf-8")
 
 
 def test_twenty_classes_of_a_large_vocabulary_stay_small(tmp_path):
@@ -617,3 +626,38 @@ def test_examples_show_rows_of_the_file(run):
         assert set(each["turned_by"] or []) <= set(range(len(each["words"])))
     assert all(each["label"] == each["predicted"] for kind in ("typical", "sure") for each in found[kind])
     assert all(each["label"] != each["predicted"] for each in found["wrong"])
+
+
+@pytest.mark.parametrize("encoder, classes", [("none", 2), ("none", 3), ("lstm", 2), ("lstm", 3)])
+def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
+    """What a word adds to the score of the answer; of a recurrent encoder the fall when the text is read without it."""
+    random = np.random.default_rng(1)
+    rows = [(" ".join(random.choice(list("abcdefgh"), 6)) + f", mark{k}!", str(k)) for k in np.arange(150) % classes]
+    frame = pd.DataFrame(rows, columns=["text", "label"]).drop_duplicates().assign(row=lambda each: each.index + 1)
+    cutter = Cutter()
+    prepared = prepare(Table(frame, len(frame)), cutter)
+    whole = prepared.whole
+    fold = next(folds(whole.labels.numpy(), np.arange(len(whole))))
+    settings = Settings(epochs=2, dimension=4, encoder=encoder)
+    reader = Reader(whole, prepared.vocabulary, fold, settings, 0, lambda *_: None)
+    place = int(fold.test[0])
+    corpus = reader.read(whole, fold.test[:1])
+    P = reader.probability(whole, fold.test[:1])
+    found = examples.examples(lambda _: reader, prepared, cutter.spans, fold.test[:1], P)
+    (told,) = found["typical"] + found["wrong"] + found["sure"] + found["unsure"]
+    answer = prepared.classes.index(told["predicted"])
+
+    def score(corpus) -> float:
+        with torch.no_grad():
+            return float(class_polarity(reader.model(corpus).polarity)[0, answer])
+
+    pushes = [word["influence"] for word in told["words"]]
+    if encoder == "none":
+        assert sum(pushes) == pytest.approx(score(corpus), abs=1e-4)
+    else:
+        assert told["turned_by"] is None, "nobody knows which words would turn it"
+        tokens = corpus.tokens.tolist()
+        for j, push in enumerate(pushes):
+            others = Corpus.from_lists([tokens[:j] + tokens[j + 1 :]], [0], classes, prepared.classes)
+            assert push == pytest.approx(score(corpus) - score(others), abs=1e-4)
+    assert told["text"] == prepared.texts[place] and told["row"] == prepared.rows[place]
