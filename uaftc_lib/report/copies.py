@@ -13,7 +13,7 @@ from uaftc_lib.report.tables import Table
 MAJORITY = 2 / 3  # share of the copies of a text that decides its label, if it is larger
 LOUD = 0.05  # share of rows with contradicting labels that must be seen
 ALIKE = 0.5  # Jaccard index of two texts' pairs of words from which they are near-copies
-BANDS, ROWS = 10, 3  # of MinHash: texts are compared if all hashes of a band agree
+BANDS, ROWS = 16, 2  # of MinHash: texts are compared if all hashes of a band agree
 AT_ONCE = 200_000  # pairs of texts
 
 
