@@ -73,7 +73,7 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared
     test = side_of(table)
     order = order_of(table, test)
     spellings, tokens, lengths = count_words(progress(table.rows["text"]), cutter)
-    table.notes += unspaced(table, cutter)
+    table.notes += unspaced(table.rows["text"], cutter)
     words = words_hash(tokens, lengths)
     table.drop("no word in the text", lengths > 0)
     same_words(table, words, order)
@@ -169,9 +169,8 @@ def vocabulary_of(
     return vocabulary, ids
 
 
-def unspaced(table: Table, cutter: Cutter) -> list[str]:
+def unspaced(texts: Iterable[str], cutter: Cutter) -> list[str]:
     """How much text is in scripts without spaces, where these are cut into characters."""
-    texts = table.rows["text"]
     found = sum(not text.isascii() and bool(HAS_UNSPACED.search(text)) for text in texts)
     if cutter.how != "rule" or not found:
         return []

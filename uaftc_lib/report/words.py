@@ -62,6 +62,20 @@ def patterns() -> dict[str, re.Pattern]:
     return {"rule": re.compile("|".join(rule)), "characters": re.compile("|".join([*emoji, character]))}
 
 
+def way_to_cut(name: str, how: str) -> str:
+    """The name of a way to cut texts: one of WORDS, or "spacy:LANGUAGE".
+
+    Raises
+    ------
+    ValueError
+        For any other.
+    """
+    kind, _, language = how.partition(":")
+    if kind not in WORDS or (language and kind != "spacy"):
+        raise ValueError(f"{name} is {how!r}; texts can be cut by {', '.join(WORDS)} or spacy:LANGUAGE")
+    return how
+
+
 class Cutter:
     """Cuts texts into words, in lower case.
 
@@ -81,9 +95,7 @@ class Cutter:
     """
 
     def __init__(self, how: str = "rule", ignore: str | None = None, without: Sequence[str] = ()):
-        kind, _, language = how.partition(":")
-        if kind not in WORDS or (language and kind != "spacy"):
-            raise ValueError(f"texts cannot be cut by {how!r}; there are {', '.join(WORDS)} and spacy:LANGUAGE")
+        kind, _, language = way_to_cut("how", how).partition(":")
         self.how, self.ignore, self.without, self._by_spaces = how, None, frozenset(), True
         self.told = TOLD[kind].format(language=language or "xx")
         if kind == "spacy":
