@@ -102,7 +102,7 @@ def pairs_of_words(
 ) -> csr_array:
     """Texts × pairs of neighbouring words: 1 where a text holds a pair. Numbers are alike; a pair of them is none."""
     number = np.array([not word.isalpha() and any(map(str.isdigit, word)) for word in spellings], bool)
-    if number[tokens].mean() > 0.5:  # here the words themselves are written with digits
+    if 2 * number[tokens].sum() > len(tokens):  # here the words themselves are written with digits
         number[:] = False
     types = len(spellings) + 1
     words = np.where(number, types - 1, np.arange(types - 1))[tokens]
@@ -137,7 +137,7 @@ def clusters(near: Int[np.ndarray, "texts"], group: pd.Series | None) -> Int[np.
     """Texts that are joined by near-copies or by their group, also by way of others; a missing group joins nothing."""
     if group is None:
         return near
-    codes = pd.factorize(group)[0]
+    codes = pd.factorize(group.where(group != ""))[0]
     known = np.nonzero(codes >= 0)[0]
     first = pd.Series(known).groupby(codes[known]).transform("first").to_numpy()
     return joined(near, known, first)

@@ -105,6 +105,8 @@ def tidy(table: Table) -> None:
     for role, reason in (("text", "no text"), ("label", "no label"), ("split", "no value in the column of --split")):
         if role in rows:
             table.drop(reason, table.rows[role] != "")
+    if "group" in rows and (alone := int((rows["group"] == "").sum())):
+        table.notes.append(f"{alone:,} rows have no value in the column of --group: each of them stands alone")
     table.drop("text is no text", table.rows["text"].notna())
     table.drop("label is neither text nor number", table.rows["label"].notna())
     table.drop("label holds half a character", [not HALF.search(label) for label in table.rows["label"]])
