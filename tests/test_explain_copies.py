@@ -245,6 +245,12 @@ def test_of_copies_the_earliest_is_kept():
     assert 201 in prepared.rows and 8 not in prepared.rows
 
 
+def test_times_that_cannot_be_read_are_refused(tmp_path):
+    pd.DataFrame({"t": ["a"] * 9, "l": ["b"] * 9, "when": ["17th of Frimaire"] * 9}).to_csv(tmp_path / "a.csv")
+    with pytest.raises(Refused, match="holds '17th of Frimaire', neither a number nor a date: write dates as"):
+        read_table(tmp_path / "a.csv", Columns("t", "l", time="when"))
+
+
 def test_one_time_is_no_time():
     texts, labels = base()
     with pytest.raises(Refused, match="holds one time only"):

@@ -1,4 +1,4 @@
-"""Reading a reader's own file by pandas, with an account of every row that is left out."""
+"""Reading a reader's own file, with an account of every row that is left out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 HALF = re.compile("[\ud800-\udfff]")  # what JSON can hold, and no file
-READABLE = 0.99  # share of cells that are times, from which a format is right
 MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
@@ -97,7 +96,7 @@ def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: 
 def tidy(table: Table) -> None:
     """Cells as strings; rows that lack what is needed are dropped."""
     rows = table.rows
-    for role in {"text", "label", "group", "split"} & set(rows):
+    for role in rows.columns.intersection(["text", "label", "group", "split"]):
         if role in ("text", "label") and (numbers := sum(map(is_number, rows[role]))):
             table.notes.append(f"{numbers:,} {role}s were numbers and were read as they are printed")
         as_string = tidy_text if role == "text" else tidy_cell
@@ -152,16 +151,28 @@ def tidy_text(cell: object) -> str | None:
 
 
 def times(cells: pd.Series) -> pd.Series:
-    """Numbers, or dates in the first of four formats that reads nearly all cells, or else reads most."""
-    best = pd.to_numeric(cells.where(cells.map(lambda cell: not isinstance(cell, date))), errors="coerce")
-    for how in ({"format": "ISO8601"}, {}, {"dayfirst": True}):
-        if best.notna().mean() >= READABLE:
-            break
+    """Numbers or dates, whichever reads more of the cells (by a thousand of them); what cannot be read is missing.
+
+    Raises
+    ------
+    Refused
+        If fewer than half can be read.
+    """
+
+    def read(cells: pd.Series, how: dict | None) -> pd.Series:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # where no format can be guessed, cells are read one by one
-            found = pd.to_datetime(cells, errors="coerce", utc=True, **how).dt.tz_localize(None)
-        best = max(best, found, key=lambda reading: reading.notna().sum())
-    return best
+            if how is None:
+                return pd.to_numeric(cells.mask(cells.map(lambda cell: isinstance(cell, date))), errors="coerce")
+            return pd.to_datetime(cells, errors="coerce", utc=True, **how).dt.tz_localize(None)
+
+    some = cells.iloc[:: max(1, len(cells) // 1000)]
+    formats = (None, {"format": "ISO8601"}, {}, {"dayfirst": True})
+    found = read(cells, max(formats, key=lambda how: read(some, how).notna().sum()))
+    if found.notna().sum() < len(cells) / 2:
+        strange = str(cells[found.isna()].iloc[0])[:40]
+        raise Refused(f"the column of --time holds {strange!r}, neither a number nor a date: write dates as 2024-12-31")
+    return found
 
 
 def remarks(table: Table) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -169,15 +169,15 @@ def vocabulary_of(
     return vocabulary, ids
 
 
-def unspaced(texts: Iterable[str], cutter: Cutter) -> list[str]:
+def unspaced(texts: Collection[str], cutter: Cutter) -> list[str]:
     """How much text is in scripts without spaces, where these are cut into characters."""
     found = sum(not text.isascii() and bool(HAS_UNSPACED.search(text)) for text in texts)
     if cutter.how != "rule" or not found:
         return []
     return [
-        f"{found:,} texts hold text in a script without spaces, such as Chinese, Japanese or Thai: each of its "
-        "characters counts as a word. To see words, put spaces between them and give --words spaces, or give --words "
-        "spacy:LANGUAGE, such as spacy:ja"
+        f"{found:,} of {len(texts):,} texts hold text in a script without spaces, such as Chinese, Japanese or Thai: "
+        "each of its characters counts as a word. To see words, put spaces between them and give --words spaces, or "
+        "give --words spacy:LANGUAGE, such as spacy:ja"
     ]
 
 
