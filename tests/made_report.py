@@ -28,11 +28,12 @@ def made_report(
     half = random.uniform(0.05, 0.3, (len(types), K))
     for k in range(K):
         influence[[types.index(f"mark{k}{i}") for i in range(3)], k] += (2.5, 2.0, 1.5)
+        half[types.index(f"mark{k}2"), k] = 3  # listed, and far from sure
     influence -= influence.mean(1, keepdims=True)
     n = holds.sum(1)
     frame = pd.DataFrame({"word": np.repeat(types, K), "class": list(classes) * len(types)})
     frame = frame.assign(
-        listed=(influence - half).ravel() > 0.5,
+        listed=influence.ravel() > 0.5,
         influence=influence.ravel(),
         influence_low=(influence - half).ravel(),
         influence_high=(influence + half).ravel(),

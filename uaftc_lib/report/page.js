@@ -36,6 +36,8 @@ const columns = {
   texts_of_class: (row, k) => row[7][k],
   total: (row, k) => (row[3][k] === null ? null : Number((row[3][k] * row[1]).toPrecision(4))),
 };
+// The order of the lists, and then of what is not listed.
+const orders = { ...columns, listed: (row, k) => row[4][k] + 1e9 * row[8].includes(k) };
 const told = { influence: signed, total: signed, probability: signed, texts: count, texts_of_class: count };
 const heads = [...document.querySelectorAll("th[data-key]")];
 const by_word = new Map(rows.map((row) => [row[0], row]));
@@ -45,7 +47,7 @@ const state = {};
 function read() {
   const given = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
   const [, minus, order] = /^(-?)(.*)$/.exec(given.get("order") ?? "");
-  state.order = order in columns ? order : "influence_low";
+  state.order = order in orders ? order : "listed";
   state.down = (state.order !== "word") === !minus;
   state.chosen = Math.max(0, classes.indexOf(given.get("class")));
   state.search = given.get("search") ?? "";
@@ -58,7 +60,7 @@ function address(word, chosen = state.chosen) {
   const minus = (state.order !== "word") === state.down ? "" : "-";
   if (chosen) said.set("class", classes[chosen]);
   if (state.search) said.set("search", state.search);
-  if (minus || state.order !== "influence_low") said.set("order", minus + state.order);
+  if (minus || state.order !== "listed") said.set("order", minus + state.order);
   if (word !== null) said.set("word", word);
   return `#${said}`;
 }
@@ -77,7 +79,7 @@ function link(word, parent) {
 
 function ordered() {
   const wanted = state.search.trim().toLowerCase().normalize("NFC").replaceAll("’", "'").replace(/[\u2010\u2011]/g, "-");
-  const key = (row) => columns[state.order](row, state.chosen);
+  const key = (row) => orders[state.order](row, state.chosen);
   const sign = state.down ? -1 : 1;
   return rows
     .filter((row) => row[0].includes(wanted))
@@ -164,11 +166,11 @@ function drawTable() {
 }
 
 function drawLists() {
-  const by = state.order === "total" ? "total" : "influence_low";
+  const by = state.order === "total" ? "total" : "listed";
   if (find("by")) find("by").value = by;
   for (const table of document.querySelectorAll(".tops")) {
     const k = Number(table.dataset.class);
-    const key = (line) => columns[by](by_word.get(line.dataset.word), k);
+    const key = (line) => orders[by](by_word.get(line.dataset.word), k);
     const lines = [...table.tBodies[0].rows].sort((a, b) => key(b) - key(a));
     lines.forEach((line, place) => {
       line.hidden = place >= OF_LIST;
@@ -213,6 +215,7 @@ function download() {
 }
 
 for (const [k, name] of classes.entries()) make("option", short(name), find("class")).value = k;
+make("option", "listed first", find("order")).value = "listed";
 for (const head of heads) {
   const key = head.dataset.key;
   make("option", key, find("order")).value = key;
