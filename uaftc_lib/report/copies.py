@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
-from scipy.sparse import coo_array, csr_array
+from jaxtyping import Float, Int, Shaped, UInt32, UInt64
+from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 
 from uaftc_lib.report.tables import Table
@@ -13,25 +15,22 @@ from uaftc_lib.report.tables import Table
 MAJORITY = 2 / 3  # share of the copies of a text that decides its label, if it is larger
 LOUD = 0.05  # share of rows with contradicting labels that must be seen
 ALIKE = 0.5  # Jaccard index of two texts' pairs of words from which they are near-copies
-BANDS, ROWS = 16, 2  # of MinHash: texts are compared if all hashes of a band agree
-AT_ONCE = 200_000  # pairs of texts
+BANDS, ROWS = 16, 2  # of MinHash: texts are compared if both hashes of a band agree
+POSITIONS, AT_ONCE = 2**18, 200_000  # words, and pairs of texts, that are looked at together
 
 
-def words_hash(tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"]) -> np.ndarray:
-    """A number for each text, the same where its words are (64 bits; texts without words: 0)."""
+def words_hash(tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"]) -> UInt64[np.ndarray, "texts"]:
+    """A number for each text, the same where its words are (texts without words: 0)."""
     begins = lengths.cumsum() - lengths
     place = np.arange(len(tokens)) - np.repeat(begins, lengths)
-    return sums(mixed(mixed(tokens.astype(np.uint64)) + place.astype(np.uint64)), begins, lengths)
-
-
-def sums(values: np.ndarray, begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The sum of the values of each text."""
-    found = np.zeros(len(lengths), values.dtype)
-    found[lengths > 0] = np.add.reduceat(values, begins[lengths > 0]) if len(values) else 0
+    values = mixed(mixed(tokens.astype(np.uint64)) + place.astype(np.uint64))
+    found = np.zeros(len(lengths), np.uint64)
+    if len(tokens):
+        found[lengths > 0] = np.add.reduceat(values, begins[lengths > 0])
     return found
 
 
-def mixed(numbers: np.ndarray) -> np.ndarray:
+def mixed(numbers: UInt64[np.ndarray, "numbers"]) -> UInt64[np.ndarray, "numbers"]:
     """Numbers of 64 bits, well mixed (the last step of SplitMix64)."""
     numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -39,7 +38,7 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def same_words(table: Table, words: np.ndarray, order: np.ndarray) -> None:
+def same_words(table: Table, words: Int[np.ndarray, "texts"], order: Shaped[np.ndarray, "texts"]) -> None:
     """Of texts with the same words keep one, and none where their labels contradict one another.
 
     A label that more than two thirds of the copies bear is taken for theirs. ``words``: the same number for the same
@@ -72,18 +71,22 @@ def near_copies(
     a word with a digit counts as a number, and all numbers are alike. Found by MinHash: of texts whose hashes agree
     in a band, each is compared with the first and with the one before it.
     """
-    shingles = pairs_of_words(tokens, lengths, spellings)
-    sizes = np.diff(shingles.indptr)
-    texts = np.nonzero(sizes)[0]
-    begins = shingles.indptr[texts]
-    keys = mixed(shingles.indices.astype(np.uint64))
-    odd = np.random.default_rng(0).integers(2**63, size=(BANDS, ROWS), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     cluster = np.arange(len(lengths))
-    for band in odd if len(texts) else ():
-        bucket = np.zeros(len(texts), np.uint64)
-        for factor in band:
-            hashes = ((keys * factor) >> np.uint64(32)).astype(np.uint32)
-            bucket = mixed(bucket + np.minimum.reduceat(hashes, begins))
+    if not len(tokens):
+        return cluster
+    number = np.array([not word.isalpha() and any(map(str.isdigit, word)) for word in spellings])
+    if 2 * number[tokens].sum() > len(tokens):  # here the words themselves are written with digits
+        number[:] = False
+    words = np.where(number, len(spellings), np.arange(len(spellings)))
+    ends = lengths.cumsum()
+    cuts = np.unique([0, *np.searchsorted(ends, range(POSITIONS, ends[-1], POSITIONS)), len(lengths)])
+    parts = []
+    for first, last in pairwise(cuts):
+        begin = ends[first] - lengths[first]
+        parts.append(sketches(words[tokens[begin : ends[last - 1]]], lengths[first:last], len(spellings)))
+    shingles = vstack([part for part, _ in parts], format="csr")
+    texts = np.nonzero(np.diff(shingles.indptr))[0]
+    for bucket in np.concatenate([hashes for _, hashes in parts]).view(np.uint64).T if len(texts) else ():
         by_bucket = np.argsort(bucket, kind="stable")
         new = np.diff(bucket[by_bucket], prepend=bucket[by_bucket[0]] + np.uint64(1)) != 0
         first = by_bucket[np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))]
@@ -97,26 +100,33 @@ def near_copies(
     return cluster
 
 
-def pairs_of_words(
-    tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"], spellings: list[str]
-) -> csr_array:
-    """Texts × pairs of neighbouring words: 1 where a text holds a pair. Numbers are alike; a pair of them is none."""
-    number = np.array([not word.isalpha() and any(map(str.isdigit, word)) for word in spellings], bool)
-    if 2 * number[tokens].sum() > len(tokens):  # here the words themselves are written with digits
-        number[:] = False
-    types = len(spellings) + 1
-    words = np.where(number, types - 1, np.arange(types - 1))[tokens]
+def sketches(
+    words: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"], number: int
+) -> tuple[csr_array, UInt32[np.ndarray, "texts_with_pairs hashes"]]:
+    """Texts × pairs of neighbouring words, 1 where a text holds a pair, and the least of each hash over its pairs.
+
+    A pair is numbered by 30 bits of its hash; two numbers beside one another are no pair.
+    """
     text = np.repeat(np.arange(len(lengths)), lengths)
-    pair = (text[:-1] == text[1:]) & ((words[:-1] < types - 1) | (words[1:] < types - 1))
-    columns = (words[:-1] * types + words[1:])[pair]
+    pair = (text[:-1] == text[1:]) & ((words[:-1] != number) | (words[1:] != number))
+    columns = (words[:-1] * (number + 1) + words[1:])[pair].astype(np.uint64)
+    columns = (mixed(columns) >> np.uint64(34)).astype(np.int32)
     begins = np.concatenate([[0], np.bincount(text[:-1][pair], minlength=len(lengths)).cumsum()])
-    found = csr_array((np.ones(len(columns), np.int8), columns, begins), shape=(len(lengths), types**2))
+    found = csr_array((np.ones(len(columns), np.int8), columns, begins), shape=(len(lengths), 2**30))
     found.sum_duplicates()
     found.data[:] = 1
-    return found
+    begins = found.indptr[:-1][np.diff(found.indptr) > 0]
+    keys = mixed(found.indices.astype(np.uint64))
+    odd = np.random.default_rng(0).integers(2**63, size=BANDS * ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    least = np.empty((len(begins), len(odd)), np.uint32)
+    for i, factor in enumerate(odd if len(begins) else ()):
+        least[:, i] = np.minimum.reduceat(keys * factor >> np.uint64(32), begins)
+    return found, least
 
 
-def jaccard(shingles: csr_array, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def jaccard(
+    shingles: csr_array, one: Int[np.ndarray, "pairs"], other: Int[np.ndarray, "pairs"]
+) -> Float[np.ndarray, "pairs"]:
     """What two texts share of what either holds, for each pair of texts."""
     sizes = np.diff(shingles.indptr)
     both = [
@@ -127,7 +137,9 @@ def jaccard(shingles: csr_array, one: np.ndarray, other: np.ndarray) -> np.ndarr
     return both / (sizes[one] + sizes[other] - both)
 
 
-def joined(cluster: np.ndarray, one: np.ndarray, other: np.ndarray) -> Int[np.ndarray, "texts"]:
+def joined(
+    cluster: Int[np.ndarray, "texts"], one: Int[np.ndarray, "pairs"], other: Int[np.ndarray, "pairs"]
+) -> Int[np.ndarray, "texts"]:
     """Clusters numbered from 0, those of the texts ``one`` and ``other`` made one."""
     edges = coo_array((np.ones(len(one), bool), (cluster[one], cluster[other])), shape=(cluster.max() + 1,) * 2)
     return connected_components(edges, directed=False)[1][cluster].astype(np.int64)

@@ -86,7 +86,7 @@ def word_table(pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "te
         "q": q,
         "q_beyond": q_beyond,
     }
-    words = np.array([vocabulary.word(i) for i in np.flatnonzero(known)], dtype=object)
+    words = np.array([vocabulary.word(i) for i in np.flatnonzero(known).tolist()], dtype=object)
     classes = np.array(whole.classes, dtype=object)
     names = {"word": words.repeat(len(classes)), "class": np.tile(classes, len(words))}
     return pd.DataFrame(names | {name: column.reshape(-1) for name, column in table.items()})

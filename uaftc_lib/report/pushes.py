@@ -11,7 +11,7 @@ without the k-th fifth gives, so the grouped jackknife applies (Efron & Stein 19
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from uaftc_lib.report.folds import Fold
 from uaftc_lib.report.training import PART, Reader
 
 Table = Float[np.ndarray, "types classes"]
-MOST_AGAIN = 2000  # texts of a fold that a recurrent encoder reads again without each of their words
+MOST_AGAIN = {"test": 1000, "rest": 500}  # texts of a fold that a recurrent encoder reads again without each word
 LEVEL = 0.95
 
 
@@ -45,11 +45,11 @@ class Pushes:
         self.sums = np.zeros((types, 2 + 4 * whole.class_count))
         self.others = []  # θ₍₋ₖ₎; nan where no text holds the word
 
-    def add(self, reader: Reader, fold: Fold, seed: int, progress: Callable = iter) -> None:
+    def add(self, reader: Reader, fold: Fold, seed: int) -> None:
         """Take up what a fold's model says of the texts it has not seen, and of the others."""
-        for part in chunks(fold.test, reader, seed, progress):
+        for part in chunks(fold.test, reader, MOST_AGAIN["test"], seed):
             self.sums += self.unseen(reader, part)
-        rest = sum(self.seen(reader, part) for part in chunks(fold.rest, reader, seed + 1, progress))
+        rest = sum(self.seen(reader, part) for part in chunks(fold.rest, reader, MOST_AGAIN["rest"], seed))
         with np.errstate(invalid="ignore"):
             self.others.append(rest[:, 1:] / rest[:, :1])
 
@@ -108,13 +108,11 @@ class Pushes:
         return stats.norm.sf(excess / np.sqrt(variance.clip(1e-12)))
 
 
-def chunks(
-    rows: Int[np.ndarray, "rows"], reader: Reader, seed: int, progress: Callable
-) -> Iterator[Int[np.ndarray, "some"]]:
-    """The texts in parts that fit into memory; of very many, where each is to be read often, a sample."""
+def chunks(rows: Int[np.ndarray, "rows"], reader: Reader, most: int, seed: int) -> Iterator[Int[np.ndarray, "some"]]:
+    """The texts in parts that fit into memory; where each is to be read often, a sample of at most so many."""
     size = PART
     if reader.model.recurrent is not None:
         size = 100
-        if len(rows) > MOST_AGAIN:
-            rows = np.sort(np.random.default_rng(seed).choice(rows, MOST_AGAIN, replace=False))
-    return (rows[start : start + size] for start in progress(range(0, len(rows), size)))
+        if len(rows) > most:
+            rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+    return (rows[start : start + size] for start in range(0, len(rows), size))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from scipy import stats
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
@@ -91,10 +91,10 @@ def tempered(
     floor = 1e-12
     ahead = np.log(probability.clip(floor)) - np.log(prior.clip(floor))
 
-    def answers(a: float, rows: Bool[np.ndarray, "texts"]) -> Probabilities:
+    def answers(a: float, rows: np.ndarray) -> np.ndarray:
         return softmax(np.log(prior[rows].clip(floor)) + a * ahead[rows], axis=1)
 
-    def loss(a: float, rows: Bool[np.ndarray, "texts"]) -> float:
+    def loss(a: float, rows: np.ndarray) -> float:
         return log_loss(answers(a, rows), labels[rows])
 
     found = np.empty_like(probability)
@@ -105,7 +105,7 @@ def tempered(
 
 
 def over_parts(
-    measure: Callable, part: Int[np.ndarray, "texts"], *arrays: Float[np.ndarray, "texts ..."]
+    measure: Callable, part: Int[np.ndarray, "texts"], *arrays: Shaped[np.ndarray, "texts ..."]
 ) -> tuple[float, float, float]:
     """Mean and 95 % interval (Student's t) of a measure over the parts of the unseen texts."""
     found = np.array([measure(*(array[part == k] for array in arrays)) for k in np.unique(part)])

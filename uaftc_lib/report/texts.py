@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.report.copies import clusters, near_copies, same_words, words_hash
@@ -148,7 +148,7 @@ def count_words(
         before = len(tokens)
         tokens.extend(chain.from_iterable(map(known.__getitem__, cutter.pieces(text))))
         lengths.append(len(tokens) - before)
-    return list(known.numbers), np.array(tokens, np.int64), np.array(lengths, np.int64)
+    return list(known.numbers), np.array(tokens, np.int32), np.array(lengths, np.int64)
 
 
 def vocabulary_of(
@@ -202,7 +202,7 @@ def side_of(table: Table) -> Bool[np.ndarray, "texts"] | None:
     return test
 
 
-def order_of(table: Table, test: Bool[np.ndarray, "texts"] | None) -> np.ndarray:
+def order_of(table: Table, test: Bool[np.ndarray, "texts"] | None) -> Shaped[np.ndarray, "texts"]:
     """Which of several copies comes first: the earliest, or one that is learnt from."""
     if "time" in table.rows:
         return table.rows["time"].rank(method="dense").to_numpy()
@@ -223,7 +223,7 @@ def latest(table: Table) -> Bool[np.ndarray, "texts"]:
 
 
 def drop_small_classes(
-    table: Table, cluster: np.ndarray, test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
+    table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
 ) -> None:
     """Drop classes of which too few clusters can be learnt from."""
     rows = table.rows if test is None else table.rows[~test[table.rows.index]]
