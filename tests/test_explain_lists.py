@@ -105,7 +105,7 @@ def test_known_causes_are_listed_and_what_keeps_them_company_is_not(tmp_path, cl
         assert report["quality"]["verdict"] == "sound"
         for name, rows in report["top_words"].items():
             assert all((row["word"], name) in found for row in rows)
-            assert [row["low"] for row in rows] == sorted((row["low"] for row in rows), reverse=True)
+            assert [row["total"] for row in rows] == sorted((row["total"] for row in rows), reverse=True)
     assert right >= 0.9 * said and right >= 0.9 * true, (right, said, true)
     assert companions <= 1
 
