@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from uaftc_lib.book import claims, rules
+from uaftc_lib.book.chapters.variants import LAST
 from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, STARTS_OF_M
 from uaftc_lib.book.readings import CELLS, TOO_SMALL
 from uaftc_lib.book.small_data import by_kind
@@ -284,6 +285,58 @@ def test_a_small_lam_is_set_against_a_moderate_one_beside():
     for at_small, verdict in ((0.6, SUPPORTED), (0.4, CONTRADICTED)):
         one = claims.judge(claim, claims.Tables(neutral_votes(at_small, 0.5)))
         assert {part.verdict for part in one.parts if not one.counts(part)} == {verdict} and one.verdict == "holds"
+
+
+def variants_whole(words):
+    runs = product(("DP-A", "AD"), (0.0, 1e-3), STARTS_OF_M)
+    return {
+        "variants_whole": table(words, jobs=[{"variant": v, "penalty": p, "M": M, "epoch": LAST} for v, p, M in runs])
+    }
+
+
+VOTES = {  # a claim that asks for large votes, and its tables where they are so large
+    "polarity_parts": lambda size: terms({"polarity": (size, -size, 9.0)}),
+    "affine_polarity": lambda size: variants_whole({"polarity": (size, -size, 9.0)}),
+    "additive_polarity": lambda size: variants_whole({"polarity": (size, -size, 9.0)}),
+    "own_class": lambda size: {"class_terms_whole": table(None, {f"own polarity {k}": size for k in "012"})},
+}
+
+
+@pytest.mark.parametrize("name", VOTES)
+def test_a_large_vote_alone_gives_odds_of_99_to_1(name):
+    assert decided(name, VOTES[name](4.75)) == {SUPPORTED}
+    assert decided(name, VOTES[name](4.45)) == {CONTRADICTED}
+    assert f"{claims.SURE:.1f}" == "4.6" in claims.CLAIMS[name].measured
+
+
+def by_case(name, tables):
+    return {part.case: part for part in claims.judge(claims.CLAIMS[name], claims.Tables(tables)).parts}
+
+
+def test_F_is_a_number_a_run_in_units_of_E():
+    found = by_case("F_of_polar", terms({"F": (0.2, 0.1, 9.0), "E": (1.0, 3.0, 9.0)}))
+    assert len(found) == len(CELLS) and found["Data I, λ = 10"].mean == pytest.approx(0.1 / 2, rel=0.05)
+    assert decided("F_of_polar", terms({"F": (0.2, -0.1, 9.0), "E": (1.0, 1.0, 9.0)})) == {CONTRADICTED}
+    beside = by_case("F_is_positive", terms({"F": (0.1, 0.1, 9.0), "E": (1.0, 1.0, 9.0)}))
+    assert [beside[f"Data I, λ = 10{what}"].verdict for what in ("", ", more than small beside E")] == [
+        SUPPORTED, CONTRADICTED]  # fmt: skip
+
+
+@pytest.mark.parametrize("left, verdict", [(0.5, SUPPORTED), (1.0, "undecided"), (1.5, CONTRADICTED)])
+def test_on_SST_the_gap_is_what_goes_with_VW(left, verdict):
+    """Negative words lead by 1 where V·W ends below zero, and by ``left`` with a penalty on it."""
+    runs = [
+        table({"attention": (0.0, lead, 0.0)}, {"V·W": -1.0}, [{"lam": 10.0, "penalty": penalty}])
+        for penalty, lead in ((0.0, 1.0), (1e-4, left))
+    ]
+    turned = pd.concat(
+        table({"attention": (1.0, 0.0, 0.0)}, {"V·W": side}, [{"data": "SST", "lam": 10.0, "optimizer": o}])
+        for o, side in (("sgd", 1.0), ("adagrad", 1.0), ("adagrad", -1.0))
+    )
+    found = by_case("gap_follows_VW", {"sst_scores": pd.concat(runs), "exact_range": turned})
+    assert found["SST, λ = 10, less with a penalty"].verdict == verdict
+    against = found["SST, λ = 10, where V·W ends above zero"]
+    assert (against.n, against.verdict) == (10, SUPPORTED), "a number a start"
 
 
 def large_lam(words):

@@ -8,6 +8,7 @@ import torch
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
 from uaftc_lib.fast import FusedTrainer, TypewiseTrainer, obstacle
+from uaftc_lib.fast.trainers import flushes_denormals
 from uaftc_lib.training import AutogradTrainer, batches_of
 
 TYPES = 40
@@ -140,6 +141,17 @@ def test_fused_trainer_repeats_itself():
     first, _ = trained(FusedTrainer, {}, config, 5, torch.float32)
     second, _ = trained(FusedTrainer, {}, config, 5, torch.float32)
     assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("flushes", [False, True])
+def test_how_denormals_are_taken_stays(flushes):
+    if not torch.set_flush_denormal(flushes):
+        pytest.skip("this processor cannot")
+    try:
+        trained(FusedTrainer, {}, TrainingConfig(batch_size=None), 1)
+        assert flushes_denormals() == flushes
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def test_other_seed_other_masks():

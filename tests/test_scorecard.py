@@ -28,7 +28,7 @@ from uaftc_lib.publish import CHECKOUT, chapters, code_cells, parameters_of, rea
 HOLDS, MOSTLY, MIXED, MOSTLY_NOT, FAILS, UNDECIDED = claims.WORDS
 BETWEEN = (MOSTLY, MIXED, MOSTLY_NOT)
 ON_TABLE_2 = ("small_lam_is_worse", "proper_lam_is_best", "huge_lam_is_harmless", "lam_is_crucial_with_affine",
-              "lam_is_crucial_with_lstm", "table_2", "large_lam_still_works")  # fmt: skip
+              "lam_is_crucial_with_lstm", "table_2", "large_lam_still_works", "penalty_and_accuracy")  # fmt: skip
 CALCULATED = ("weighted_sum",)
 OTHERS = [name for name in claims.CLAIMS if name not in (*ON_TABLE_2, *CALCULATED)]
 
@@ -113,6 +113,11 @@ def test_too_few_starts_decide_nothing(so):
     assert set(judged) - open_ones(judged) == {"balanced", "table_1", "table_S1"}  # no "X exceeds Y"
     assert "10 starts are needed" in judged["pi_takes_sides"].parts[0].found
     assert judged["pi_takes_sides"].tally == "0 of 4 cases support it, 4 too few starts"
+
+
+def test_a_claim_that_is_asked_twice_has_the_same_cases():
+    asked = [{name: [part.case for part in one.parts] for name, one in verdicts({}).items()} for _ in range(2)]
+    assert asked[0] == asked[1]
 
 
 SIMILAR = ("patterns_are_similar", "trials_are_similar")
@@ -210,6 +215,17 @@ def test_a_column_compares_the_starts_that_all_lam_share():
     runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
     column = columns.compare(runs[(runs.seed < 6) | (runs.lam == 10)])
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
+
+
+@pytest.mark.parametrize("gain, verdict", [(0.0, YES), (0.02, YES), (0.2, NO)])
+def test_what_a_penalty_gains_is_set_beside_what_a_small_lam_costs(gain, verdict):
+    """λ = 1 costs 28 points, of which a fifth is 5.6."""
+    free = table2(lambda d, m, lam: 0.8 if lam == 10 else 0.6 if lam < 10 else 0.9)
+    held = table2(lambda d, m, lam: 0.8 + gain, datasets=("sst",)).query("lam == 10")[["lam", "seed", "test_errors"]]
+    found = verdicts({"table2": free, "sst_penalty": held}, ON_TABLE_2[-1:])["penalty_and_accuracy"]
+    assert [part.verdict for part in found.parts] == [verdict, OPEN]
+    few = verdicts({"table2": free, "sst_penalty": held[held.seed < 9]}, ON_TABLE_2[-1:])["penalty_and_accuracy"]
+    assert {part.verdict for part in few.parts} == {OPEN}
 
 
 def judged_of(*parts):
@@ -396,6 +412,7 @@ def test_what_is_no_claim_is_not_graded():
     assert others and not {one.claim.name for one in others} & {one.claim.name for one in claims.judge_all()}
     for one in others:
         assert f'data-verdict="{one.claim.kind}"' in page.card(one)
+        assert ("by other rules" in page.card(one)) == (one.claim.name in claims.earlier_verdicts().index)
 
 
 def test_every_case_that_a_claim_sets_beside_is_there(judged):

@@ -21,6 +21,7 @@ from uaftc_lib.book.wording import short, with_interval
 from uaftc_lib.experiments.registry import stored
 
 SMALL = 0.2
+SURE = math.log(99)  # a large polarity score: alone it gives odds of 99 to 1
 OPEN = "open"
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.book import contents, rules
-from uaftc_lib.book.cases import OPEN, SMALL, Part, Tables, exceeds
+from uaftc_lib.book.cases import OPEN, SMALL, SURE, Part, Tables, exceeds
 from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.verdicts import WORDS
 from uaftc_lib.book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
@@ -94,7 +94,9 @@ def sentences() -> dict[str, Claim]:
     found = {}
     for name, about in listed.items():
         filled(about.get("instead", ""), Part("", OPEN))
-        about["measured"] = about["measured"].replace("{small}", f"{SMALL:g}")
+        about["measured"] = (
+            about["measured"].replace("{small}", f"{SMALL:g} (what counts as small)").replace("{sure}", f"{SURE:.1f}")
+        )
         about["beside"] = tuple(about.get("beside", ()))
         found[name] = Claim(name, **about)
         if found[name].kind not in KINDS:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.book.cases import OPEN, SMALL, Part, Tables
+from uaftc_lib.book.cases import OPEN, SMALL, SURE, Part, Tables
 from uaftc_lib.book.claims import Cases
 
 # The cases on synthetic data, at the paper's size (12,000 texts, 1,000 neutral words): their table, and of which rows.
@@ -22,6 +22,9 @@ CELLS["Data II, λ = 10"] = ("terms", {"noise": 0.1, "lam": 10.0})
 ONE, TEN, HUNDRED, SHORT_TEN, SHORT_HUNDRED, NOISY = CELLS
 MODERATE = (TEN, HUNDRED, SHORT_TEN, SHORT_HUNDRED, NOISY)
 TOO_SMALL = {f"Data I, λ = {lam:g}": ("terms", {"noise": 0.0, "lam": lam}) for lam in (1.0, 0.1, 0.01)}
+TOO_SMALL |= {
+    f"{name}, W₀ within ±0.1": ("short_terms_lams", {"lam": of["lam"]}) for name, (_, of) in TOO_SMALL.items()
+}
 STILL_SMALLER = tuple(name for name in TOO_SMALL if name not in CELLS)
 HUGE = 10000.0  # the largest λ of Table 2
 OTHER_MODELS = (  # data set, model, λ; footnote 11 speaks of DP-L and DP-A
@@ -87,6 +90,11 @@ def size_of_polar(rows: pd.DataFrame, name: str) -> pd.Series:
 def opposed(rows: pd.DataFrame, name: str) -> pd.Series:
     """Positive where a quantity is above zero for positive words and below it for negative ones."""
     return least(column(rows, f"{name} positive"), -column(rows, f"{name} negative"))
+
+
+def sure_votes(rows: pd.DataFrame) -> pd.Series:
+    """By how much the polarity scores of both kinds are larger than what counts as large, each on its side."""
+    return opposed(rows, "polarity") - SURE
 
 
 def both(rows: pd.DataFrame, name: str = "attention") -> pd.Series:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.experiments.cells import Cell, cells_of, load_grid
 from uaftc_lib.models import AttentionClassifier
@@ -24,8 +26,11 @@ def table2_cell(dataset: str, model: str = "DP", lam: float = 10.0, seed: int = 
     return replace(cell, seed=seed)
 
 
-def train_real(dataset: Dataset, **settings) -> tuple[AttentionClassifier, Run]:
-    """The model of a :func:`table2_cell` of this data set, trained."""
+def train_real(dataset: Dataset, mirrored: bool = False, **settings) -> tuple[AttentionClassifier, Run]:
+    """The model of a :func:`table2_cell` of this data set, trained; ``mirrored``: from −W instead of W."""
     cell = table2_cell(dataset.name, **settings)
     model = cell.classifier(dataset, "cpu")
+    if mirrored:
+        with torch.no_grad():
+            model.W.neg_()
     return model, fit(model, dataset, cell.training())

@@ -98,10 +98,18 @@ def sst_config(optimizer: str, seed: int, epochs: int = 4) -> TrainingConfig:
 
 
 def sst_run(
-    dataset: Dataset, optimizer: str, lam: float, seed: int, side: int, dimension: int = 100, epochs: int = 4
+    dataset: Dataset,
+    optimizer: str,
+    lam: float,
+    seed: int,
+    side: int,
+    dimension: int = 100,
+    epochs: int = 4,
+    weight_range: float = 0.1,
 ) -> tuple[AttentionClassifier, dict, list[Ledger]]:
     """A run from W (side 1) or −W (side −1) without a dev split: the model, how V·W moved, and the ledgers."""
-    model = AttentionClassifier(len(dataset.vocabulary), dimension=dimension, lam=lam, seed=seed, dtype=torch.float64)
+    options = {"weight_range": weight_range, "seed": seed, "dtype": torch.float64}
+    model = AttentionClassifier(len(dataset.vocabulary), dimension=dimension, lam=lam, **options)
     with torch.no_grad():
         model.W *= side
     start, V0 = dot_product(model), model.V.detach().clone()
@@ -128,21 +136,24 @@ def given(ledger: Ledger, types: Types) -> Iterator[dict]:
         yield {"entry": name} | {kind: float(values[ids].mean()) for kind, ids in groups.items()}
 
 
-@experiment(
-    jobs=[
-        {"optimizer": optimizer, "lam": lam, "seed": seed}
-        for optimizer, lam, seed in product(("Adagrad", "SGD"), (10.0, 100.0), range(20))
-    ],
-    rows=10,
-)
-def sst_ledgers(optimizer: str, lam: float, seed: int) -> list[dict]:
+MIRRORED = [{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(("Adagrad", "SGD"), (10.0, 100.0), range(20))]
+
+
+@experiment(jobs=MIRRORED, rows=10)
+def sst_ledgers(optimizer: str, lam: float, seed: int, weight_range: float = 0.1) -> list[dict]:
     """SST from W and from −W: what D, E and F have added to the attention scores of each kind of words."""
     dataset, rows = load_dataset("sst"), []
     types = examined_types(dataset)
     for side in (1, -1):
-        _, moves, ledgers = sst_run(dataset, optimizer, lam, seed, side)
+        _, moves, ledgers = sst_run(dataset, optimizer, lam, seed, side, weight_range=weight_range)
         rows += [{"side": side} | moves | entry for entry in given(ledgers[-1], types)]
     return rows
+
+
+@experiment(jobs=MIRRORED, rows=10)
+def sst_ledgers_wide(optimizer: str, lam: float, seed: int) -> list[dict]:
+    """As :func:`sst_ledgers`, with W within ±1."""
+    return sst_ledgers(optimizer, lam, seed, weight_range=1.0)
 
 
 @experiment(jobs=[{"weight_range": reach, "seed": seed} for reach, seed in product((1.0, 0.1), SEEDS)], rows=1)

@@ -13,7 +13,7 @@ import pandas as pd
 from uaftc_lib.book.cases import OPEN, Tables
 from uaftc_lib.book.chapters.embedding_geometry import SIGNS_AT, signs_case
 from uaftc_lib.book.chapters.scorecard import address
-from uaftc_lib.book.chapters.variants.models import STARTS_OF_M
+from uaftc_lib.book.chapters.variants.models import STARTS_OF_M, ranges
 from uaftc_lib.book.claims import Judged
 from uaftc_lib.book.panels import compare, panels
 from uaftc_lib.book.readings import NOISY, TEN
@@ -85,8 +85,8 @@ AFFINE, ADDITIVE, CLASSES = (
 )
 TWO = (TEN, NOISY)
 SIGNS = tuple(signs_case(epoch, weight) for epoch, weight in product(SIGNS_AT, (0.1, 1.0)))
-PENALISED, ADDED = (tuple(f"Data I, {what}M {M}" for M in STARTS_OF_M) for what in ("with penalty, ", ""))
-RANDOM = tuple(f"{ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
+PENALISED, ADDED = (tuple(f"Data I, {what}{ranges(M)}" for M in STARTS_OF_M) for what in ("with penalty, ", ""))
+RANDOM = tuple(f"Data I, {ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
 OTHERS = (
     Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()}),
     Item("Table 2", "test accuracy by λ", ACCURACY, "table2", run("12_lambda"), {"table_2": ()}),

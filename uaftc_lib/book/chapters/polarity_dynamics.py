@@ -159,11 +159,17 @@ def short_terms(lam: float, seed: int) -> list[dict]:
     return terms(0.0, lam, seed, weight_range=0.1)
 
 
+@experiment(jobs=[{"lam": v, "seed": s} for v, s in product((0.01, 0.1, 1.0, 3.0, 30.0, 10000.0), MANY_SEEDS)], rows=1)
+def short_terms_lams(lam: float, seed: int) -> list[dict]:
+    """As :func:`short_terms`, at the other λ of :func:`terms`."""
+    return short_terms(lam, seed)
+
+
 def beside_moderate(tables: Tables) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Each case with a λ that is too small: its rows, and those at λ = 10."""
-    ((_, moderate),) = cells(TEN)(tables)
+    """Each case with a λ that is too small: its rows, and those at λ = 10 from the same starts."""
+    moderate = dict(cells(TEN, SHORT_TEN)(tables))
     for name, rows in cells(*TOO_SMALL)(tables):
-        yield name, rows, moderate
+        yield name, rows, moderate[SHORT_TEN if name.endswith("W₀ within ±0.1") else TEN]
 
 
 reads("pi_takes_sides", cells(), lambda rows: opposed(rows, "π"))

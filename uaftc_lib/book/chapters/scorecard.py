@@ -54,9 +54,10 @@ def card(one: Judged) -> str:
     """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
     claim, graded, earlier = one.claim, one.claim.kind == "claim", earlier_verdicts()
     before = earlier.loc[claim.name] if claim.name in earlier.index else None
+    word = one.verdict if graded else claim.kind
     return CARD.render(
         claim=claim,
-        word=one.verdict if graded else claim.kind,
+        word=word,
         sign=SIGNS[one.verdict] if graded else BADGE,
         tally=one.tally,
         control=one.against_control,
@@ -64,7 +65,7 @@ def card(one: Judged) -> str:
         dependent=dependence(one),
         address=address(claim.page),
         page=claim.page.split("#")[0],
-        earlier=before if before is not None and before["verdict"] != one.verdict else None,
+        earlier=before if before is not None and before["verdict"] != word else None,
         parts=sorted(one.parts, key=lambda part: not one.counts(part)),
         counts=one.counts,
         marks=MARKS,

@@ -112,15 +112,35 @@ def word_bands(weight_range: float, seed: int) -> list[dict]:
     return rows
 
 
-@experiment(jobs=[{"weight_range": w, "seed": s} for w, s in product(RANGES, SEEDS)], rows=1)
-def along_V(weight_range: float, seed: int) -> list[dict]:
-    """The books of polar words on Data I at λ = 2 from a W₀ that lies nearly along V₀."""
+TURNS = {  # how the start as drawn is changed: by W₀, its length kept or that of the W that grows
+    "as drawn": lambda model, _: model,
+    "W₀ along V₀": lambda model, _: set_cosine(model, 0.95),
+    "W₀ against V₀": lambda model, _: set_cosine(model, -0.95),
+    "grown W along V₀": lambda model, corpus: turn_growing(model, corpus, 0.95),
+    "grown W against V₀": lambda model, corpus: turn_growing(model, corpus, -0.95),
+    "grown W ⟂ V₀": lambda model, corpus: turn_growing(model, corpus, 0.0),
+}
+
+
+@experiment(
+    jobs=[
+        {"weight_range": w, "lam": v, "turn": t, "seed": s}
+        for w, s, v, t in product(RANGES, SEEDS, (0.01, 0.1, 0.3, 1.0, 2.0, 100.0, 10000.0), TURNS)
+    ],
+    rows=1,
+)
+def turned_starts(weight_range: float, lam: float, turn: str, seed: int) -> list[dict]:
+    """The books of polar words on Data I, and |nα − 1| of a text of n words at most, from W₀ turned against V₀."""
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     polar = torch.cat([types["positive"], types["negative"]])
-    model = set_cosine(start_model(dataset, 2.0, weight_range=weight_range, seed=seed), 0.95)
+    start = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    model = TURNS[turn](start, dataset.train)
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed))
-    return [{name: float(getattr(ledgers[-1], name)[polar].abs().mean()) for name in "ABC"}]
+    lengths = dataset.train.lengths[dataset.train.instance_of]
+    farthest = float((lengths * model(dataset.train).weights.detach() - 1).abs().max())
+    books = {name: float(getattr(ledgers[-1], name)[polar].abs().mean()) for name in "ABC"}
+    return [books | {"farthest weight": farthest} | ends(model, types)]
 
 
 def heaviest(model: AttentionClassifier, corpus: Corpus) -> tuple[Tensor, Tensor]:

@@ -275,11 +275,12 @@ def first_F(rows: pd.DataFrame) -> pd.Series:
     return pd.concat(shares, axis=1).max(axis=1)
 
 
-@reading
-def F_of_polar(tables: Tables) -> Iterator[Part]:
-    for name, rows in cells()(tables):
-        for kind in ("positive", "negative"):
-            yield exceeds(f"{kind} words, {name}", column(rows, f"F {kind}"))
+def F_beside_E(rows: pd.DataFrame) -> pd.Series:
+    """The smaller of F of positive and of negative words, in units of E: both are added to the same score (Eq 27)."""
+    return both(rows, "F") / size(rows, "E")
+
+
+reads("F_of_polar", cells(), F_beside_E)
 
 
 reads("F_at_first", cells(*CELLS, *STILL_SMALLER), lambda rows: SMALL - first_F(rows))
@@ -331,4 +332,8 @@ reads(
 reads("like_outweighs", cells(*MODERATE), lambda rows: column(rows, "weaker like") + column(rows, "unlike"))
 
 
-reads("F_is_positive", cells(), lambda rows: both(rows, "F"))
+@reading
+def F_is_positive(tables: Tables) -> Iterator[Part]:
+    for name, rows in cells()(tables):
+        yield exceeds(name, F_beside_E(rows))
+        yield exceeds(f"{name}, more than small beside E", F_beside_E(rows) - SMALL)

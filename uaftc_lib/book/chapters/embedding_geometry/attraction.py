@@ -125,8 +125,10 @@ def less_C_from_small_embeddings(tables: Tables) -> Iterator[Part]:
     for weight in (0.1, 1.0):
         large, small = (tables("start_terms", embedding_range=e, weight_range=weight) for e in (1.0, 0.1))
         part = [size(rows, "|C|") / size(rows, "|B|") for rows in (large, small)]
-        yield exceeds(f"|C| / |B|, W ±{weight:g}", part[0] - part[1])
-        yield exceeds(f"words that move as B says, W ±{weight:g}", column(small, "as B") - column(large, "as B"))
+        yield exceeds(f"Data I, |C| / |B|, W ±{weight:g}", part[0] - part[1])
+        yield exceeds(
+            f"Data I, words that move as B says, W ±{weight:g}", column(small, "as B") - column(large, "as B")
+        )
 
 
 @reading
@@ -134,5 +136,7 @@ def negative_pairs_struggle(tables: Tables) -> Iterator[Part]:
     for weight in (0.1, 1.0):
         large, small = (tables("first_epoch", embedding_range=e, weight_range=weight) for e in (1.0, 0.1))
         falling = [column(rows, "falling negative") for rows in (large, small)]
-        yield exceeds(f"more than from E ±0.1, W ±{weight:g}", falling[0] - falling[1])
-        yield exceeds(f"more than positive pairs, W ±{weight:g}", falling[0] - column(large, "falling positive"))
+        yield exceeds(f"Data I, more than from E ±0.1, W ±{weight:g}", falling[0] - falling[1])
+        yield exceeds(
+            f"Data I, more than positive pairs, W ±{weight:g}", falling[0] - column(large, "falling positive")
+        )

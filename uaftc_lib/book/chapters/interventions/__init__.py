@@ -12,6 +12,7 @@ from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import lead, rows_of, several, sst
 from uaftc_lib.book.small_data import (
     CURES,
+    MANY_SEEDS,
     OPTIMIZERS,
     RANGES,
     SEEDS,
@@ -94,7 +95,9 @@ def cures_whole(noise: float, cure: str, seed: int) -> list[dict]:
     return [ends(model, examined_types(dataset)) | {"accuracy": accuracy(model, fresh)}]
 
 
-@experiment(jobs=[{"noise": n, "cure": c, "seed": s} for n, s, c in product((0.1, 0.0), SEEDS, SHORT_CURES)], rows=1)
+@experiment(
+    jobs=[{"noise": n, "cure": c, "seed": s} for n, s, c in product((0.1, 0.0), MANY_SEEDS, SHORT_CURES)], rows=1
+)
 def cures_short(noise: float, cure: str, seed: int) -> list[dict]:
     """The same from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
     dataset = load_dataset("synthetic-2" if noise else "synthetic-1")
@@ -121,7 +124,7 @@ def with_optimizer(
 
 
 @experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)], rows=1
+    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
 )
 def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
     """The same on the whole of Data I."""
@@ -129,7 +132,7 @@ def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
 
 
 @experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)], rows=1
+    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
 )
 def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
     """The same from W within ±0.1, three times as long; and the growing product of the start."""
@@ -146,7 +149,7 @@ def sst_cures(cure: str, seed: int) -> list[dict]:
     return [cured_on_sst(cure, seed)]
 
 
-@experiment(jobs=[{"seed": s} for s in SEEDS], rows=1)
+@experiment(jobs=[{"seed": s} for s in MANY_SEEDS], rows=1)
 def sst_growing(seed: int) -> list[dict]:
     """The same from a V that is perpendicular to the W that grows."""
     return [cured_on_sst(GROWING, seed)]

@@ -12,10 +12,10 @@ import torch
 from uaftc_lib.book.cases import SMALL, Part, Tables, alike, contrast, exceeds
 from uaftc_lib.book.chapters.lam import columns_of
 from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, cost_of_small, harmlessness, loss
-from uaftc_lib.book.chapters.scores import panel_nulls, tilt  # noqa: F401  (registers their experiments)
+from uaftc_lib.book.chapters.scores import panel_nulls, penalised, tilt  # noqa: F401  (registers their experiments)
 from uaftc_lib.book.chapters.scores.nulls import separations
 from uaftc_lib.book.claims import Cases, reading, reads
-from uaftc_lib.book.nulls import against_null, control_rows, null_of, panel_null
+from uaftc_lib.book.nulls import against_null, control_rows, lead_of, null_of, panel_null
 from uaftc_lib.book.readings import (
     HUNDRED,
     NOISY,
@@ -87,16 +87,29 @@ def human_agreement(model: AttentionClassifier, dataset: Dataset, minimum_count:
     }
 
 
-@experiment(
-    jobs=[{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)], rows=1
-)
-def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
-    """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
+def sst_start(**settings) -> tuple[dict, pd.DataFrame]:
+    """DP on SST, trained by :func:`train_real`: what is stored of it, and the scores of the examined tokens."""
     dataset = load_dataset("sst")
     types = examined_types(dataset)
-    model, run = train_real(dataset, lam=lam, penalty=penalty, seed=seed)
+    model, run = train_real(dataset, **settings)
     scores = score_frame(model, dataset, types)
-    return [score_row(model, run, scores, types) | human_agreement(model, dataset)]
+    return score_row(model, run, scores, types) | human_agreement(model, dataset), scores
+
+
+SST_STARTS = [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)]
+
+
+@experiment(jobs=SST_STARTS, rows=1)
+def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
+    """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
+    return [sst_start(lam=lam, penalty=penalty, seed=seed)[0]]
+
+
+@experiment(jobs=SST_STARTS, rows=1)
+def sst_mirrored(lam: float, penalty: float, seed: int) -> list[dict]:
+    """The same from −W₀ instead of W₀; and the largest size of an attention score."""
+    row, scores = sst_start(lam=lam, penalty=penalty, seed=seed, mirrored=True)
+    return [row | {"largest attention": scores["attention"].abs().max()}]
 
 
 def score_row(model: AttentionClassifier, run: Run, scores: pd.DataFrame, types: dict) -> dict[str, float]:
@@ -164,15 +177,6 @@ def large_lam_still_works(tables: Tables) -> Iterator[Part]:
 reads("penalty_at_large_lam", PENALISED, lambda rows: least(both(rows), lead(rows)))
 
 
-@reading
-def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
-    ((_, found),) = columns_of(tables, "DP", ["sst"])
-    at_stake = cost_of_small(found, AT_STAKE).mean() if found else float("nan")
-    for lam in (10, 100):
-        free, held = (column(tables("sst_scores", lam=lam, penalty=p), "test_accuracy") for p in (0, 1e-4))
-        yield exceeds(f"SST, λ = {lam}", 100 * (SMALL * at_stake - (held - free)))
-
-
 def polar_lead(rows: pd.DataFrame) -> pd.Series:
     """Mean attention of the two lists of polar words, less that of neutral ones."""
     return (column(rows, "attention positive") + column(rows, "attention negative")) / 2 - column(
@@ -186,7 +190,10 @@ def as_alike(values: pd.Series) -> pd.Series:
 
 
 LEADS = {"polar minus neutral words": polar_lead, "positive minus negative words": difference}
-MODELS_OF_STARTS = {f"{PAPER_NAMES[where[0]]}, {where[1]}": where for where in OTHER_MODELS}
+MODELS_OF_STARTS = {
+    f"{PAPER_NAMES[key]}, {model}" + (f", λ = {lam:g}" if lam != 10 else ""): (key, model, lam)
+    for key, model, lam in OTHER_MODELS
+}
 MODELS_OF_STARTS = {"SST, λ = 10": ("sst", "DP", 10.0)} | MODELS_OF_STARTS
 
 
@@ -237,12 +244,9 @@ reads(
 @reading
 def figure_3c(tables: Tables) -> Iterator[Part]:
     rows = wide(tables, "20news-2")
-    for name in ("rec.motorcycles", "sci.med", "talk.politics.guns"):
-        part = exceeds(name, column(rows, f"attention {name}") - column(rows, "attention neutral"))
-        where = ("20news-2", "DP", 10.0)
-        # The lists of permuted labels stand for no subject: the list of a class is compared with theirs of that class.
-        null = panel_null(tables, where, "attention", lambda means, name=name: means[name] - means["neutral"])
-        yield replace(part, null=null)
+    classes = [column(rows, f"attention {name}") for name in ("rec.motorcycles", "sci.med", "talk.politics.guns")]
+    null = panel_null(tables, ("20news-2", "DP", 10.0), "attention", lead_of)
+    yield replace(exceeds("20News II", least(*classes) - column(rows, "attention neutral")), null=null)
 
 
 @reading

@@ -33,11 +33,6 @@ class Biased(AttentionClassifier):
         return out._replace(polarity=out.polarity + self.bias)
 
 
-def exchanged(dataset: Dataset, _seed: int) -> Dataset:
-    """Positive texts are called negative, and negative ones positive, in training: a start at −W₀, mirrored."""
-    return replace(dataset, train=replace(dataset.train, labels=1 - dataset.train.labels))
-
-
 def without(*ranks: int) -> Callable[[Dataset, int], Dataset]:
     """The data set without the words of these frequency ranks (from, to; counted from 0)."""
     return lambda dataset, _seed: without_types(dataset, torch.arange(*ranks))
@@ -56,21 +51,16 @@ WORLDS: dict[str, tuple[Callable[[Dataset, int], Dataset], ...]] = {
     "without the 50 most frequent words": (without(50),),
     "without words 51 to 500": (without(50, 500),),
     "equal classes, without the 50": (equal_classes, without(50)),
-    "labels exchanged": (exchanged,),
     "permuted labels": (with_permuted_labels,),
     "permuted labels, equal classes": (with_permuted_labels, equal_classes),
     "permuted labels, without the 50": (with_permuted_labels, without(50)),
     "equal classes, without the 10": (equal_classes, without(10)),
-    "permuted labels, equal classes, without the 10": (with_permuted_labels, equal_classes, without(10)),
     "permuted labels, equal classes, without the 50": (with_permuted_labels, equal_classes, without(50)),
-    "permuted labels, equal classes, exchanged": (with_permuted_labels, equal_classes, exchanged),
     "equal classes, the 50 dealt out": (equal_classes, dealt_out(FREQUENT)),
     "equal classes, all others dealt out": (equal_classes, dealt_out(FREQUENT, WORDS)),
-    "equal classes, exchanged": (equal_classes, exchanged),
     "equal classes, the 50 dealt out within classes": (equal_classes, dealt_out(FREQUENT, by_class=True)),
 }
-BIASED = ("as it is", "equal classes", "equal classes, without the 50", "permuted labels")
-BIASED += ("permuted labels, equal classes", "permuted labels, equal classes, without the 50")
+BIASED = ("as it is", "equal classes", "permuted labels")
 MANY = range(40)  # starts where classes are equal, each with a deal of its own where something is dealt out
 JOBS = [{"world": world, "bias": False, "seed": seed} for world in WORLDS for seed in SEEDS]
 JOBS += [{"world": world, "bias": True, "seed": seed} for world in BIASED for seed in SEEDS]
@@ -84,20 +74,24 @@ JOBS += [
 
 @experiment(jobs=JOBS, rows=1)
 def sst_tilt(world: str, bias: bool, seed: int) -> list[dict]:
-    """SST at λ = 10 without one cause after another: V·W after the first epoch and after ten."""
+    """SST at λ = 10 without one cause after another: V·W after the first epoch and after ten, from W₀ and from −W₀."""
     dataset = load_dataset("sst")
     for change in WORLDS[world]:
         dataset = change(dataset, seed)
     cell = replace(table2_cell("sst", lam=10.0, seed=seed), epochs=EPOCHS)
-    model = cell.classifier(dataset, "cpu")
-    if bias:
-        model = Biased(len(dataset.vocabulary), lam=cell.lam, seed=seed)
     row: dict[str, float] = {}
+    for start, side in (("", 1), (" from −W₀", -1)):
+        model = cell.classifier(dataset, "cpu")
+        if bias:
+            model = Biased(len(dataset.vocabulary), lam=cell.lam, seed=seed)
+        with torch.no_grad():
+            model.W *= side
 
-    def look(epoch: int, now: AttentionClassifier) -> dict:
-        if epoch in (0, 1, EPOCHS):
-            row[f"V·W {epoch}"] = dot_product(now)
-        return {}
+        def look(epoch: int, now: AttentionClassifier, start: str = start) -> dict:
+            if epoch in (0, 1, EPOCHS):
+                row[f"V·W {epoch}{start}"] = dot_product(now)
+            return {}
 
-    run = fit(model, dataset, cell.training(), record=look)
-    return [row | {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy}]
+        run = fit(model, dataset, cell.training(), record=look)
+        row.update({f"dev_accuracy{start}": run.dev_accuracy, f"test_accuracy{start}": run.test_accuracy})
+    return [row]

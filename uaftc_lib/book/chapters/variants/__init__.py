@@ -8,7 +8,7 @@ from itertools import product
 import pandas as pd
 import torch
 
-from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
+from uaftc_lib.book.cases import SMALL, SURE, Part, Tables, exceeds
 from uaftc_lib.book.chapters.variants import velocities  # noqa: F401  (registers its experiments and readings)
 from uaftc_lib.book.chapters.variants.books import booked_run
 from uaftc_lib.book.chapters.variants.models import (
@@ -16,6 +16,7 @@ from uaftc_lib.book.chapters.variants.models import (
     NO_M,
     RUNS,
     STARTS_OF_M,
+    ranges,
     three_classes,
     train_variant,
 )
@@ -27,10 +28,10 @@ from uaftc_lib.book.readings import (
     lead,
     least,
     on_both_sides,
-    opposed,
     rows_of,
     several,
     size,
+    sure_votes,
     wide,
 )
 from uaftc_lib.book.small_data import (
@@ -206,9 +207,9 @@ def large(rows: pd.DataFrame) -> pd.Series:
     return least(both(rows), lead(rows))
 
 
-def by_start(table: str, where: str, ranges: Iterable[str] = STARTS_OF_M, **job: object) -> Cases:
+def by_start(table: str, where: str, starts: Iterable[str] = STARTS_OF_M, **job: object) -> Cases:
     """The starts on Data I of a model with a matrix M, by the range from which M starts."""
-    return several(*(rows_of(f"Data I, {where}M {M}", table, M=M, **job) for M in ranges))
+    return several(*(rows_of(f"Data I, {where}{ranges(M)}", table, M=M, **job) for M in starts))
 
 
 def variant(name: str, penalty: float = 0.0, where: str = "") -> Cases:
@@ -218,8 +219,8 @@ def variant(name: str, penalty: float = 0.0, where: str = "") -> Cases:
 
 def booked_terms(name: str, lam: float) -> Cases:
     """One of the models on Data I, with what each term did to attention."""
-    ranges = STARTS_OF_M if lam == 10 else [M_OF_LIBRARY]
-    return by_start("variants_terms_whole", f"{name}, λ = {lam:g}, ", ranges, variant=name, penalty=0.0, lam=lam)
+    starts = STARTS_OF_M if lam == 10 else [M_OF_LIBRARY]
+    return by_start("variants_terms_whole", f"{name}, λ = {lam:g}, ", starts, variant=name, penalty=0.0, lam=lam)
 
 
 def of_figures(scores: str, *models: tuple[str, str]) -> Cases:
@@ -245,7 +246,10 @@ PENALISED = variant("DP-A", 1e-3, "with penalty, ")
 BOTH_AFFINE = several(variant("DP-A", 0.0, "without penalty, "), PENALISED)
 ON_REAL_DATA = (("sst", "AD"), ("imdb", "AD"))
 BOOKED = {name: several(*(booked_terms(name, lam) for lam in (10.0, 100.0))) for name in ("DP-A", "AD")}
-THREE = rows_of("12,000 texts of three classes", "class_terms_whole")
+THREE = several(
+    rows_of("12,000 texts of three classes", "class_terms_whole"),
+    rows_of("12,000 texts of three classes, W₀ within ±0.1", "class_terms_short"),
+)
 
 
 @reading
@@ -256,16 +260,16 @@ def variants_behave_alike(tables: Tables) -> Iterator[Part]:
     for key, model, lam in (where for where in OTHER_MODELS if where[1] != "DP-L"):
         yield exceeds(f"{PAPER_NAMES[key]}, {model}, λ = {lam:g}", lead(wide(tables, key, model, lam)))
     for case, rows in THREE(tables):
-        yield exceeds(case, least(*(column(rows, f"attention {k}") for k in "012")) - column(rows, "attention 3"))
+        yield exceeds(case, class_lead(rows))
 
 
-reads("affine_polarity", BOTH_AFFINE, lambda rows: opposed(rows, "polarity"))
+reads("affine_polarity", BOTH_AFFINE, sure_votes)
 reads("affine_attention", PENALISED, large)
 reads("additive_attention", several(variant("AD"), of_figures("attention", *ON_REAL_DATA)), large, null=True)
 reads(
     "additive_polarity",
     several(variant("AD"), of_figures("polarity", *ON_REAL_DATA)),
-    lambda rows: opposed(rows, "polarity"),
+    sure_votes,
     null=True,
 )
 reads("affine_sides", BOOKED["DP-A"], lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
@@ -276,14 +280,26 @@ reads("additive_sides", BOOKED["AD"], lambda rows: on_both_sides(rows, "D"))
 reads("additive_E_dominates", BOOKED["AD"], dominates)
 reads("terms_set_aside", several(*BOOKED.values()), set_aside)
 reads("heads_apart", THREE, lambda rows: SMALL - column(rows, "largest W·W'") / column(rows, "smallest ‖W‖²"))
-reads("own_class", THREE, lambda rows: least(*(column(rows, f"own polarity {k}") for k in "012")))
+reads("own_class", THREE, lambda rows: least(*(column(rows, f"own polarity {k}") for k in "012")) - SURE)
 reads("classes_attract", THREE, lambda rows: column(rows, "within") - column(rows, "across"))
 reads(
     "class_attention_grows",
     THREE,
     lambda rows: least(*(column(rows, f"attention {k}") - column(rows, f"start attention {k}") for k in "012")),
 )
-reads("class_attention_is_positive", THREE, lambda rows: least(*(column(rows, f"attention {k}") for k in "012")))
+
+
+def class_attention(rows: pd.DataFrame) -> pd.Series:
+    """Attention of the words of the class where it is least."""
+    return least(*(column(rows, f"attention {k}") for k in "012"))
+
+
+def class_lead(rows: pd.DataFrame) -> pd.Series:
+    """By how much it is above that of neutral words."""
+    return class_attention(rows) - column(rows, "attention 3")
+
+
+reads("class_attention_is_positive", THREE, lambda rows: least(class_attention(rows), class_lead(rows)))
 
 
 @reading

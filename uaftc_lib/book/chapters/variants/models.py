@@ -22,6 +22,11 @@ STARTS_OF_M = {M_OF_LIBRARY: lambda d: d**-0.5, "±0.1": lambda d: 0.1, "±3/√
 NO_M = "no M"
 
 
+def ranges(M: str) -> str:
+    """From which ranges W and M start, as the names of cases tell it."""
+    return f"W from ±0.1, M {M}"
+
+
 def three_classes(
     seed: int = 0, instances: int = 400, polarity_types: int = 30, neutral_types: int = SMALL_NEUTRAL
 ) -> tuple[Dataset, Types]:

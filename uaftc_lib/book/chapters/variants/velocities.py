@@ -9,7 +9,7 @@ import torch
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL
-from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, STARTS_OF_M, three_classes, train_variant
+from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, STARTS_OF_M, ranges, three_classes, train_variant
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import column, least, opposed, rows_of, several, size
 from uaftc_lib.book.small_data import PAPER_NEUTRAL, SEEDS, WHOLE_EPOCHS, by_kind, small_config, start_model
@@ -21,14 +21,11 @@ from uaftc_lib.training import fit
 
 EPOCHS = 30  # of the affine model, as in the runs that stand beside it
 KINDS = ("0", "1", "2")
+AFFINE = (*((M, 10.0) for M in STARTS_OF_M), (M_OF_LIBRARY, 100.0))
 
 
 @experiment(
-    jobs=[
-        {"M": M, "lam": lam, "seed": s}
-        for M, lam in (*((M, 10.0) for M in STARTS_OF_M), (M_OF_LIBRARY, 100.0))
-        for s in SEEDS
-    ],
+    jobs=[{"M": M, "lam": lam, "seed": s} for M, lam in AFFINE for s in SEEDS],
     rows=1,
 )
 def affine_velocities(M: str, lam: float, seed: int) -> list[dict]:
@@ -76,8 +73,9 @@ def mean_size(rows: pd.DataFrame, name: str) -> pd.Series:
     return sum(column(rows, f"|{name}| {k}") for k in KINDS) / len(KINDS)
 
 
-AFFINE = {(M, 10.0): f"Data I, M {M}" for M in STARTS_OF_M} | {(M_OF_LIBRARY, 100.0): "Data I, λ = 100"}
-AFFINE_RUNS = several(*(rows_of(case, "affine_velocities", M=M, lam=lam) for (M, lam), case in AFFINE.items()))
+AFFINE_RUNS = several(
+    *(rows_of(f"Data I, λ = {lam:g}, {ranges(M)}", "affine_velocities", M=M, lam=lam) for M, lam in AFFINE)
+)
 CLASS_RUNS = several(*(rows_of(f"three classes, λ = {lam:g}", "class_velocities", lam=lam) for lam in (10.0, 100.0)))
 
 reads("affine_polarity_terms", AFFINE_RUNS, lambda rows: least(*(opposed(rows, name) for name in ("B", "C", "M_pi"))))

@@ -78,12 +78,15 @@ TELLS = {  # what is correlated with what
 }
 
 
-def short_run(data: Dataset, lam: float, seed: int, epochs: int = 5) -> dict[str, float]:
+def short_run(data: Dataset, lam: float, seed: int, epochs: int = 5, mirrored: bool = False) -> dict[str, float]:
     """A run of a few epochs: test accuracy, and rank correlations over the words of five texts or more.
 
-    Attention and influence are those on the last class.
+    Attention and influence are those on the last class. ``mirrored``: from −W instead of W.
     """
     model = AttentionClassifier(len(data.vocabulary), lam=lam, classes=len(data.classes), seed=seed)
+    if mirrored:
+        with torch.no_grad():
+            model.W.neg_()
     config = TrainingConfig(epochs=epochs, dropout=0.5, learning_rate=0.01, seed=seed)
     run = fit(model, data, config, best="loss", progress=False)
     words = explain.word_class_influence(model, data)
@@ -104,6 +107,12 @@ def short_run(data: Dataset, lam: float, seed: int, epochs: int = 5) -> dict[str
 def short_runs(dataset: str, lam: float, seed: int) -> list[dict]:
     """What both scores of a word tell of its attention and influence, after five epochs."""
     return [short_run(load_dataset(dataset), lam, seed)]
+
+
+@experiment(jobs=[{"lam": lam, "seed": seed} for lam, seed in product((0.01, 1.0, 10.0, 100.0), range(10))], rows=1)
+def short_mirrored(lam: float, seed: int) -> list[dict]:
+    """The same on SST from −W₀ instead of W₀."""
+    return [short_run(load_dataset("sst"), lam, seed, mirrored=True)]
 
 
 def rank_agreement(

@@ -1,0 +1,41 @@
+"""Does the penalty on V·W cost or gain accuracy on SST? Test text by test text, against the runs of Table 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from uaftc_lib.book.cases import SMALL, Part, Tables, contrast
+from uaftc_lib.book.chapters.lam import columns_of
+from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, cost_of_small
+from uaftc_lib.book.claims import reading
+from uaftc_lib.book.readings import not_made
+from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.sweep import decode_errors, encode_errors
+from uaftc_lib.experiments.table2 import train_real
+
+
+@experiment(jobs=[{"lam": lam, "seed": s} for lam, s in product((10.0, 100.0), SEEDS)], rows=1)
+def sst_penalty(lam: float, seed: int) -> list[dict]:
+    """SST with a penalty on V·W, as in "sst_scores": which test texts are classified wrongly."""
+    dataset = load_dataset("sst")
+    model, run = train_real(dataset, lam=lam, penalty=1e-4, seed=seed)
+    wrong = (model.predict(dataset.test) != dataset.test.labels).cpu().numpy()
+    return [{"test_accuracy": run.test_accuracy, "test_errors": encode_errors(wrong)}]
+
+
+@reading
+def penalty_and_accuracy(tables: Tables) -> Iterator[Part]:
+    ((_, found),) = columns_of(tables, "DP", ["sst"])
+    for lam in (10.0, 100.0):
+        runs = tables("sst_penalty", lam=lam)
+        if found is None or len(runs) != found.seeds:
+            yield not_made(f"SST, λ = {lam:g}")
+            continue
+        held = ~np.array([decode_errors(errors, found.instances) for errors in runs.test_errors])
+        gained = held - found.right[lam].astype(float)
+        yield contrast(f"SST, λ = {lam:g}", SMALL * cost_of_small(found, AT_STAKE) - gained)
