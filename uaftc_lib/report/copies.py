@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int, Shaped, UInt32, UInt64
+from jaxtyping import Float, Int, Integer, Shaped, UInt32, UInt64
 from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 
@@ -38,7 +38,7 @@ def mixed(numbers: UInt64[np.ndarray, "numbers"]) -> UInt64[np.ndarray, "numbers
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def same_words(table: Table, words: Int[np.ndarray, "texts"], order: Shaped[np.ndarray, "texts"]) -> None:
+def same_words(table: Table, words: Integer[np.ndarray, "texts"], order: Shaped[np.ndarray, "texts"]) -> None:
     """Of texts with the same words keep one, and none where their labels contradict one another.
 
     A label that more than two thirds of the copies bear is taken for theirs. ``words``: the same number for the same

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Int, Integer, Shaped
 
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.report.copies import clusters, near_copies, same_words, words_hash
@@ -223,7 +223,7 @@ def latest(table: Table) -> Bool[np.ndarray, "texts"]:
 
 
 def drop_small_classes(
-    table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
+    table: Table, cluster: Integer[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
 ) -> None:
     """Drop classes of which too few clusters can be learnt from."""
     rows = table.rows if test is None else table.rows[~test[table.rows.index]]
