@@ -77,6 +77,12 @@ def test_pairs_of_copies_are_found():
     assert len(partition(cluster)) >= 400, "no letter is joined with another one"
 
 
+def test_long_copies_are_found():
+    one, other, third = sentences(3, np.random.default_rng(0), shortest=600, longest=600)
+    cluster = joined([one, f"{one} and a remark", other, third, third.replace(" wa ", " wax ")])
+    assert partition(cluster) == {frozenset({0, 1}), frozenset({2}), frozenset({3, 4})}
+
+
 def test_form_letters_with_random_labels_tell_nothing_about_unseen_texts():
     random = np.random.default_rng(2)
     texts, form = letters(80, 6, random)
