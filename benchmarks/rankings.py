@@ -88,7 +88,7 @@ def coefficients(model: LogisticRegression) -> Float[np.ndarray, "words classes"
 
 
 def ours(file: File, seed: int) -> tuple[pd.DataFrame, dict]:
-    """``uaftc explain``, as its user calls it. Ordered by the lower ends of the intervals."""
+    """``uaftc explain``, as its user calls it: what it lists, and then all else, by the lower ends of the intervals."""
     with tempfile.TemporaryDirectory() as scratch:
         path, out = Path(scratch) / "file.csv", Path(scratch) / "report"
         file.rows.to_csv(path, index=False)
@@ -100,6 +100,7 @@ def ours(file: File, seed: int) -> tuple[pd.DataFrame, dict]:
     lows = [name for name in ("influence_low", "influence_seed_low") if name in words]
     order = words[lows].min(axis=1, skipna=False).fillna(-np.inf)
     listed = words["listed"] if "listed" in words else order > 0
+    order = order.where(listed, order - 1e6)
     found = words[["word", "class"]].assign(score=words["influence"], order=order, listed=listed)
     told = {name: judged["attention"].get(name) for name in ("accuracy", "balanced_accuracy")}
     return found, told | {"verdict": judged["verdict"]}
