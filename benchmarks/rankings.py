@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -54,7 +54,7 @@ def ranking(
     classes: Sequence[str],
     score: Float[np.ndarray, "words classes"],
     order: Float[np.ndarray, "words classes"] | None = None,
-    listed: Float[np.ndarray, "words classes"] | None = None,
+    listed: Bool[np.ndarray, "words classes"] | None = None,
 ) -> pd.DataFrame:
     """A row for each word and class: how much the word speaks for it, by what it is ordered, and whether it is listed.
 
