@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -29,6 +29,7 @@ from uaftc_lib.cli import app
 LISTED = 20  # words of a class that a method lists which knows no threshold
 RESAMPLES = 100  # of the bootstrapped regression
 EXPLAINED = 50  # texts that LIME explains
+ORDER = "influence_low"  # column of words.csv by which the report orders what it lists
 PART = 1000  # texts that SHAP explains together
 
 
@@ -54,7 +55,7 @@ def ranking(
     classes: Sequence[str],
     score: Float[np.ndarray, "words classes"],
     order: Float[np.ndarray, "words classes"] | None = None,
-    listed: Float[np.ndarray, "words classes"] | None = None,
+    listed: Bool[np.ndarray, "words classes"] | None = None,
 ) -> pd.DataFrame:
     """A row for each word and class: how much the word speaks for it, by what it is ordered, and whether it is listed.
 
@@ -88,7 +89,7 @@ def coefficients(model: LogisticRegression) -> Float[np.ndarray, "words classes"
 
 
 def ours(file: File, seed: int) -> tuple[pd.DataFrame, dict]:
-    """``uaftc explain``, as its user calls it. Ordered by the lower ends of the intervals."""
+    """``uaftc explain``, as its user calls it: what it lists, and then all else, in its order."""
     with tempfile.TemporaryDirectory() as scratch:
         path, out = Path(scratch) / "file.csv", Path(scratch) / "report"
         file.rows.to_csv(path, index=False)
@@ -97,9 +98,9 @@ def ours(file: File, seed: int) -> tuple[pd.DataFrame, dict]:
             app(given, standalone_mode=False)
         words = pd.read_csv(out / "words.csv", keep_default_na=False, na_values=[""], dtype={"word": str, "class": str})
         judged = json.loads((out / "report.json").read_text(encoding="utf-8"))["quality"]
-    lows = [name for name in ("influence_low", "influence_seed_low") if name in words]
-    order = words[lows].min(axis=1, skipna=False).fillna(-np.inf)
+    order = words[ORDER].fillna(-np.inf)
     listed = words["listed"] if "listed" in words else order > 0
+    order = order.where(listed, order - 1e6)
     found = words[["word", "class"]].assign(score=words["influence"], order=order, listed=listed)
     told = {name: judged["attention"].get(name) for name in ("accuracy", "balanced_accuracy")}
     return found, told | {"verdict": judged["verdict"]}

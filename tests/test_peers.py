@@ -1,6 +1,7 @@
 """Files of known truth hold what they say; lists are held against it; each method finds a plain cause."""
 
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -111,8 +112,8 @@ def plain():
 @pytest.mark.parametrize("method", rankings.METHODS)
 def test_each_method_puts_a_plain_cause_first(method, plain, monkeypatch):
     call, package = rankings.METHODS[method]
-    if package:
-        pytest.importorskip(package, reason=f"{package} is not installed: its peer is not tested")
+    if package and not find_spec(package):
+        pytest.skip(f"{package} is not installed: its peer is not tested")
     monkeypatch.setattr(rankings, "EXPLAINED", 30)
     found, told = call(plain, 0)
     assert {"word", "class", "score", "order", "listed"} == set(found)
