@@ -54,7 +54,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
     share = {name: float((labels == k).mean()) for k, name in enumerate(classes)}
     top = {}
     for name, rows in frame[frame["listed"]].groupby("class"):
-        rows = rows.rename(columns={"influence_low": "low", "influence_high": "high"}).nlargest(15, "low")
+        rows = rows.rename(columns={"influence_low": "low", "influence_high": "high"}).nlargest(15, "total")
         top[name] = rows.drop(columns=["class", "listed", "q", "q_beyond"]).to_dict("records")
     bins = [
         {"low": x, "high": x + 0.1, "instances": 40, "confidence": x + 0.05, "accuracy": x} for x in (0.5, 0.7, 0.9)

@@ -258,9 +258,9 @@ def test_every_listed_word_is_in_the_table_of_the_page(monkeypatch):
     assert {row[0] for row in page.word_rows(words, classes, many)} == many
 
 
-def test_lists_hold_the_surest_and_the_largest_in_all():
+def test_lists_hold_the_largest_in_all_and_the_surest():
     words = pd.DataFrame({"word": [f"w{i}" for i in range(40)], "class": "a", "listed": True, "texts": 1})
-    words = words.assign(influence_low=np.arange(40)[::-1], total=np.arange(40))
+    words = words.assign(total=np.arange(40)[::-1], influence_low=np.arange(40))
     found = [row["word"] for row in page.lists(words)["a"]]
     assert found[:15] == [f"w{i}" for i in range(15)] and set(found[15:]) == {f"w{i}" for i in range(25, 40)}
     assert page.lists(words.assign(listed=False)) == {}
@@ -359,7 +359,7 @@ def test_the_table_shows_what_words_csv_holds(opened, made):
     for name in HOSTILE:
         opened.select_option("#class", label=name)
         mine = words[words["class"] == name]
-        best = mine.sort_values(["listed", "influence_low"], ascending=False)["word"].map(page.short).tolist()
+        best = mine.sort_values(["listed", "total"], ascending=False)["word"].map(page.short).tolist()
         assert words_of(opened)[:10] == best[:10], "in the order of the lists at first"
         listed = opened.query_selector_all("#rows .listed td:first-child")
         assert {each.text_content() for each in listed} == set(mine[mine["listed"]]["word"])
@@ -446,15 +446,15 @@ def test_every_link_leads_to_its_word(opened, made):
     assert {each.evaluate(asked) for each in opened.query_selector_all("#examples a")} <= known
 
 
-def test_lists_are_ordered_by_total_too(opened, made):
+def test_lists_are_ordered_by_sureness_too(opened, made):
     words = made[2]
-    opened.select_option("#by", label="largest total first")
-    assert opened.input_value("#order") == "total" and "order=total" in opened.evaluate("location.hash")
+    opened.select_option("#by", label="surest influence first")
+    assert opened.input_value("#order") == "influence_low" and "order=influence_low" in opened.evaluate("location.hash")
     for table, name in zip(opened.query_selector_all(".tops"), (each["name"] for each in made[1]["classes"])):
-        mine = words[(words["class"] == name) & words["listed"]].nlargest(15, "total")
+        mine = words[(words["class"] == name) & words["listed"]].nlargest(15, "influence_low")
         assert [each.text_content() for each in table.query_selector_all("tbody a")] == mine["word"].tolist()
     opened.click(".tops a >> nth=0")
-    assert opened.input_value("#by") == "total", "a link keeps the order"
+    assert opened.input_value("#by") == "influence_low", "a link keeps the order"
 
 
 def test_copy_and_download_give_what_is_shown(opened, made):
@@ -469,10 +469,10 @@ def test_copy_and_download_give_what_is_shown(opened, made):
 
     name = made[1]["classes"][1]["name"]
     opened.click("#classes button >> nth=1")
-    assert opened.inner_text("#classes button >> nth=1") == "copied"
+    opened.wait_for_selector("#classes button >> nth=1 >> text=copied")
     text = opened.evaluate("navigator.clipboard.readText()")
     copied = pd.read_csv(io.StringIO(text), sep="\t", keep_default_na=False)
-    listed = words[(words["class"] == name) & words["listed"]].sort_values("influence_low", ascending=False)
+    listed = words[(words["class"] == name) & words["listed"]].sort_values("total", ascending=False)
     agrees(copied, name, listed)
     opened.select_option("#class", label=HOSTILE[2])
     opened.select_option("#order", label="total")
@@ -608,8 +608,8 @@ def test_what_comes_of_a_file_is_as_described(run):
     assert list(table) == list(files.COLUMNS)
     for name, rows in stored["top_words"].items():
         mine = table[(table["class"].astype(str) == name) & table["listed"].astype(str).eq("True")]
-        assert [row["word"] for row in rows] == mine.nlargest(15, "influence_low")["word"].tolist()
-        for row, one in zip(rows, mine.nlargest(15, "influence_low").itertuples()):
+        assert [row["word"] for row in rows] == mine.nlargest(15, "total")["word"].tolist()
+        for row, one in zip(rows, mine.nlargest(15, "total").itertuples()):
             assert (row["texts"], row["texts_of_class"]) == (one.texts, one.texts_of_class)
             assert row["influence"] == pytest.approx(one.influence, abs=1e-4)
 

@@ -37,7 +37,7 @@ const columns = {
   total: (row, k) => (row[3][k] === null ? null : Number((row[3][k] * row[1]).toPrecision(4))),
 };
 // The order of the lists, and then of what is not listed.
-const orders = { ...columns, listed: (row, k) => row[4][k] + 1e9 * row[8].includes(k) };
+const orders = { ...columns, listed: (row, k) => columns.total(row, k) + 1e9 * row[8].includes(k) };
 const told = { influence: signed, total: signed, probability: signed, texts: count, texts_of_class: count };
 const heads = [...document.querySelectorAll("th[data-key]")];
 const by_word = new Map(rows.map((row) => [row[0], row]));
@@ -166,7 +166,7 @@ function drawTable() {
 }
 
 function drawLists() {
-  const by = state.order === "total" ? "total" : "listed";
+  const by = state.order === "influence_low" ? "influence_low" : "listed";
   if (find("by")) find("by").value = by;
   for (const table of document.querySelectorAll(".tops")) {
     const k = Number(table.dataset.class);

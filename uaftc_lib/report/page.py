@@ -51,13 +51,13 @@ def word_rows(words: pd.DataFrame, classes: int, first: Collection[str]) -> list
 
 
 def lists(words: pd.DataFrame) -> dict[str, list[dict]]:
-    """For each class the listed words of largest lower end, and after them those that only their total brings in."""
-    listed = words[words["listed"].astype(bool)].sort_values("influence_low", ascending=False, kind="stable")
+    """For each class the listed words of largest total, and after them those that only their lower end brings in."""
+    listed = words[words["listed"].astype(bool)].sort_values("total", ascending=False, kind="stable")
     found = {}
     for name, rows in listed.groupby("class", sort=False):
-        surest = rows.head(OF_LIST)
-        others = rows.nlargest(OF_LIST, "total")
-        found[name] = pd.concat([surest, others[~others["word"].isin(surest["word"])]]).to_dict("records")
+        largest = rows.head(OF_LIST)
+        surest = rows.nlargest(OF_LIST, "influence_low")
+        found[name] = pd.concat([largest, surest[~surest["word"].isin(largest["word"])]]).to_dict("records")
     return found
 
 
