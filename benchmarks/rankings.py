@@ -29,7 +29,7 @@ from uaftc_lib.cli import app
 LISTED = 20  # words of a class that a method lists which knows no threshold
 RESAMPLES = 100  # of the bootstrapped regression
 EXPLAINED = 50  # texts that LIME explains
-ORDER = "influence_low"  # column of words.csv by which the report orders what it lists
+ORDER = "total"
 PART = 1000  # texts that SHAP explains together
 
 

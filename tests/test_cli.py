@@ -344,6 +344,7 @@ def test_what_needs_no_data_is_answered_at_once(words, message, tmp_path):
     """In half a second of the processor, the least of three attempts: other processes do not count."""
     (tmp_path / "words.docx").write_text("no table")
     (tmp_path / "some.csv").write_text("texts,label\ngood,1\n")
+    (tmp_path / "right.csv").write_text("text,label\ngood,1\n")
     (tmp_path / "some.tsv").write_text("texts\tlabel\ngood\t1\n")
     (tmp_path / "some.jsonl").write_text('{"texts": "good", "label": 1}\n')
     (tmp_path / "wide.csv").write_text("text,label\ngood,1\n", encoding="utf-16")
@@ -420,7 +421,7 @@ def test_an_interrupted_report_says_that_nothing_was_written(tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
-def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words():
+def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path):
     accuracies = {name: {"accuracy": 0.9, "balanced_accuracy": 0.8} for name in ("attention", "linear", "majority")}
     report = {
         "loud": ["Half of the rows are copies"],
@@ -434,7 +435,7 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words():
         "top_words": {"a": [{"word": f"word{i}"} for i in range(9)], "b": []},
         "replaced": ["words.csv"],
     }
-    told = list(terminal.lines(report, Path("folder")))
+    told = list(terminal.lines(report, tmp_path))
     assert told[0] == "take care     Half of the rows are copies" and told[1].startswith("dropped       2: no text")
     assert "a             word0, word1, word2, word3, word4, word5, word6, word7" in told
     assert "b             no word" in told and "replaced      words.csv" in told

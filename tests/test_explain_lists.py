@@ -7,23 +7,21 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib import AttentionClassifier, Corpus, Vocabulary
+from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.explain.contributions import probabilities
-from uaftc_lib.explain.words import read_again, word_instance_pairs
+from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.publish import CHECKOUT
-from uaftc_lib.report.folds import FOLDS, folds
+from uaftc_lib.report.again import read_again
+from uaftc_lib.report.folds import folds
 from uaftc_lib.report.lists import by_chance, counts, deciding
-from uaftc_lib.report.pushes import Pushes
 from uaftc_lib.report.quality import quality
 from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.training import Reader
 
 sys.path.insert(0, str(CHECKOUT / "benchmarks"))
 
+import interval_coverage  # noqa: E402
 import made_files  # noqa: E402
-
-SUPPORTS, EFFECTS, EACH = (5, 10, 20, 100), (0.0, 3.0), 12
 
 
 def explained(rows, folder, settings=None, **options):
@@ -37,46 +35,9 @@ def listed(words):
     return set(zip(*words.loc[words["listed"], ["word", "class"]].to_numpy().T)) if words["listed"].any() else set()
 
 
-def planted(seed, texts=1500, background=400, length=12):
-    """Texts of common words, twelve causes, and for each support and effect twelve words in exactly so many texts."""
-    draws = np.random.default_rng(seed)
-    shares = 1 / (np.arange(background) + 2.7)
-    tokens = [[*draws.choice(background, length, p=shares / shares.sum())] for _ in range(texts)]
-    logit, planted = np.zeros(texts), []
-    kinds = [("cause", texts // 12, 2.0)] * 12
-    kinds += [("planted", support, effect) for support in SUPPORTS for effect in EFFECTS for _ in range(EACH)]
-    for i, (kind, support, effect) in enumerate(kinds):
-        side = 1 if i % 2 else -1
-        where = draws.choice(texts, support, replace=False)
-        for t in where:
-            tokens[t].append(background + i)
-        logit[where] += side * effect
-        planted.append((kind, support, effect, side))
-    labels = (draws.random(texts) < 1 / (1 + np.exp(-logit))).astype(int)
-    vocabulary = Vocabulary([f"word{i}" for i in range(background + len(kinds))])
-    return Corpus.from_lists([[int(i) for i in text] for text in tokens], labels.tolist()), vocabulary, planted
-
-
-def pushes_of(seed):
-    """For each planted word its push on the side that it speaks for, and the half width of its interval."""
-    whole, vocabulary, kinds = planted(seed)
-    labels, alone = whole.labels.numpy(), np.arange(len(whole))
-    pushes = Pushes(whole, len(vocabulary), np.ones(len(whole)))
-    for k, fold in enumerate(folds(labels, alone, seed=seed)):
-        reader = Reader(whole, vocabulary, fold, Settings(), FOLDS * seed + k, lambda _: None)
-        pushes.add(reader, fold, seed)
-    _, push, reach, _ = (each[len(vocabulary) - 3 - len(kinds) : -3] for each in pushes.means())
-    table = pd.DataFrame(kinds, columns=["kind", "texts", "effect", "side"])
-    return table.assign(push=push[:, 1] * table["side"], reach=reach[:, 1])
-
-
 def coverage(files):
-    """By support and effect, the share of intervals that hold the mean push over files, and that leave zero out."""
-    found = pd.concat(map(pushes_of, range(files)))
-    found = found[found["kind"] == "planted"].dropna()
-    truth = found.groupby(["texts", "effect"])["push"].transform("mean").where(found["effect"] > 0, 0.0)
-    found = found.assign(held=(found["push"] - truth).abs() <= found["reach"], off=found["push"].abs() > found["reach"])
-    return found.groupby(["texts", "effect"])[["held", "off"]].mean()
+    """By support and effect, the share of intervals that hold the truth, and that leave zero out."""
+    return interval_coverage.coverage(files).groupby(["texts", "effect"])[["held", "off"]].mean()
 
 
 def test_intervals_hold_what_other_texts_and_another_training_give():

@@ -203,32 +203,6 @@ def pair_values(
     return torch.cat(columns, 1).cpu().numpy()
 
 
-@torch.no_grad()
-def read_again(
-    model: AttentionClassifier, corpus: Corpus, pair_of: Int[Tensor, "positions"], instance: Int[Tensor, "pairs"]
-) -> Float[np.ndarray, "pairs columns"]:
-    """:func:`pair_values` where states know their neighbours: each text is read again without each of its words.
-
-    The contribution of a word is then the fall of the logit. A word that is the whole text has none.
-    """
-    pairs, lengths = len(instance), corpus.lengths[instance]
-    pair = torch.repeat_interleave(torch.arange(pairs), lengths)
-    position = torch.arange(len(pair)) + (corpus.offsets[:-1][instance] - lengths.cumsum(0) + lengths)[pair]
-    kept = pair_of[position] != pair
-    left = torch.bincount(pair[kept], minlength=pairs)
-    erased = left > 0
-    offsets = torch.cat([left.new_zeros(1), left[erased].cumsum(0)])
-    others = corpus._with(tokens=corpus.tokens[position[kept]], offsets=offsets, labels=corpus.labels[instance[erased]])
-    out = model(corpus)
-    logit, P = class_polarity(out.polarity)[instance], probabilities(out.polarity)[instance]
-    without, P_without = logit.clone(), P.clone()
-    again = model(others).polarity
-    without[erased], P_without[erased] = class_polarity(again), probabilities(again)
-    hops = by_hop(out, corpus)
-    A = sum(sum_by_instance(hop.weights, pair_of, pairs) for hop in hops).unsqueeze(1) / len(hops)
-    return torch.cat([torch.ones_like(A), A, A * P, logit - without, P - P_without], 1).cpu().numpy()
-
-
 def summarise(
     sums: Float[np.ndarray, "*words columns"],
     classes: int,

@@ -20,7 +20,8 @@ from scipy import stats
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import beside, probabilities
-from uaftc_lib.explain.words import Pairs, class_polarity, pair_values, read_again, word_instance_pairs
+from uaftc_lib.explain.words import Pairs, class_polarity, pair_values, word_instance_pairs
+from uaftc_lib.report.again import read_again
 from uaftc_lib.report.folds import Fold
 from uaftc_lib.report.training import PART, Reader
 

@@ -214,7 +214,8 @@ def class_counts(prepared: Prepared, trained: Trained) -> list[dict]:
 def linear_words(prepared: Prepared, trained: Trained, most: int = 10) -> dict[str, list[str]]:
     """The words of largest weight for each class in the linear models."""
     order = np.argsort(-trained.coefficients[: prepared.vocabulary.word_count], axis=0, kind="stable")[:most]
-    return {name: [prepared.vocabulary.word(i) for i in order[:, k].tolist()] for k, name in enumerate(prepared.classes)}
+    word = prepared.vocabulary.word
+    return {name: [word(i) for i in column] for name, column in zip(prepared.classes, order.T.tolist())}
 
 
 def without(row: dict, prepared: Prepared, trained: Trained) -> dict:

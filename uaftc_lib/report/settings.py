@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from uaftc_lib import checks
+from uaftc_lib.report.words import pattern, way_to_cut
 from uaftc_lib.settings import (
     ENCODERS,
     ModelSettings,
@@ -18,8 +19,6 @@ from uaftc_lib.settings import (
     setting,
     whole_or,
 )
-
-WORDS = ("rule", "spaces", "characters", "spacy")  # how texts are cut
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Settings:
     learning_rate: float = reworded(TrainingConfig, "learning_rate", 0.01, above_0)
     dropout: float = reworded(TrainingConfig, "dropout", 0.5, below_1)
     seed: int = setting(0, "Of the folds and of the first model.", checks.whole)
-    words: str = setting("rule", "How a text is cut into words.", choices=WORDS)
-    ignore: str | None = setting(None, "A pattern (regular expression): what it matches is no word.")
+    words: str = setting("rule", "How texts are cut: rule, spaces, characters, spacy, spacy:LANGUAGE.", way_to_cut)
+    ignore: str | None = setting(None, "A pattern (regular expression): what it matches is no word.", pattern)
     without: str | None = setting(None, "Words, parted by commas, that are left out of every text.")
 
     def __post_init__(self):

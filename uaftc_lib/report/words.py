@@ -76,6 +76,21 @@ def way_to_cut(name: str, how: str) -> str:
     return how
 
 
+def pattern(name: str, value: str | None) -> str | None:
+    """A regular expression, or None.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read.
+    """
+    try:
+        re.compile(value or "")
+    except re.error as error:
+        raise ValueError(f"{name}: the pattern {value!r} cannot be read: {error}") from None
+    return value
+
+
 class Cutter:
     """Cuts texts into words, in lower case.
 
@@ -106,10 +121,7 @@ class Cutter:
             self.without = frozenset(self._as_one_word(word) for word in without)
             self.told += f" Left out: {', '.join(sorted(self.without))}."
         if ignore:
-            try:
-                self.ignore = re.compile(ignore, re.IGNORECASE)
-            except re.error as error:
-                raise ValueError(f"the pattern {ignore!r} cannot be read: {error}") from None
+            self.ignore = re.compile(pattern("ignore", ignore), re.IGNORECASE)
             self.told += f" What matches {ignore} is left out."
 
     def spans(self, text: str) -> list[tuple[int, int]]:
