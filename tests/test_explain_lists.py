@@ -71,6 +71,18 @@ def test_known_causes_are_listed_and_what_keeps_them_company_is_not(tmp_path, cl
     assert companions <= 1
 
 
+def test_words_that_say_the_same_are_listed_all_the_same(tmp_path):
+    """Five of a class's twenty words in each of its texts: none of them adds anything to the other four."""
+    draws, letters = np.random.default_rng(0), "abcdefghijklmnopqrst"
+    kinds = draws.integers(0, 3, 600)
+    own = [" ".join(f"own{'xyz'[k]}{letters[i]}" for i in draws.choice(20, 5, replace=False)) for k in kinds]
+    common = [" ".join(f"common{letters[i]}" for i in draws.integers(0, 20, 6)) for _ in kinds]
+    rows = pd.DataFrame({"text": [f"{x} {y}" for x, y in zip(own, common)], "label": [f"kind {k}" for k in kinds]})
+    _, words = explained(rows, tmp_path)
+    assert listed(words) == {(f"own{'xyz'[k]}{i}", f"kind {k}") for k in range(3) for i in letters}
+    assert not ((words["q"] <= 0.05) & (words["q_beyond"] <= 0.05)).any()
+
+
 def empty_lists(folder, seeds, rows):
     found = []
     for seed in seeds:

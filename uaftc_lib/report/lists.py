@@ -1,8 +1,9 @@
 """Which words are listed under which class: where plain counts and the model agree.
 
-Two counts, because words keep company: the class is commoner among the texts that hold the word than among all; and
-commoner than the other words of these texts foretell. The second is what a word has that only accompanies a cause has
-not. And the word pushes towards the class, in both ways in which that is measured.
+The class is commoner among the texts that hold the word than among all, and the word pushes towards it, in both ways in
+which that is measured. But words keep company, so one more is asked, which a word that only accompanies a cause cannot
+answer: is the class commoner than the other words of these texts foretell? Where many words say the same none of them
+adds to the others; then it is enough that no single stronger word accounts for the counts.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
-from scipy import stats
+from jaxtyping import Bool, Float, Int
+from scipy import sparse, stats
 from statsmodels.stats.multitest import multipletests
 
 from uaftc_lib.corpus import Corpus, Vocabulary
@@ -19,6 +20,8 @@ from uaftc_lib.report.pushes import Pushes
 
 FEWEST = 5  # texts that a word needs for an interval
 FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chance
+ALONE = 0.01  # p of a word's counts without a stronger word, above which that one accounts for them
+MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
 TOP = 15  # words shown for each class
 NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word decides a class
 FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
@@ -51,6 +54,32 @@ def by_chance(
     return stats.binom.sf(found - 1, found.sum(1, keepdims=True), sizes / sizes.sum())
 
 
+def accounted_for(
+    whole: Corpus,
+    unit: Int[np.ndarray, "texts"],
+    words: Int[np.ndarray, "words"],
+    push: Float[np.ndarray, "words"],
+    k: int,
+) -> Bool[np.ndarray, "words"]:
+    """Which words a stronger one accounts for: among the units that hold the word without it, class k is not commoner.
+
+    ``words``: ids; ``push``: on class k, by which one is stronger than another.
+    """
+    place = np.full(int(whole.tokens.max()) + 1, -1)
+    place[words] = np.arange(len(words))
+    _, own = np.unique(unit * whole.class_count + whole.labels.numpy(), return_inverse=True)
+    column = place[whole.tokens.numpy()]
+    row = own[whole.instance_of.numpy()][column >= 0]
+    held = sparse.csr_array((np.ones(len(row)), (row, column[column >= 0])), (own.max() + 1, len(words)))
+    held.data[:] = 1  # csr_array summed what occurs again
+    of_class = np.zeros(len(held.indptr) - 1)
+    of_class[own] = whole.labels.numpy() == k
+    both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
+    n, found = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
+    p = stats.binom.sf(found - 1, n, of_class.mean())
+    return ((p > ALONE) & (push[None, :] > push[:, None])).any(1)
+
+
 def false_discovery_rates(p: Float[np.ndarray, "words classes"]) -> Float[np.ndarray, "words classes"]:
     """Benjamini & Hochberg's correction over all words and classes."""
     return multipletests(p.ravel(), method="fdr_bh")[1].reshape(p.shape)
@@ -73,8 +102,15 @@ def word_table(pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "te
     influence, probability, held = push[known], fall[known], texts[known].sum(1)[:, None]
     q, q_beyond = (false_discovery_rates(p) for p in (by_chance(units[known], sizes), pushes.beyond()[known]))
     alike = np.ones_like(influence)
+    candidate = (q <= FALSE_DISCOVERIES) & (influence > 0) & (probability > 0)
+    listed, ids = candidate & (q_beyond <= FALSE_DISCOVERIES), np.flatnonzero(known)
+    for k in range(whole.class_count):
+        asked = np.flatnonzero(candidate[:, k])
+        asked = asked[np.argsort(-influence[asked, k] * held[asked, 0], kind="stable")][:MOST_COMPARED]
+        if len(asked):
+            listed[asked, k] |= ~accounted_for(whole, unit, ids[asked], influence[asked, k], k)
     table = {
-        "listed": (np.maximum(q, q_beyond) <= FALSE_DISCOVERIES) & (influence > 0) & (probability > 0),
+        "listed": listed,
         "influence": influence,
         "influence_low": influence - reach[known],
         "influence_high": influence + reach[known],
