@@ -155,6 +155,28 @@ def show(table: pd.DataFrame) -> str:
     return shown.dropna(axis=1, how="all").to_string(float_format=lambda value: f"{value:.3g}", na_rep="")
 
 
+SHORT = {  # of the table in the README: file and measure -> heading
+    ("two classes", "precision"): "true, of those listed",
+    ("two classes", "recall"): "listed, of true words",
+    ("two classes", "confounds"): "listed, of their company",
+    ("random labels", "listed"): "listed with random labels",
+    ("two classes", "overlap"): "common to two halves",
+    ("sst", "ratings"): "agreement with people (SST)",
+    ("two classes", "processor_seconds"): "seconds",
+}
+
+
+def short_table(table: pd.DataFrame) -> str:
+    """Means over seeds in Markdown, a row a method; words to list are as many as are true where a method lists all."""
+    means = table.groupby(["file", "method"], sort=False)[[*MEASURES]].mean(numeric_only=True)
+    lines = [f"| | {' | '.join(SHORT.values())} |", "|---" * (1 + len(SHORT)) + "|"]
+    for method in table["method"].unique():
+        cells = [means[measure].get((file, method), np.nan) for file, measure in SHORT]
+        told = ["" if np.isnan(cell) else f"{cell:.0f}" if cell >= 10 else f"{cell:.2g}" for cell in cells]
+        lines.append(f"| {method} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", nargs="+", default=[*MADE, "sst"], choices=[*MADE, "sst"], metavar="NAME")

@@ -151,3 +151,8 @@ def test_a_method_that_is_not_installed_is_left_out_and_named(tmp_path, monkeypa
     peers.main(["--files", "95 : 5", "--methods", "SHAP", "log-odds", "--seeds", "1", "--out", str(tmp_path)])
     assert pd.read_csv(tmp_path / "peers.csv")["method"].tolist() == ["log-odds"]
     assert "not measured, because not installed: SHAP" in capsys.readouterr().out
+
+
+def test_the_readme_shows_what_is_stored():
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    assert peers.short_table(pd.read_csv(CHECKOUT / "book/results/peers.csv")) in readme
