@@ -84,6 +84,18 @@ def test_words_that_say_the_same_are_listed_all_the_same(tmp_path):
     assert not ((words["q"] <= 0.05) & (words["q_beyond"] <= 0.05)).any()
 
 
+def test_a_word_in_the_company_of_two_causes_is_not_listed(tmp_path):
+    """No single cause accounts for all of its texts; the two together do."""
+    draws, telling = np.random.default_rng(0), {"billing": ["invoice", "refund"], "delivery": ["parcel", "courier"]}
+    rows = []
+    for number in range(600):
+        kind = list(telling)[number % 2]
+        words = [*draws.choice(list("uvwxyz"), 6), draws.choice(telling[kind])]
+        rows.append((" ".join(words + ["sorry"] * (kind == "delivery" and draws.random() < 0.5)), kind))
+    _, words = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path)
+    assert listed(words) == {(word, kind) for kind, both in telling.items() for word in both}
+
+
 def empty_lists(folder, seeds, rows):
     found = []
     for seed in seeds:

@@ -3,7 +3,8 @@
 The class is commoner among the texts that hold the word than among all, and the word pushes towards it, in both ways in
 which that is measured. But words keep company, so one more is asked, which a word that only accompanies a cause cannot
 answer: is the class commoner than the other words of these texts foretell? Where many words say the same none of them
-adds to the others; then it is enough that no single stronger word accounts for the counts.
+adds to the others; then it is enough that neither a single stronger word accounts for the counts nor all those together
+that have answered.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from uaftc_lib.report.pushes import Pushes
 
 FEWEST = 5  # texts that a word needs for an interval
 FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chance
-ALONE = 0.01  # p of a word's counts without a stronger word, above which that one accounts for them
+ALONE = 0.01  # p of a word's counts without other words, above which these account for them
 MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
 TOP = 15  # words shown for each class
 NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word decides a class
@@ -59,9 +60,12 @@ def accounted_for(
     unit: Int[np.ndarray, "texts"],
     words: Int[np.ndarray, "words"],
     push: Float[np.ndarray, "words"],
+    sure: Bool[np.ndarray, "words"],
     k: int,
 ) -> Bool[np.ndarray, "words"]:
-    """Which words a stronger one accounts for: among the units that hold the word without it, class k is not commoner.
+    """Which words a stronger one accounts for, or all sure ones together.
+
+    Among the units that hold the word without that one, or without any of these, class k is not commoner.
 
     ``words``: ids; ``push``: on class k, by which one is stronger than another.
     """
@@ -76,8 +80,10 @@ def accounted_for(
     of_class[own] = whole.labels.numpy() == k
     both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
     n, found = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
-    p = stats.binom.sf(found - 1, n, of_class.mean())
-    return ((p > ALONE) & (push[None, :] > push[:, None])).any(1)
+    share, alone = of_class.mean(), held[:, sure].sum(1) == 0
+    by_one = stats.binom.sf(found - 1, n, share)
+    by_all = stats.binom.sf(held.T @ (alone * of_class) - 1, held.T @ alone.astype(float), share)
+    return ((by_one > ALONE) & (push[None, :] > push[:, None])).any(1) | (by_all > ALONE)
 
 
 def false_discovery_rates(p: Float[np.ndarray, "words classes"]) -> Float[np.ndarray, "words classes"]:
@@ -108,7 +114,7 @@ def word_table(pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "te
         asked = np.flatnonzero(candidate[:, k])
         asked = asked[np.argsort(-influence[asked, k] * held[asked, 0], kind="stable")][:MOST_COMPARED]
         if len(asked):
-            listed[asked, k] |= ~accounted_for(whole, unit, ids[asked], influence[asked, k], k)
+            listed[asked, k] |= ~accounted_for(whole, unit, ids[asked], influence[asked, k], listed[asked, k], k)
     table = {
         "listed": listed,
         "influence": influence,
