@@ -21,9 +21,21 @@ def word_counts(corpus: Corpus, types: int) -> sparse.csr_matrix:
     return counts
 
 
-class LinearBaseline:
-    """tf-idf and logistic regression, of the given strengths that which is best on ``dev``.
+def fitted_from(
+    first: LogisticRegression | None, features: sparse.csr_matrix, labels: Int[np.ndarray, "instances"], C: float
+) -> LogisticRegression:
+    """A logistic regression whose first guess are the weights of another one."""
+    # The tolerance is one of the mean gradient: of many words that are rare each, it is small from the start.
+    model = LogisticRegression(C=C, max_iter=1000, tol=1e-6, warm_start=True)
+    if first:
+        model.coef_, model.intercept_ = first.coef_, first.intercept_
+    return model.fit(features, labels)
 
+
+class LinearBaseline:
+    """tf-idf and logistic regression, of two strengths that which is best on ``dev``.
+
+    ``before``: one that was fitted to nearly the same texts: its strength is taken, its weights are the first guess.
     ``without``: words (ids) that it does not see.
     """
 
@@ -32,7 +44,7 @@ class LinearBaseline:
         train: Corpus,
         dev: Corpus,
         types: int,
-        strengths: tuple[float, ...] = STRENGTHS,
+        before: LinearBaseline | None = None,
         without: Int[np.ndarray, "words"] | tuple = (),
     ):
         self.seen = np.ones(types, np.float32)
@@ -40,16 +52,14 @@ class LinearBaseline:
         self.tfidf = TfidfTransformer(sublinear_tf=True).fit(self.counts(train))
         features, labels = self.features(train), train.labels.cpu().numpy()
         # The tolerance is one of the mean gradient: of many words that are rare each, it is small from the start.
-        fitted = [LogisticRegression(C=C, max_iter=1000, tol=1e-6).fit(features, labels) for C in strengths]
-        if len(fitted) > 1:
+        if before:
+            self.model = fitted_from(before.model, features, labels, before.model.C)
+        else:
+            weak, strong = sorted(STRENGTHS)
+            first = fitted_from(None, features, labels, weak)
+            both = (first, fitted_from(first, features, labels, strong))
             chosen, truth = self.features(dev), dev.labels.cpu().numpy()
-            fitted.sort(key=lambda model: model.score(chosen, truth), reverse=True)
-        self.model = fitted[0]
-
-    @property
-    def strength(self) -> float:
-        """That which was best."""
-        return self.model.C
+            self.model = max(both, key=lambda model: model.score(chosen, truth))
 
     def counts(self, corpus: Corpus) -> sparse.csr_matrix:
         """How often each word that it sees occurs in each instance."""

@@ -17,7 +17,7 @@ from uaftc_lib.progress import progress_bar
 from uaftc_lib.report import files
 from uaftc_lib.report.examples import examples
 from uaftc_lib.report.folds import FOLDS, Fold, folds, parts
-from uaftc_lib.report.linear import STRENGTHS, LinearBaseline
+from uaftc_lib.report.linear import LinearBaseline
 from uaftc_lib.report.lists import attended_without_effect, deciding, top_words, word_table
 from uaftc_lib.report.pushes import Pushes
 from uaftc_lib.report.quality import quality
@@ -126,7 +126,7 @@ class Trained:
     linear: Float[np.ndarray, "tested classes"]
     prior: Float[np.ndarray, "tested classes"]
     coefficients: Float[np.ndarray, "types classes"]
-    strength: float
+    line: LinearBaseline
     settings: dict
 
     def of(self, text: int) -> Reader:
@@ -142,13 +142,12 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     times = np.bincount(np.concatenate([fold.test for fold in chosen]), minlength=len(whole))
     own = pd.Series(prepared.cluster * whole.class_count + labels)
     weights = 1 / own.groupby(own).transform("size").to_numpy() / times.clip(1)
-    pushes, readers, strengths, coefficients = Pushes(whole, types, weights), [], STRENGTHS, 0.0
+    pushes, readers, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
     config = settings.training(len(chosen[0].train), settings.seed)
     with bar(desc="epochs", total=FOLDS * config.epochs) as epochs:
         for k, fold in enumerate(chosen):
             reader = Reader(whole, prepared.vocabulary, fold, settings, settings.seed + k, epochs.update)
-            line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, strengths)
-            strengths = (line.strength,)  # chosen once
+            line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
             coefficients = coefficients + line.coefficients() / FOLDS
             pushes.add(reader, fold, settings.seed)
             shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
@@ -168,7 +167,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
         part = parts(labels[tested], prepared.cluster[tested], FOLDS, settings.seed)
     trained = {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer, "folds": FOLDS}
     said = {name: found[tested] for name, found in said.items()}
-    told = {"coefficients": coefficients, "strength": strengths[0], "settings": trained}
+    told = {"coefficients": coefficients, "line": line, "settings": trained}
     return Trained(chosen, readers, pushes, tested, part, **said, **told)
 
 
@@ -225,7 +224,7 @@ def without(row: dict, prepared: Prepared, trained: Trained) -> dict:
     word, other = prepared.vocabulary.id(row["word"]), np.zeros((len(whole), whole.class_count))
     for fold, reader in zip(trained.folds, trained.readers):
         corpora = [reader.read(whole, rows) for rows in (fold.train, fold.dev, fold.test)]
-        line = LinearBaseline(*corpora[:2], types, (trained.strength,), (word,))
+        line = LinearBaseline(*corpora[:2], types, trained.line, (word,))
         other[fold.test] += line.probabilities(corpora[2])
     found = {}
     for name, said in (("", trained.linear), ("_without", other[trained.tested])):
