@@ -1,6 +1,6 @@
 """How long `uaftc explain` takes for a million short reviews, and how much memory: python benchmarks/explain_scale.py
 
-Writes a made-up file, explains it in a process of its own with one seed, and appends a row with the machine and the
+Writes a made-up file, explains it in a process of its own, and appends a row with the machine and the
 versions to explain_scale.csv in the results folder.
 """
 
@@ -21,6 +21,7 @@ from measure import load
 from uaftc_lib import results_folder
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.store import Table
+from uaftc_lib.report.folds import FOLDS
 
 TYPES, TELLING = 60_000, 400  # words in all, and words of which each text holds one
 
@@ -48,7 +49,7 @@ def explain(path: Path, out: Path) -> None:
     from uaftc_lib.report.settings import Settings
 
     begin = time.perf_counter()
-    report = explain_file(path, "text", "label", out, Settings(seeds=1), progress=sys.stderr.isatty())
+    report = explain_file(path, "text", "label", out, Settings(), progress=sys.stderr.isatty())
     told = {
         "rows": report["rows"]["read"],
         "words": report["vocabulary"]["words"],
@@ -75,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
         write_reviews(path, given.rows)
         size = path.stat().st_size
         done = subprocess.run([sys.executable, __file__, "--file", path], check=True, stdout=subprocess.PIPE, text=True)
-    row = json.loads(done.stdout.splitlines()[-1]) | {"file_size": size, "seeds": 1, "load": load()} | provenance()
+    row = json.loads(done.stdout.splitlines()[-1]) | {"file_size": size, "seeds": FOLDS, "load": load()} | provenance()
     table = folder / "explain_scale.csv"
     Table(table, tuple(row), rows=1).add([row])
     print(f"{row['rows']:,} rows: {row['seconds']:.0f} s, {row['peak_memory'] / 1e9:.2f} GB; written to {table}")

@@ -21,6 +21,7 @@ from uaftc_lib.datasets import LOADERS, dataset_names
 from uaftc_lib.experiments.cells import Cell, cells_of
 from uaftc_lib.lab import parity
 from uaftc_lib.locations import results_folder
+from uaftc_lib.report import terminal
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.settings import registered_names
 
@@ -326,7 +327,13 @@ AT_ONCE = [
     (["train", "--device", "cpu:x"], "device 'cpu:x' must be one of cpu, cuda, mps, xpu, or one with a number"),
     (["data", "synthetic-1", "--option", "seed=x"], "seed must be a whole number, at least 0, got 'x'"),
     (["explain", "words.docx", *FILE, "--encoding", "nosuch"], "the encoding 'nosuch' is not known"),
-    (["explain", "words.docx", *FILE, "--seeds", "0"], "seeds must be a whole number, at least 1, got 0"),
+    (["explain", "words.docx", *FILE, "--epochs", "0"], "epochs .* must be a whole number, at least 1, got 0"),
+    (["explain", "words.docx", *FILE, "--words", "letters"], "texts can be cut by rule, spaces, characters, spacy"),
+    (["explain", "words.docx", *FILE, "--ignore", "(x"], "the pattern '\\(x' cannot be read: missing \\)"),
+    (
+        ["explain", "some.csv", "--text", "texts", "--label", "label", "--out", "o", "--group", "author"],
+        "no column 'author'",
+    ),
 ]
 
 
@@ -337,6 +344,7 @@ def test_what_needs_no_data_is_answered_at_once(words, message, tmp_path):
     """In half a second of the processor, the least of three attempts: other processes do not count."""
     (tmp_path / "words.docx").write_text("no table")
     (tmp_path / "some.csv").write_text("texts,label\ngood,1\n")
+    (tmp_path / "right.csv").write_text("text,label\ngood,1\n")
     (tmp_path / "some.tsv").write_text("texts\tlabel\ngood\t1\n")
     (tmp_path / "some.jsonl").write_text('{"texts": "good", "label": 1}\n')
     (tmp_path / "wide.csv").write_text("text,label\ngood,1\n", encoding="utf-16")
@@ -384,3 +392,51 @@ def test_tables_and_book_pass_on_what_was_asked(monkeypatch):
     monkeypatch.setattr(publish, "publish", lambda *given: seen.append(given))
     assert uaftc("book", "--forget").exit_code == 0
     assert seen[-1] == (True, False, ())
+
+
+class Stopping:
+    """Whoever imports this module is interrupted."""
+
+    def find_spec(self, name, *_):
+        if name == "uaftc_lib.report.report":
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("while_importing", [True, False])
+def test_an_interrupted_report_says_that_nothing_was_written(tmp_path, monkeypatch, while_importing):
+    (tmp_path / "rows.csv").write_text("text,label\n" + "good,1\nbad,0\n" * 60)
+    if while_importing:
+        monkeypatch.delitem(sys.modules, "uaftc_lib.report.report", raising=False)
+        monkeypatch.setattr(sys, "meta_path", [Stopping(), *sys.meta_path])
+    else:
+        from uaftc_lib.report import report
+
+        def stopped(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(report, "train", stopped)
+        monkeypatch.setattr(report, "prepare", lambda *_: None)
+    done = uaftc("explain", str(tmp_path / "rows.csv"), *FILE[:-1], str(tmp_path / "out"))
+    assert done.exit_code == 130 and done.stderr.splitlines()[-1] == "uaftc: stopped; nothing was written"
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path):
+    accuracies = {name: {"accuracy": 0.9, "balanced_accuracy": 0.8} for name in ("attention", "linear", "majority")}
+    report = {
+        "loud": ["Half of the rows are copies"],
+        "rows": {"read": 10, "used": 8, "dropped": {"no text": 2}},
+        "notes": [],
+        "classes": [{}, {}],
+        "quality": accuracies | {"verdict": "few", "independent": 8},
+        "deciding": [
+            {"word": "tag", "class": "b", "texts": 4, "texts_of_class": 4, "recall": 1.0, "recall_without": 0.5}
+        ],
+        "top_words": {"a": [{"word": f"word{i}"} for i in range(9)], "b": []},
+        "replaced": ["words.csv"],
+    }
+    told = list(terminal.lines(report, tmp_path))
+    assert told[0] == "take care     Half of the rows are copies" and told[1].startswith("dropped       2: no text")
+    assert "a             word0, word1, word2, word3, word4, word5, word6, word7" in told
+    assert "b             no word" in told and "replaced      words.csv" in told
+    assert any("only 8 unseen texts" in line for line in told) and any("50.0% without" in line for line in told)

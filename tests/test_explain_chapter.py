@@ -1,13 +1,14 @@
 """What the chapter on explanations measures, against brute force on short sentences."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.stats import spearmanr
 
 from uaftc_lib import AttentionClassifier, Corpus, explain, load_dataset
 from uaftc_lib.book.chapters import is_it_explanation as page
-from uaftc_lib.book.chapters.words_and_classes import thinned
+from uaftc_lib.book.chapters.words_and_classes import peers, thinned
 
 
 @pytest.fixture(scope="module", params=[1.0, 0.05])
@@ -109,3 +110,28 @@ def test_a_thinned_data_set_holds_every_so_manyth_text_under_its_own_words():
     assert [thin.text("train", i) for i in range(20)] == [data.text("train", 4 * i) for i in range(20)]
     assert set(thin.vocabulary.words) == {word for i in range(20) for word in thin.text("train", i)}
     assert thinned(data, most=len(data.train.tokens)) == (data, 1)
+
+
+def test_methods_are_compared_by_pairs_of_the_same_file_and_seed():
+    harder = np.array([0.0, 0.1, 0.2, 0.3])  # seeds differ more than methods
+    numbers = {
+        peers.OURS: 0.6 - harder,
+        "near": 0.59 - harder,
+        "far": 0.9 - harder,
+        "alone": [0.5, np.nan, np.nan, np.nan],
+    }
+    rows = pd.DataFrame(
+        [
+            {"file": "one", "seed": seed, "method": name, "precision": values[seed], "confounds": values[seed]}
+            for name, values in numbers.items()
+            for seed in range(4)
+        ]
+    )
+    found = peers.compared(rows, {"one": ("precision", "confounds")}).to_numpy().tolist()
+    assert [row[2:] for row in found] == [["near", "far"], ["far", "near"]], "of company less is better"
+    assert peers.ahead(rows, "one", "near", "precision").mean == pytest.approx(0.01)
+    assert peers.ahead(rows, "one", "alone", "precision") is None
+    table = peers.by_method(rows, ["confounds", "precision"])
+    assert list(table) == ["file", "method", "seeds", "listed, of the company", "true, of those listed"]
+    assert table.set_index("method").loc["alone", "true, of those listed"] == ""
+    assert table.set_index("method").loc["far", "true, of those listed"] == "0.75 [0.54, 0.96]"

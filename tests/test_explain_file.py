@@ -8,14 +8,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uaftc_lib.report import texts as texts_room
-from uaftc_lib.report.report import Settings, explain_file
-from uaftc_lib.report.tables import Refused, Table, read_table, sample
-from uaftc_lib.report.texts import prepare, words_of
+from uaftc_lib.report.report import explain_file
+from uaftc_lib.report.request import Columns, Refused
+from uaftc_lib.report.tables import Table, read_table, sample
+from uaftc_lib.report.texts import prepare
+from uaftc_lib.report.words import Cutter
 
-SETTINGS = Settings(seeds=1, epochs=3, dimension=8, replicates=20)
+COLUMNS = Columns("review", "stars")
 TEXTS = ["good “quoted”, text", "línea: ß 好", "a\nline break", 'with "quotes"']
 LABELS = ["yes", "no", "yes", "no"]
+
+
+def texts_of(table):
+    return list(table.rows["text"])
+
+
+def labels_of(table):
+    return list(table.rows["label"])
+
+
+def table_of(rows):
+    """A table as it is read from a file of these texts and labels."""
+    frame = pd.DataFrame({"text": rows["review"], "label": rows["stars"]}, dtype=object)
+    return Table(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
 
 
 def written(tmp_path, name, rows=None, encoding="utf-8", **options):
@@ -44,28 +59,28 @@ def written(tmp_path, name, rows=None, encoding="utf-8", **options):
     ],
 )
 def test_every_format_reads_the_same(tmp_path, name, options):
-    table = read_table(written(tmp_path, name, **options), "review", "stars")
-    assert (table.texts, table.labels, table.rows_read, table.dropped) == (TEXTS, LABELS, 4, {})
+    table = read_table(written(tmp_path, name, **options), COLUMNS)
+    assert (texts_of(table), labels_of(table), table.rows_read, table.dropped) == (TEXTS, LABELS, 4, {})
     assert len(table.notes) == (not name.endswith("jsonl")), "only the line break in a cell is told"
 
 
 def test_parquet_reads_the_same(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: Parquet is not tested")
-    table = read_table(written(tmp_path, "a.parquet"), "review", "stars")
-    assert (table.texts, table.labels) == (TEXTS, LABELS)
+    table = read_table(written(tmp_path, "a.parquet"), COLUMNS)
+    assert (texts_of(table), labels_of(table)) == (TEXTS, LABELS)
 
 
 def test_decimals_and_dates_are_labels(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: Parquet is not tested")
     for labels in ([Decimal("1.5"), Decimal("2.0")], [date(2020, 1, 1), date(2020, 1, 2)]):
-        table = read_table(written(tmp_path, "a.parquet", {"review": ["x", "y"], "stars": labels}), "review", "stars")
-        assert table.labels == [str(label) for label in labels] and not table.dropped
+        table = read_table(written(tmp_path, "a.parquet", {"review": ["x", "y"], "stars": labels}), COLUMNS)
+        assert labels_of(table) == [str(label) for label in labels] and not table.dropped
 
 
 def test_a_stray_quote_is_a_character_in_tsv(tmp_path):
     path = file_of(tmp_path, "a.tsv", b'review\tstars\n"Great" film\t1\n"open\t2\nthe "end"\t1\n"a\t1\nb"\t2\n')
-    table = read_table(path, "review", "stars")
-    assert table.texts == ['"Great" film', '"open', 'the "end"', '"a', 'b"'] and table.labels == list("12112")
+    table = read_table(path, COLUMNS)
+    assert texts_of(table) == ['"Great" film', '"open', 'the "end"', '"a', 'b"'] and labels_of(table) == list("12112")
     assert table.notes == [
         "A quotation mark that encloses no whole cell was read as a character in 3 rows (first in line 2)"
     ]
@@ -82,38 +97,38 @@ plain,4
 "closed ""here""",6
 "last,7
 '''
-    table = read_table(file_of(tmp_path, "a.csv", content.encode()), "review", "stars")
+    table = read_table(file_of(tmp_path, "a.csv", content.encode()), COLUMNS)
     read = ['"Great" film', '"open', "over, two\nlines", "plain", "Great, really dull", 'closed "here"', '"last']
-    assert table.texts == read and table.labels == list("1234567") and not table.dropped
+    assert texts_of(table) == read and labels_of(table) == list("1234567") and not table.dropped
     assert "in 4 rows (first in line 2)" in table.notes[0] and "1 lines continue" in table.notes[1]
 
 
 def test_rows_that_a_stray_quote_tears_are_counted_with_their_line(tmp_path):
     rows = "".join(f"text {i},{i % 2}\n" for i in range(300))
     path = file_of(tmp_path, "a.csv", f'review,stars\n{rows}"torn, too,1\n{rows}'.encode())
-    table = read_table(path, "review", "stars")
-    assert table.texts == [f"text {i}" for i in range(300)] * 2 and table.rows_read == 601
+    table = read_table(path, COLUMNS)
+    assert texts_of(table) == [f"text {i}" for i in range(300)] * 2 and table.rows_read == 601
     assert table.dropped == {"not as many fields as the header (first in line 302)": 1}
 
 
 def test_cells_over_several_lines_are_told(tmp_path):
     path = file_of(tmp_path, "a.csv", b'review,stars\n"a\nb\nc",1\n\nd,2\n')
-    table = read_table(path, "review", "stars")
-    assert table.texts == ["a\nb\nc", "d"]
+    table = read_table(path, COLUMNS)
+    assert texts_of(table) == ["a\nb\nc", "d"]
     assert table.notes == ["Quoted cells were read over line breaks: 2 lines continue the row before them"]
 
 
 def test_other_encodings_are_refused_until_named(tmp_path):
     path = written(tmp_path, "a.csv", {"review": ["süß", "è"], "stars": ["1", "2"]}, encoding="cp1252")
     with pytest.raises(Refused, match="not encoded in utf-8: byte 0xfc cannot be read.*--encoding cp1252"):
-        read_table(path, "review", "stars")
-    assert read_table(path, "review", "stars", "cp1252").texts == ["süß", "è"]
+        read_table(path, COLUMNS)
+    assert texts_of(read_table(path, COLUMNS, "cp1252")) == ["süß", "è"]
     path = written(tmp_path, "b.csv", encoding="utf-16")
     with pytest.raises(Refused, match="--encoding utf-16"):
-        read_table(path, "review", "stars")
+        read_table(path, COLUMNS)
     with pytest.raises(Refused, match="c.csv is not encoded in utf-16: UTF-16 stream does not start with BOM"):
-        read_table(file_of(tmp_path, "c.csv", b"review,stars\nx,1\n"), "review", "stars", "utf-16")
-    assert read_table(path, "review", "stars", "utf-16").texts == TEXTS
+        read_table(file_of(tmp_path, "c.csv", b"review,stars\nx,1\n"), COLUMNS, "utf-16")
+    assert texts_of(read_table(path, COLUMNS, "utf-16")) == TEXTS
 
 
 def file_of(tmp_path, name, content):
@@ -158,12 +173,12 @@ def test_wrong_paths_and_columns_are_refused(tmp_path):
         explain_file(tmp_path / "none.csv", "review", "stars", tmp_path / "file" / "out", progress=False)
     for path, message in ((tmp_path / "none.csv", "is not there"), (tmp_path, "is a folder")):
         with pytest.raises(Refused, match=message):
-            read_table(path, "review", "stars")
+            read_table(path, COLUMNS)
     path = written(tmp_path, "a.csv")
     with pytest.raises(Refused, match="two columns"):
-        read_table(path, "review", "review")
+        read_table(path, Columns("review", "review"))
     with pytest.raises(Refused, match="the encoding 'utf-9' is not known"):
-        read_table(path, "review", "stars", "utf-9")
+        read_table(path, COLUMNS, "utf-9")
     with pytest.raises(Refused, match="--out names a folder"):
         explain_file(path, "review", "stars", path, progress=False)
 
@@ -172,8 +187,8 @@ def test_mixed_types_agree_with_themselves(tmp_path):
     rows = [("a b", 1), ("c d", "1"), (5, 1.0), ("e", True), ("f", [1]), ({"x": 1}, 1), (None, 1), ("g", None)]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({"review": text, "stars": label}) for text, label in rows))
-    table = read_table(path, "review", "stars")
-    assert table.texts == ["a b", "c d", "5", "e"] and table.labels == ["1", "1", "1", "true"]
+    table = read_table(path, COLUMNS)
+    assert texts_of(table) == ["a b", "c d", "5", "e"] and labels_of(table) == ["1", "1", "1", "true"]
     assert table.dropped == {
         "no text": 1,
         "no label": 1,
@@ -185,30 +200,30 @@ def test_mixed_types_agree_with_themselves(tmp_path):
 
 def test_half_a_character_is_no_label(tmp_path):
     path = file_of(tmp_path, "a.jsonl", b'{"review": "x \\ud83d", "stars": "a"}\n{"review": "y", "stars": "\\ud83d"}\n')
-    table = read_table(path, "review", "stars")
-    assert table.labels == ["a"] and table.dropped == {"label holds half a character": 1}
+    table = read_table(path, COLUMNS)
+    assert labels_of(table) == ["a"] and table.dropped == {"label holds half a character": 1}
 
 
 def test_a_torn_row_is_counted_and_many_are_refused(tmp_path):
     rows = "".join(f"text {i},{i % 2}\n" for i in range(200))
     path = file_of(tmp_path, "a.csv", f"review,stars\nx,1,2\n{rows}".encode())
-    table = read_table(path, "review", "stars")
+    table = read_table(path, COLUMNS)
     assert table.dropped == {"not as many fields as the header (first in line 2)": 1}
-    assert len(table.texts) == 200 and table.rows_read == 201
+    assert len(texts_of(table)) == 200 and table.rows_read == 201
 
 
 def test_spellings_of_classes_and_markup_are_told(tmp_path):
     path = file_of(tmp_path, "a.csv", b"review,stars\na <br/> b,Good\nc < d > e,good\nx,bad\n")
-    table = read_table(path, "review", "stars")
-    assert table.labels == ["Good", "good", "bad"] and len(table.notes) == 2
+    table = read_table(path, COLUMNS)
+    assert labels_of(table) == ["Good", "good", "bad"] and len(table.notes) == 2
     assert "'Good' and 'good' are two classes" in table.notes[0] and table.notes[1].startswith("1 texts hold markup")
-    assert read_table(file_of(tmp_path, "b.csv", b"review,stars\na,good\nb,bad\n"), "review", "stars").notes == []
+    assert read_table(file_of(tmp_path, "b.csv", b"review,stars\na,good\nb,bad\n"), COLUMNS).notes == []
 
 
 def test_words_that_look_like_missing_values_are_words(tmp_path):
     path = file_of(tmp_path, "a.csv", b"review,stars\nNA,null\nnone,nan\n,1\nx,\n  ,2\n")
-    table = read_table(path, "review", "stars")
-    assert table.texts == ["NA", "none"] and table.labels == ["null", "nan"]
+    table = read_table(path, COLUMNS)
+    assert texts_of(table) == ["NA", "none"] and labels_of(table) == ["null", "nan"]
     assert table.dropped == {"no text": 2, "no label": 1}
 
 
@@ -224,24 +239,20 @@ def reviews(rows=300, seed=0, classes=("bad", "good")):
     return {"review": texts, "stars": labels}
 
 
-def test_nothing_is_lost_silently(tmp_path):
+def test_nothing_is_lost_silently():
     rows = reviews(200)
-    rows["review"] += ["", "?!…", "isn't twice", "ISN’T  twice!!", "Torn", "torn.", "few", "x" * 100_000]
-    rows["stars"] += ["good", "good", "good", "good", "good", "bad", "rare class", "good"]
-    report = explain_file(
-        written(tmp_path, "a.csv", rows), "review", "stars", tmp_path / "out", SETTINGS, progress=False
-    )
-    assert report["rows"]["dropped"] == {
-        "no text": 1,
+    rows["review"] += ["?!…", "isn't twice", "ISN’T  twice!!", "Torn", "torn.", "few", "x" * 100_000]
+    rows["stars"] += ["good", "good", "good", "good", "bad", "rare class", "good"]
+    table = table_of(rows)
+    prepared = prepare(table, Cutter())
+    assert table.dropped == {
         "no word in the text": 1,
         "the same words under different labels": 2,
         "the same words and label again": 1,
-        "class of fewer than 5 rows": 1,
+        "class of fewer than 5 texts": 1,
     }
-    assert report["rows"]["read"] == 208 == report["rows"]["used"] + sum(report["rows"]["dropped"].values())
-    assert report["rows"]["used"] == sum(
-        each[split] for each in report["classes"] for split in ("train", "dev", "test")
-    )
+    assert table.rows_read == 207 == len(prepared.texts) + sum(table.dropped.values())
+    assert prepared.rows.tolist() == [*range(1, 201), 202, 207]
 
 
 @pytest.mark.parametrize(
@@ -253,56 +264,42 @@ def test_nothing_is_lost_silently(tmp_path):
         (reviews(600, classes=tuple(f"class {i:02}" for i in range(51))), "51 classes, at most 50.*'class 00'"),
         ({"review": [f"text {i}" for i in range(200)], "stars": list(range(200))}, "is the label column the right one"),
         ({"review": ["!", "?"] * 100, "stars": list("ab") * 100}, "no class"),
-        ({"review": list(range(1000, 1200)), "stars": list("ab") * 100}, "no word occurs twice"),
+        ({"review": [f"{i}" for i in range(200)], "stars": list("ab") * 100}, "no word occurs in two texts"),
+        ({"review": ["all is alike"] * 300, "stars": ["a"] * 300}, "no class .*299 dropped: the same words and label"),
     ],
 )
-def test_tables_that_cannot_be_explained_are_refused_in_words(tmp_path, rows, message):
+def test_tables_that_cannot_be_explained_are_refused_in_words(rows, message):
     with pytest.raises(Refused, match=message):
-        explain_file(written(tmp_path, "a.csv", rows), "review", "stars", tmp_path / "out", SETTINGS, progress=False)
-    assert not (tmp_path / "out").exists()
+        prepare(table_of(rows), Cutter())
 
 
 def test_very_large_tables_are_sampled_and_say_so():
-    table = sample(Table([f"text {i}" for i in range(50)], ["a"] * 50, 50), most=20)
-    assert len(table.texts) == 20 and table.dropped == {"beyond 20 rows (chosen at random)": 30}
-    again = sample(Table([f"text {i}" for i in range(50)], ["a"] * 50, 50), most=20)
-    assert table.texts == again.texts
+    rows = {"review": [f"text {i}" for i in range(50)], "stars": ["a"] * 50}
+    table = sample(table_of(rows), most=20)
+    assert len(table.rows) == 20 and table.dropped == {"beyond 20 rows (chosen at random)": 30}
+    assert texts_of(table) == texts_of(sample(table_of(rows), most=20))
+    assert all(f"text {row - 1}" == text for row, text in zip(table.rows["row"], table.rows["text"]))
 
 
-@pytest.mark.parametrize(
-    "text, words",
-    [
-        ("It's GOOD, isn’t it?!", ["it's", "good", "isn't", "it"]),
-        ("naïve Straße Œuvre", ["naïve", "straße", "œuvre"]),
-        ("e\u0301te\u0301 = été", ["été", "été"]),
-        ("हिन्दी में", ["हिन्दी", "में"]),
-        ("很好。とても", ["很", "好", "と", "て", "も"]),
-        ("정말 좋아요", ["정말", "좋아요"]),
-        ("great 😀👍🏽 ❤️", ["great", "😀", "👍", "🏽", "❤"]),
-        ("snake_case 3.5 a-b", ["snake", "case", "3", "5", "a", "b"]),
-        ("\u202eevil\u202c <script>alert(1)</script>", ["evil", "script", "alert", "1", "script"]),
-        (" \t…—!", []),
-    ],
-)
-def test_words_of_any_script(text, words):
-    assert words_of(text) == words
-
-
-def test_splits_partition_the_texts_and_hold_every_class():
+def test_what_is_prepared_is_what_stands_in_the_file():
     rows = reviews(300, classes=("a", "b", "c"))
-    rows["stars"][:5] = ["tiny"] * 5
-    table = Table(rows["review"], rows["stars"], 300)
-    prepared = prepare(table, "test")
-    gathered = sorted(text for texts in prepared.texts.values() for text in texts)
-    assert gathered == sorted(rows["review"])
-    vocabulary = prepared.dataset.vocabulary
-    for split, corpus in prepared.dataset.splits.items():
-        assert set(corpus.labels.tolist()) == {0, 1, 2, 3}, f"{split} lacks a class"
-        for t in (0, len(corpus) - 1):
-            spelt = words_of(prepared.texts[split][t])
-            assert prepared.dataset.text(split, t) == [w if w in vocabulary.words else "<unk>" for w in spelt]
-            label = rows["stars"][rows["review"].index(prepared.texts[split][t])]
-            assert prepared.dataset.classes[corpus.labels[t]] == label
-    assert not any(word.startswith("row") for word in vocabulary.words), "words seen once are not learnt"
-    assert len(prepared.whole) == 300 == sum(map(len, prepared.dataset.splits.values()))
-    assert texts_room.HELD_OUT == 0.1 and len(prepared.dataset.test) == pytest.approx(30, abs=2)
+    prepared = prepare(table_of(rows), Cutter())
+    words, whole = set(prepared.vocabulary.words), prepared.whole
+    assert prepared.texts == rows["review"] and prepared.rows.tolist() == list(range(1, 301))
+    assert [prepared.classes[k] for k in whole.labels.tolist()] == rows["stars"]
+    for t in (0, 7, 299):
+        spelt = Cutter().words(prepared.texts[t])
+        assert [prepared.vocabulary.word(i) for i in whole[t].tokens.tolist()] == [
+            word if word in words else "<unk>" for word in spelt
+        ]
+    assert not any(word.startswith("row") for word in words), "words of one row only are not learnt"
+    assert prepared.rare_words == 300 and prepared.test is None
+
+
+def test_a_word_needs_two_rows():
+    rows = reviews(200)
+    rows["review"][0] += " again again"
+    rows["review"][1] += " elsewhere"
+    rows["review"][2] += " elsewhere"
+    words = prepare(table_of(rows), Cutter()).vocabulary.words
+    assert "elsewhere" in words and "again" not in words

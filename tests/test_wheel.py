@@ -29,7 +29,7 @@ FOUND = f"import importlib.util; print([name for name in {ABSENT} if importlib.u
 WINGS = [part.removesuffix(".py").replace("/", ".") for part in EXTRA]
 BASE_MODULES = [name for name in MODULES if not any(f"{name}.".startswith(f"{wing}.") for wing in WINGS)]
 WORDS = "the a film plot actors good great awful dull music scene story ending camera".split()
-REPORT = "--text text --label label --seeds 2 --epochs 3 --dimension 8 --replicates 20".split()
+REPORT = "--text text --label label --epochs 3 --dimension 8".split()
 # Runs commands in one process, which costs one start; prints exit codes and what went to stderr.
 COMMANDS = """
 import contextlib, importlib.metadata, io, json, sys

@@ -47,7 +47,6 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     "12_lambda": lambda: {"dataset": list(PAPER_NAMES), "model": PAPER_MODELS},
     "13_words_and_classes": lambda: {
         "dataset": [name for name in dataset_names() if not name.startswith("synthetic")],
-        "seeds": AtLeast(2, "an interval needs two"),
     },
     "14_is_it_explanation": lambda: {"dataset": ["sst", "imdb", "20news-1"]},
     "17_scorecard": lambda: {"section": ["all", *sections()], "verdict": ["all", *WORDS]},

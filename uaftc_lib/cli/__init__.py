@@ -23,7 +23,7 @@ from uaftc_lib.datasets import dataset_names, dataset_options
 from uaftc_lib.experiments import tables as stored
 from uaftc_lib.experiments.cells import AXES, TABLES, Cell, cells_of, check_file, check_workers, load_grid
 from uaftc_lib.extras import needs
-from uaftc_lib.report.request import check_folder, check_request
+from uaftc_lib.report.request import Columns, check_folder, check_request
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.settings import DEVICES, MODELS, model_arguments
 
@@ -232,27 +232,37 @@ def tables(names: tuple[str, ...], make: bool, out: Path | None, workers: int, d
 @click.option("--text", required=True, help="Column of the texts.")
 @click.option("--label", required=True, help="Column of the classes.")
 @click.option("--out", type=PATH, required=True, help="Folder for report.html, words.csv and report.json.")
+@click.option("--group", help="Column: texts of one group (author, customer) stay on one side of every split.")
+@click.option("--split", help="Column: texts marked test are the unseen ones, those marked train are trained on.")
+@click.option("--time", help="Column of dates or numbers: the latest fifth of the texts are the unseen ones.")
+@click.option("--all-words", is_flag=True, help="Write every word into words.csv, however many there are.")
 @click.option("--encoding", default="utf-8", help="Of the file, if it is not UTF-8, e.g. cp1252.")
-def explain(file: Path, text: str, label: str, out: Path, encoding: str, **given) -> None:
+def explain(
+    file: Path,
+    text: str,
+    label: str,
+    out: Path,
+    group: str | None,
+    split: str | None,
+    time: str | None,
+    all_words: bool,
+    encoding: str,
+    **given,
+) -> None:
     """Train on a file of your own, and report which words drive which class."""
     settings = Settings(**given)
     check_folder(out)
-    check_request(file, text, label, encoding)
-    from uaftc_lib.report.quality import VERDICTS
-    from uaftc_lib.report.report import explain_file
+    check_request(file, Columns(text, label, group, split, time), encoding)
+    try:
+        from uaftc_lib.report import terminal
+        from uaftc_lib.report.report import explain_file
 
-    report = explain_file(file, text, label, out, settings, encoding)
-    rows, quality = report["rows"], report["quality"]
-    for reason, dropped in rows["dropped"].items():
-        click.echo(f"{'dropped':14}{dropped:,}: {reason}")
-    for note in report["notes"]:
-        click.echo(f"{'note':14}{note}")
-    click.echo(f"{'used':14}{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes")
-    for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
-        click.echo(f"{name:14}{percent(quality[key]['accuracy'])} right of unseen texts")
-    for name, told in zip(("verdict", "because"), VERDICTS[quality["verdict"]]):
-        click.echo(f"{name:14}{told.format_map(quality)}")
-    click.echo(f"{'written to':14}{out / 'report.html'}")
+        report = explain_file(file, text, label, out, settings, encoding, group, split, time, all_words)
+    except KeyboardInterrupt:
+        click.echo("uaftc: stopped; nothing was written", err=True)
+        raise click.exceptions.Exit(130) from None
+    for line in terminal.lines(report, out):
+        click.echo(line)
 
 
 @app.command()

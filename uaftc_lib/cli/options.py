@@ -12,7 +12,7 @@ from uaftc_lib import checks
 from uaftc_lib.experiments.cells import TABLES, as_json
 from uaftc_lib.settings import DEVICES, FULL
 
-TYPES = {"float": float, "int": int, "int | None": int, "str": str}
+TYPES = {"float": float, "int": int, "int | None": int, "str": str, "str | None": str}
 
 
 def value_of(text: str) -> object:

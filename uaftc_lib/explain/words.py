@@ -6,12 +6,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from scipy import stats
+from scipy import sparse, stats
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset
@@ -173,8 +172,16 @@ class Pairs:
 
     def sums(self, values: Float[np.ndarray, "pairs columns"]) -> Float[np.ndarray, "words columns"]:
         """The sums over the instances of each word."""
-        once = np.ones((1, self.instances), np.uint8)
-        return _resampled_sums(self.word, self.instance, values, once, self.words)[0]
+        shape = (self.words, len(self.word))
+        return sparse.csr_array((np.ones(len(self.word)), (self.word, np.arange(len(self.word)))), shape) @ values
+
+    def resampled(
+        self, values: Float[np.ndarray, "pairs columns"], times: Float[np.ndarray, "samples instances"]
+    ) -> Float[np.ndarray, "samples words columns"]:
+        """The same with every instance taken so many ``times``."""
+        shape = (self.words, self.instances)
+        columns = (sparse.csr_array((column, (self.word, self.instance)), shape) for column in values.T)
+        return np.stack([(column @ times.T).T for column in columns], -1)
 
 
 def pair_values(
@@ -216,19 +223,6 @@ def summarise(
         }
 
 
-@numba.njit(cache=True, nogil=True)
-def _resampled_sums(word, instance, values, times, words):
-    """Sums over the pairs of each word, "samples words columns", every instance taken ``times`` times."""
-    sums = np.zeros((len(times), words, values.shape[1]))
-    for b in range(len(times)):
-        for pair in range(len(word)):
-            n = times[b, instance[pair]]
-            if n:
-                for column in range(values.shape[1]):
-                    sums[b, word[pair], column] += n * values[pair, column]
-    return sums
-
-
 def bootstrap(
     pairs: Pairs,
     values: Float[np.ndarray, "pairs columns"],
@@ -246,9 +240,9 @@ def bootstrap(
     FEWEST instances hold gets none (nan).
     """
     classes = estimates["lift"].shape[1]
-    times = np.random.default_rng(seed).poisson(1, (replicates, pairs.instances)).astype(np.uint8)
-    one_word = np.zeros_like(pairs.word)
-    total = _resampled_sums(one_word, pairs.instance, values[:, 2 : 2 + classes], times, 1)
+    times = np.random.default_rng(seed).poisson(1, (replicates, pairs.instances)).astype(float)
+    of_all = Pairs(np.zeros_like(pairs.word), pairs.instance, 1, pairs.instances)
+    total = of_all.resampled(values[:, 2 : 2 + classes], times)
     support = np.bincount(pairs.word, minlength=pairs.words)
     by_word = np.argsort(pairs.word, kind="stable")
     ends = support.cumsum()
@@ -260,9 +254,8 @@ def bootstrap(
     for words in progress(np.split(often, range(block, len(often), block))):
         chosen = np.concatenate([by_word[ends[w] - support[w] : ends[w]] for w in words] or [by_word[:0]])
         n = support[words]
-        local = np.repeat(np.arange(len(words)), n)
-        sums = _resampled_sums(local, pairs.instance[chosen], values[chosen], times, len(words))
-        resampled = summarise(sums, classes, total)
+        part = Pairs(np.repeat(np.arange(len(words)), n), pairs.instance[chosen], len(words), pairs.instances)
+        resampled = summarise(part.resampled(values[chosen], times), classes, total)
         p = (1 + level) / 2
         wider = (stats.t.ppf(p, n - 1) / stats.norm.ppf(p) * np.sqrt(n / (n - 1)))[:, None]
         with warnings.catch_warnings():

@@ -1,52 +1,85 @@
 "use strict";
-const { classes, rows, several } = JSON.parse(document.getElementById("numbers").textContent);
+const { classes, shares, rows } = JSON.parse(document.getElementById("numbers").textContent);
 const SHOWN = 40;
+const OF_LIST = 15;
 const find = (id) => document.getElementById(id);
-const state = { chosen: 0, key: "sure", down: true, shown: SHOWN, open: null };
-const make = (name, text, parent) => {
+const make = (name, text, parent, kind) => {
   const element = document.createElement(name);
   if (text !== undefined) element.textContent = text;
+  if (kind) element.className = kind;
   if (parent) parent.append(element);
   return element;
 };
-const cell = (row, text, name = "") => {
-  const made = make("td", text, row);
-  made.className = name;
-  return made;
+const count = (x) => x.toLocaleString("en");
+const number = (x) => {
+  if (x === null) return "–";
+  const digits = (Math.abs(x) < 100) + (Math.abs(x) < 10); // as in page.py
+  const size = Math.abs(x).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return (x <= -0.005 ? "−" : "") + size;
 };
-const number = (x) => (x === null ? "–" : (x <= -0.005 ? "−" : "") + Math.abs(x).toFixed(2));
 const signed = (x) => (x >= 0.005 ? "+" : "") + number(x);
-const interval = (low, high) => (low === null ? "–" : `${number(low)} to ${number(high)}`);
+const percent = (x) => `${(100 * x).toFixed(0)}\u00a0%`;
 const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text); // as in page.py
-const isolated = (text, parent) => make("bdi", short(text), parent);
 
-// A row: word, texts, attention, then by class influence, its ends over texts and over runs, leave-one-out, lift.
-const keys = {
-  sure: (row, k) => (several && row[4][k] !== null ? Math.min(row[4][k], row[6][k]) : row[4][k]),
+// A row: word, texts, attention, then by class influence, its lower and upper ends, probability, texts of the class;
+// then the classes that list it.
+const columns = {
   word: (row) => row[0],
+  class: (row, k) => classes[k],
+  listed: (row, k) => row[8].includes(k),
   influence: (row, k) => row[3][k],
-  low: (row, k) => row[4][k],
-  low_run: (row, k) => row[6][k],
-  leave: (row, k) => row[8][k],
+  influence_low: (row, k) => row[4][k],
+  influence_high: (row, k) => row[5][k],
+  probability: (row, k) => row[6][k],
   attention: (row) => row[2],
-  lift: (row, k) => row[9][k],
   texts: (row) => row[1],
+  texts_of_class: (row, k) => row[7][k],
+  total: (row, k) => (row[3][k] === null ? null : Number((row[3][k] * row[1]).toPrecision(4))),
 };
-
-const told = {
-  influence: (row, k) => signed(row[3][k]),
-  low: (row, k) => interval(row[4][k], row[5][k]),
-  low_run: (row, k) => interval(row[6][k], row[7][k]),
-  leave: (row, k) => signed(row[8][k]),
-  attention: (row) => number(row[2]),
-  lift: (row, k) => number(row[9][k]),
-  texts: (row) => row[1].toLocaleString("en"),
-};
+// The order of the lists, and then of what is not listed.
+const orders = { ...columns, listed: (row, k) => columns.total(row, k) + 1e9 * row[8].includes(k) };
+const told = { influence: signed, total: signed, probability: signed, texts: count, texts_of_class: count };
 const heads = [...document.querySelectorAll("th[data-key]")];
+const by_word = new Map(rows.map((row) => [row[0], row]));
+
+// --- What is chosen stands in the address, and comes from there.
+const state = {};
+function read() {
+  const given = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+  const [, minus, order] = /^(-?)(.*)$/.exec(given.get("order") ?? "");
+  state.order = order in orders ? order : "listed";
+  state.down = (state.order !== "word") === !minus;
+  state.chosen = Math.max(0, classes.indexOf(given.get("class")));
+  state.search = given.get("search") ?? "";
+  state.word = given.get("word");
+  state.shown = SHOWN;
+  return location.hash.includes("=");
+}
+function address(word, chosen = state.chosen) {
+  const said = new URLSearchParams();
+  const minus = (state.order !== "word") === state.down ? "" : "-";
+  if (chosen) said.set("class", classes[chosen]);
+  if (state.search) said.set("search", state.search);
+  if (minus || state.order !== "listed") said.set("order", minus + state.order);
+  if (word !== null) said.set("word", word);
+  return `#${said}`;
+}
+function change(what) {
+  Object.assign(state, { shown: SHOWN }, what);
+  history.replaceState(null, "", address(state.word));
+  draw();
+}
+
+function link(word, parent) {
+  const made = make("a", undefined, parent);
+  make("bdi", short(word), made);
+  made.href = address(word);
+  return made;
+}
 
 function ordered() {
-  const wanted = find("search").value.trim().toLowerCase().replaceAll("’", "'");
-  const key = (row) => keys[state.key](row, state.chosen);
+  const wanted = state.search.trim().toLowerCase().normalize("NFC").replaceAll("’", "'").replace(/[\u2010\u2011]/g, "-");
+  const key = (row) => orders[state.order](row, state.chosen);
   const sign = state.down ? -1 : 1;
   return rows
     .filter((row) => row[0].includes(wanted))
@@ -58,117 +91,160 @@ function ordered() {
 }
 
 // The same picture as in the lists of the classes, with zero in the middle.
-function bar(value, intervals, largest) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 200 12");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-hidden", "true");
-  const place = (x) => 100 + (98 * x) / largest;
-  const part = (name, attributes) => {
+function bar(value, low, high, largest) {
+  const make = (name, attributes, parent) => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, x] of Object.entries(attributes)) element.setAttribute(key, x);
-    svg.append(element);
+    if (parent) parent.append(element);
+    return element;
   };
-  part("line", { class: "axis", x1: 100, x2: 100, y1: 0, y2: 12 });
+  const svg = make("svg", { viewBox: "0 0 200 12", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const place = (x) => 100 + (98 * x) / largest;
+  make("line", { class: "axis", x1: 100, x2: 100, y1: 0, y2: 12 }, svg);
   const [from, to] = value < 0 ? [place(value), 100] : [100, place(value)];
-  part("rect", { class: value < 0 ? "fill minus" : "fill", x: from, width: to - from, y: 2, height: 8 });
-  intervals.forEach(([low, high], i) => {
-    const y = several ? 4 + 4 * i : 6;
-    if (low !== null) part("line", { class: "range", x1: place(low), x2: place(high), y1: y, y2: y });
-  });
+  make("rect", { class: value < 0 ? "fill minus" : "fill", x: from, width: to - from, y: 2, height: 8 }, svg);
+  if (low !== null) make("line", { class: "range", x1: place(low), x2: place(high), y1: 6, y2: 6 }, svg);
   return svg;
 }
 
-function detail(row, into) {
-  const line = make("tr", undefined, into);
-  line.className = "detail";
-  const box = cell(line);
-  box.colSpan = heads.length;
-  const title = make("p", undefined, box);
-  isolated(row[0], title);
-  title.append(`: how much it drives each class. In ${row[1].toLocaleString("en")} texts, with a mean share of `);
-  title.append(`attention of ${number(row[2])}.`);
+function drawWord() {
+  const box = find("word");
+  box.hidden = state.word === null;
+  box.replaceChildren();
+  if (state.word === null) return;
+  const title = make("h3", undefined, box);
+  make("bdi", short(state.word), title);
+  const row = by_word.get(state.word);
+  if (!row) {
+    make("p", "This word is not in the table of this page; words.csv may hold it.", box);
+    return;
+  }
+  make("p", `In ${count(row[1])} texts, with a mean share of attention of ${number(row[2])}.`, box);
   const table = make("table", undefined, box);
-  const largest = Math.max(1e-9, ...row.slice(3, 8).flat().map(Math.abs));
+  const largest = Math.max(1e-9, ...row.slice(3, 6).flat().map(Math.abs));
   const order = classes.map((_, k) => k).sort((a, b) => row[3][b] - row[3][a]);
   const between = order.length > 12 ? order.slice(6, -3) : [];
   for (const k of order) {
-    const one = make("tr", undefined, table);
-    one.hidden = between.includes(k);
-    isolated(classes[k], cell(one));
-    const intervals = [[row[4][k], row[5][k]], [row[6][k], row[7][k]]].slice(0, several ? 2 : 1);
-    const graph = cell(one, undefined, "bar");
-    graph.append(bar(row[3][k], intervals, largest));
-    const spans = intervals.map(([low, high], i) => `${["texts", "runs"][i]} ${interval(low, high)}`);
+    const line = make("tr", undefined, table);
+    line.hidden = between.includes(k);
+    const name = make("td", undefined, line);
+    make("bdi", short(classes[k]), name);
+    make("small", `${count(row[7][k])} of its ${count(row[1])} texts; of all ${percent(shares[k])}`, name);
+    const graph = make("td", undefined, line, "bar");
+    graph.append(bar(row[3][k], row[4][k], row[5][k], largest));
     const small = make("small", undefined, graph);
-    for (const part of [...spans, `probability ${signed(row[8][k])}`, `lift ${number(row[9][k])}`])
-      make("span", part, small);
-    cell(one, signed(row[3][k]));
+    if (row[4][k] !== null) make("span", `${number(row[4][k])} to ${number(row[5][k])}`, small);
+    make("span", `probability ${signed(row[6][k])}`, small);
+    make("td", signed(row[3][k]), line);
   }
   if (!between.length) return;
   const all = make("button", `Show the ${between.length} classes between`, make("p", undefined, box));
   all.addEventListener("click", () => {
-    for (const one of table.rows) one.hidden = false;
+    for (const line of table.rows) line.hidden = false;
     all.remove();
   });
 }
 
-function draw() {
+function drawTable() {
   const found = ordered();
-  const body = find("words");
-  body.replaceChildren();
+  find("rows").replaceChildren();
   for (const head of heads) {
-    const here = head.dataset.key === state.key;
+    const here = head.dataset.key === state.order;
     head.setAttribute("aria-sort", here ? (state.down ? "descending" : "ascending") : "none");
     head.classList.toggle("chosen", here);
   }
-  found.slice(0, state.shown).forEach((row, place) => {
-    const line = make("tr", undefined, body);
-    const button = make("button", undefined, cell(line));
-    isolated(row[0], button);
-    button.setAttribute("aria-expanded", String(state.open === row));
-    button.addEventListener("click", () => {
-      state.open = state.open === row ? null : row;
-      draw();
-      find("words").querySelectorAll(":scope > tr > td > button")[place].focus();
-    });
-    for (const head of heads.slice(1)) cell(line, told[head.dataset.key](row, state.chosen), head.className);
-    if (state.open === row) detail(row, body);
-  });
+  for (const row of found.slice(0, state.shown)) {
+    const line = make("tr", undefined, find("rows"), columns.listed(row, state.chosen) ? "listed" : "");
+    link(row[0], make("td", undefined, line));
+    for (const { dataset, className } of heads.slice(1))
+      make("td", (told[dataset.key] ?? number)(columns[dataset.key](row, state.chosen)), line, className);
+  }
   find("found").textContent = found.length
-    ? `${Math.min(state.shown, found.length)} of ${found.length.toLocaleString("en")} words`
-    : "no such word in this table; words.csv holds every word";
+    ? `${count(Math.min(state.shown, found.length))} of ${count(found.length)} words`
+    : "no such word in this table; words.csv may hold it";
   find("more").hidden = found.length <= state.shown;
-  find("order").value = state.key;
 }
 
-classes.forEach((name, k) => {
-  const option = make("option", short(name), find("class"));
-  option.value = k;
-});
-find("class").addEventListener("change", (event) => {
-  Object.assign(state, { chosen: Number(event.target.value), shown: SHOWN });
-  draw();
-});
-find("search").addEventListener("input", () => {
-  Object.assign(state, { shown: SHOWN, open: null });
-  draw();
-});
+function drawLists() {
+  const by = state.order === "influence_low" ? "influence_low" : "listed";
+  if (find("by")) find("by").value = by;
+  for (const table of document.querySelectorAll(".tops")) {
+    const k = Number(table.dataset.class);
+    const key = (line) => orders[by](by_word.get(line.dataset.word), k);
+    const lines = [...table.tBodies[0].rows].sort((a, b) => key(b) - key(a));
+    lines.forEach((line, place) => {
+      line.hidden = place >= OF_LIST;
+      line.querySelector("a").href = address(line.dataset.word, k);
+    });
+    table.tBodies[0].append(...lines);
+  }
+}
+
+function draw() {
+  find("class").value = state.chosen;
+  find("order").value = state.order;
+  if (find("search").value !== state.search) find("search").value = state.search;
+  drawWord();
+  drawTable();
+  drawLists();
+}
+
+// --- Copy and download: what is shown, under the names of words.csv.
+function sheet(shown, k, mark) {
+  const safe = (x) => (typeof x === "string" && /^[=+\-@\t\r]/.test(x) && isNaN(x) ? `'${x}` : x);
+  const quoted = (x) => (/[",\t\r\n]/.test(x) ? `"${x.replaceAll('"', '""')}"` : x);
+  const lines = [Object.keys(columns), ...shown.map((row) => Object.values(columns).map((column) => column(row, k)))];
+  return lines.map((line) => line.map((x) => quoted(String(safe(x) ?? ""))).join(mark) + "\n").join("");
+}
+async function copy(table, button) {
+  const shown = [...table.tBodies[0].rows].filter((line) => !line.hidden).map((line) => by_word.get(line.dataset.word));
+  try {
+    await navigator.clipboard.writeText(sheet(shown, Number(table.dataset.class), "\t"));
+    button.textContent = "copied";
+  } catch {
+    getSelection().selectAllChildren(table);
+    button.textContent = "not allowed here: it is marked, copy it yourself";
+  }
+}
+function download() {
+  const made = make("a");
+  made.href = URL.createObjectURL(new Blob([sheet(ordered(), state.chosen, ",")], { type: "text/csv" }));
+  made.download = `words ${classes[state.chosen].replace(/[^\p{L}\p{N}]+/gu, " ").trim().slice(0, 60)}.csv`;
+  made.click();
+  setTimeout(() => URL.revokeObjectURL(made.href), 1000);
+}
+
+for (const [k, name] of classes.entries()) make("option", short(name), find("class")).value = k;
+make("option", "listed first", find("order")).value = "listed";
+for (const head of heads) {
+  const key = head.dataset.key;
+  make("option", key, find("order")).value = key;
+  head.firstElementChild.addEventListener("click", () =>
+    change({ order: key, down: state.order === key ? !state.down : key !== "word" }),
+  );
+}
+for (const table of document.querySelectorAll(".tops")) {
+  const button = make("button", "copy");
+  button.type = "button";
+  button.addEventListener("click", () => copy(table, button));
+  table.previousElementSibling.before(button);
+}
+const descending = (key) => change({ order: key, down: key !== "word" });
+find("class").addEventListener("change", (event) => change({ chosen: Number(event.target.value) }));
+find("order").addEventListener("change", (event) => descending(event.target.value));
+find("search").addEventListener("input", (event) => change({ search: event.target.value }));
+find("by")?.addEventListener("change", (event) => descending(event.target.value));
+find("by")?.parentElement.removeAttribute("hidden");
+find("download").addEventListener("click", download);
 find("more").addEventListener("click", () => {
   state.shown += 5 * SHOWN;
-  draw();
+  drawTable();
 });
-function sortBy(key) {
-  const same = state.key === key;
-  Object.assign(state, { key, down: same ? !state.down : key !== "word" });
-  draw();
-}
-const offer = (key, text) => (make("option", text, find("order")).value = key);
-offer("sure", "surest push");
-for (const head of heads) {
-  offer(head.dataset.key, head.textContent);
-  head.firstElementChild.addEventListener("click", () => sortBy(head.dataset.key));
-}
-find("order").addEventListener("change", (event) => sortBy(event.target.value));
 find("table").hidden = false;
-draw();
+function visit() {
+  const chosen = read();
+  draw();
+  if (chosen) find(state.word === null ? "words" : "word").scrollIntoView();
+}
+addEventListener("hashchange", () => (location.hash.includes("=") || !location.hash) && visit());
+visit();

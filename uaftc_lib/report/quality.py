@@ -1,4 +1,4 @@
-"""Is the model worth explaining? Accuracy, calibration and a linear baseline on the same words."""
+"""Is the model worth explaining? Held against the prior and a linear model, part by part of the unseen texts."""
 
 from __future__ import annotations
 
@@ -6,98 +6,50 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import torch
-from jaxtyping import Bool, Float, Int
-from scipy import sparse
-from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import LogisticRegression
-from statsmodels.stats.contingency_tables import mcnemar
+from jaxtyping import Bool, Float, Int, Shaped
+from scipy import stats
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+from sklearn.metrics import roc_auc_score
 from statsmodels.stats.proportion import proportion_confint
 
-from uaftc_lib.corpus import Corpus, Dataset
-
+Probabilities = Float[np.ndarray, "texts classes"]
 BINS = 10
+FEW = 200  # unseen texts below which it remains open how good a model is
+MATERIAL = 0.02  # by how much the linear model must be better to matter: a share of balanced accuracy
 VERDICTS = {  # what may be concluded, and why
     "useless": (
         "No conclusion may be drawn.",
-        "On texts it had not seen, the model is not clearly better than one that always names the largest class. "
+        "On texts it had not seen, the model tells the classes no better apart than their shares alone do. "
         "Whatever words it leans on, they do not tell the classes apart.",
     ),
     "worse than linear": (
         "Conclusions may be drawn about this model, but not about what matters in these texts.",
-        "A linear model that only counts the same words gets more of the unseen texts right: there is more to "
-        "learn from these texts than this model has learnt.",
+        "A linear model that only counts the same words is clearly better on unseen texts: there is more to "
+        "learn from these texts than this model has learnt. Its words stand beside.",
     ),
     "few": (
         "Conclusions may be drawn about this model; how good it is remains open.",
-        "It beats always naming the largest class, but only {test_instances} unseen texts were there to test it.",
+        "It is better than the shares of the classes, but only {independent} unseen texts, copies counted once, were "
+        "there to test it.",
     ),
     "sound": (
         "Conclusions may be drawn about this model, and the model is worth asking.",
-        "On texts it had not seen, it beats always naming the largest class, and a linear model on the same words "
-        "is not clearly better.",
+        "On texts it had not seen, it is better than the shares of the classes, and a linear model on the same words "
+        "is not materially better.",
     ),
 }
 
 
-def word_counts(corpus: Corpus, types: int) -> sparse.csr_matrix:
-    """How often each word occurs in each instance: "instances types"."""
-    ones = np.ones(len(corpus.tokens), np.float32)
-    counts = sparse.csr_matrix((ones, corpus.tokens.cpu().numpy(), corpus.offsets.cpu().numpy()), (len(corpus), types))
-    counts.sum_duplicates()
-    return counts
-
-
-class LinearBaseline:
-    """tf-idf and logistic regression, its regularisation chosen on the dev split; no attention, no order."""
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        strengths: tuple[float, ...] = (1.0, 10.0),
-        progress: Callable = iter,
-    ):
-        self.types = len(dataset.vocabulary)
-        self.tfidf = TfidfTransformer(sublinear_tf=True).fit(word_counts(dataset.train, self.types))
-        train, labels = self.features(dataset.train), dataset.train.labels.cpu().numpy()
-        # The tolerance is one of the mean gradient: of many words that are rare each, it is small from the start.
-        fitted = [LogisticRegression(C=C, max_iter=1000, tol=1e-6).fit(train, labels) for C in progress(strengths)]
-        if dataset.dev is not None:
-            dev, truth = self.features(dataset.dev), dataset.dev.labels.cpu().numpy()
-            fitted.sort(key=lambda model: model.score(dev, truth), reverse=True)
-        self.model = fitted[0]
-
-    def features(self, corpus: Corpus) -> sparse.csr_matrix:
-        return self.tfidf.transform(word_counts(corpus, self.types))
-
-    def probabilities(self, corpus: Corpus) -> Float[np.ndarray, "instances classes"]:
-        """Class probabilities; every class must occur in the training split."""
-        return self.model.predict_proba(self.features(corpus))
-
-    def coefficients(self) -> Float[np.ndarray, "types classes"]:
-        """The weight of each word for each class; two classes: −β and β."""
-        beta = self.model.coef_.T
-        return np.hstack([-beta, beta]) if beta.shape[1] == 1 else beta
-
-
-def calibration(
-    probability: Float[np.ndarray, "instances classes"], labels: Int[np.ndarray, "instances"]
-) -> pd.DataFrame:
+def calibration(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> pd.DataFrame:
     """Confidence of the predicted class against how often it was right, in ten bins of equal width."""
     confidence, right = probability.max(1), probability.argmax(1) == labels
+    rows = pd.DataFrame({"confidence": confidence, "accuracy": right, "instances": 1})
     index = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    n = np.bincount(index, minlength=BINS)
-    with np.errstate(invalid="ignore"):
-        table = pd.DataFrame(
-            {
-                "low": np.arange(BINS) / BINS,
-                "high": (np.arange(BINS) + 1) / BINS,
-                "instances": n,
-                "confidence": np.bincount(index, confidence, BINS) / n,
-                "accuracy": np.bincount(index, right, BINS) / n,
-            }
-        )
-    return table[table["instances"] > 0].reset_index(drop=True)
+    bins = rows.groupby(index).agg({"confidence": "mean", "accuracy": "mean", "instances": "sum"})
+    bins.insert(0, "low", bins.index / BINS)
+    bins.insert(1, "high", (bins.index + 1) / BINS)
+    return bins.reset_index(drop=True)
 
 
 def calibration_error(bins: pd.DataFrame) -> float:
@@ -106,49 +58,111 @@ def calibration_error(bins: pd.DataFrame) -> float:
     return float((gap * bins["instances"]).sum() / bins["instances"].sum())
 
 
-def accuracy(right: Bool[np.ndarray, "instances"]) -> dict[str, float]:
+def accuracy(right: Bool[np.ndarray, "texts"]) -> dict[str, float]:
     """The share of right answers with its 95 % interval (Wilson)."""
     low, high = proportion_confint(int(right.sum()), len(right), method="wilson")
     return {"accuracy": float(right.mean()), "low": float(low), "high": float(high)}
 
 
+def log_loss(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
+    """The mean of −log of the probability of the true class, in nats a text."""
+    return float(-np.log(probability[np.arange(len(labels)), labels].clip(1e-12)).mean())
+
+
+def balanced_accuracy(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
+    """The mean over the classes of the share of right answers."""
+    right = probability.argmax(1) == labels
+    return float(np.mean([right[labels == k].mean() for k in np.unique(labels)]))
+
+
+def auc(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
+    """How often a text of a class is given a higher probability of it than one of another class; mean over classes."""
+    there = [k for k in np.unique(labels) if not (labels == k).all()]
+    return float(np.mean([roc_auc_score(labels == k, probability[:, k]) for k in there]))
+
+
+def tempered(
+    probability: Probabilities, prior: Probabilities, labels: Int[np.ndarray, "texts"], part: Int[np.ndarray, "texts"]
+) -> Probabilities:
+    """The same answers, as sure as they proved right to be: prior · (probability / prior)ᵃ, a from the other parts.
+
+    A model that ranks texts well but is too sure of itself would else seem worse than the prior, which is a = 0.
+    """
+    floor = 1e-12
+    ahead = np.log(probability.clip(floor)) - np.log(prior.clip(floor))
+
+    def answers(a: float, rows: np.ndarray) -> np.ndarray:
+        return softmax(np.log(prior[rows].clip(floor)) + a * ahead[rows], axis=1)
+
+    def loss(a: float, rows: np.ndarray) -> float:
+        return log_loss(answers(a, rows), labels[rows])
+
+    found = np.empty_like(probability)
+    for k in np.unique(part):
+        a = minimize_scalar(loss, bounds=(0, 5), args=(part != k,), method="bounded").x
+        found[part == k] = answers(a, part == k)
+    return found
+
+
+def over_parts(
+    measure: Callable, part: Int[np.ndarray, "texts"], *arrays: Shaped[np.ndarray, "texts ..."]
+) -> tuple[float, float, float]:
+    """Mean and 95 % interval (Student's t) of a measure over the parts of the unseen texts."""
+    found = np.array([measure(*(array[part == k] for array in arrays)) for k in np.unique(part)])
+    low, high = stats.ttest_1samp(found, 0).confidence_interval() if np.ptp(found) else (found[0], found[0])
+    return float(found.mean()), float(low), float(high)
+
+
 def quality(
-    by_seed: list[Float[np.ndarray, "instances classes"]],
-    baseline: Float[np.ndarray, "instances classes"],
-    train_labels: torch.Tensor,
-    labels: Int[np.ndarray, "instances"],
+    ours: Probabilities,
+    linear: Probabilities,
+    prior: Probabilities,
+    labels: Int[np.ndarray, "texts"],
+    part: Int[np.ndarray, "texts"],
+    independent: int,
 ) -> dict:
     """Everything that the report says of the model's worth, and its verdict.
 
-    The verdict is "useless" if the interval of the accuracy reaches down to that of always naming the
-    largest class, "worse than linear" if the linear baseline gets more right (McNemar's test, 5 %), "few"
-    if there are fewer than 200 test instances, else "sound".
+    ``prior``: the shares of the classes among the training texts; ``part``: the fifth to which an unseen text belongs;
+    ``independent``: how many unseen texts there are, copies and groups counted once.
+
+    The verdict is "useless" unless the log-loss of the :func:`tempered` answers is surely below that of the prior and
+    the AUC surely above one half (95 % intervals over the parts), "worse than linear" if the linear model's balanced
+    accuracy is surely higher and by more than two points, "few" below 200 independent unseen texts, else "sound".
     """
-    mean = np.mean(by_seed, 0)
-    right, linear_right = mean.argmax(1) == labels, baseline.argmax(1) == labels
-    largest = int(torch.bincount(train_labels).argmax())
-    ours, majority = accuracy(right), accuracy(labels == largest)
-    table = np.array(
-        [
-            [(right & linear_right).sum(), (right & ~linear_right).sum()],
-            [(~right & linear_right).sum(), (~right & ~linear_right).sum()],
-        ]
-    )
-    worse = linear_right.mean() > right.mean() and mcnemar(table, exact=True).pvalue < 0.05
-    if ours["low"] <= majority["accuracy"]:
+    fair = tempered(ours, prior, labels, part)
+    gain = over_parts(lambda p, q, y: log_loss(q, y) - log_loss(p, y), part, fair, prior, labels)
+    ranking, of_linear = (over_parts(auc, part, each, labels) for each in (ours, linear))
+    margin = over_parts(lambda p, q, y: balanced_accuracy(q, y) - balanced_accuracy(p, y), part, ours, linear, labels)
+    if gain[1] <= 0 or ranking[1] <= 0.5:
         verdict = "useless"
-    elif worse:
+    elif margin[0] > MATERIAL and margin[1] > 0:
         verdict = "worse than linear"
     else:
-        verdict = "few" if len(labels) < 200 else "sound"
-    result = {"verdict": verdict, "test_instances": len(labels), "largest_class": largest}
-    for name, probability in (("attention", mean), ("linear", baseline)):
-        bins = calibration(probability, labels)
-        result[name] = accuracy(probability.argmax(1) == labels) | {
-            "calibration_error": calibration_error(bins),
-            "confidence": float(probability.max(1).mean()),
-            "calibration": bins.to_dict("records"),
-        }
-    result["majority"] = majority
-    result["accuracy_by_seed"] = [float((each.argmax(1) == labels).mean()) for each in by_seed]
-    return result
+        verdict = "few" if independent < FEW else "sound"
+    largest = int(prior.mean(0).argmax())
+    losses = {name: log_loss(P, labels) for name, P in (("model", ours), ("prior", prior), ("linear", linear))}
+    bounds = ("low", "high")
+    return {
+        "verdict": verdict,
+        "tested": len(labels),
+        "independent": independent,
+        "largest_class": largest,
+        "log_loss": losses | {"gain": gain[0]} | dict(zip(bounds, gain[1:])),
+        "auc": {"model": ranking[0], "linear": of_linear[0]} | dict(zip(bounds, ranking[1:])),
+        "attention": judged(ours, labels),
+        "linear": judged(linear, labels),
+        "majority": accuracy(labels == largest) | {"balanced_accuracy": 1 / len(np.unique(labels))},
+        "margin": {"accuracy": margin[0]} | dict(zip(bounds, margin[1:])),
+    }
+
+
+def judged(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> dict:
+    """How often a model is right, in all and class by class, and whether it knows how often."""
+    bins = calibration(probability, labels)
+    return accuracy(probability.argmax(1) == labels) | {
+        "balanced_accuracy": balanced_accuracy(probability, labels),
+        "confidence": float(probability.max(1).mean()),
+        "calibration_error": calibration_error(bins),
+        "calibration": bins.to_dict("records"),
+    }

@@ -1,36 +1,34 @@
-"""From a file of the reader's own to a report: trains, explains, judges itself, writes three files."""
+"""From a file of the reader's own to a report in four stages: read, train, judge, write."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 from jaxtyping import Float, Int
 
 import uaftc_lib
-from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.explain.contributions import contributions, probabilities
-from uaftc_lib.explain.flips import minimal_flip_sets
-from uaftc_lib.explain.words import class_polarity, word_class_influence
-from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.progress import progress_bar
-from uaftc_lib.report.page import write
-from uaftc_lib.report.quality import LinearBaseline, quality
-from uaftc_lib.report.request import check_folder
-from uaftc_lib.report.settings import ENOUGH_TEST, LEAST, Settings
+from uaftc_lib.report import files
+from uaftc_lib.report.examples import examples
+from uaftc_lib.report.folds import FOLDS, Fold, folds, parts
+from uaftc_lib.report.linear import LinearBaseline
+from uaftc_lib.report.lists import attended_without_effect, deciding, top_words, word_table
+from uaftc_lib.report.pushes import Pushes
+from uaftc_lib.report.quality import quality
+from uaftc_lib.report.request import Columns, check_folder
+from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.tables import read_table, sample
-from uaftc_lib.report.texts import Prepared, prepare, words_of
-from uaftc_lib.training import fit
+from uaftc_lib.report.texts import Prepared, prepare
+from uaftc_lib.report.training import Reader
+from uaftc_lib.report.words import Cutter
 
-TOP = 15  # words listed for each class
-EXAMPLES = 5  # of each kind
-LONGEST_EXAMPLE = 150  # words
+COPIES = 0.05  # share of texts that are near-copies, above which it is said before all else
 
 
 def explain_file(
@@ -40,6 +38,10 @@ def explain_file(
     out: str | os.PathLike,
     settings: Settings | None = None,
     encoding: str = "utf-8",
+    group: str | None = None,
+    split: str | None = None,
+    time: str | None = None,
+    all_words: bool = False,
     progress: bool = True,
 ) -> dict:
     """Train on a file and write report.html, words.csv and report.json into the folder ``out``.
@@ -55,210 +57,188 @@ def explain_file(
     settings : Settings, optional
     encoding : str
         Of CSV, TSV and JSON lines.
+    group, split, time : str, optional
+        Columns: texts of one group are never on both sides of a split; texts marked test are the unseen ones; the
+        latest fifth of the texts are the unseen ones.
+    all_words : bool
+        Whether words.csv holds every word, however many there are.
+    progress : bool
+        Whether bars are shown.
 
     Returns
     -------
     dict
-        What report.json holds.
+        What report.json holds, and under "replaced" the files that were there before.
 
     Raises
     ------
     Refused
-        If the file cannot be explained.
+        If the file cannot be explained, or nothing can be written.
     ValueError
         If a setting is impossible.
     """
     settings = settings or Settings()
-    path, out = Path(path), Path(out)
+    path, out, columns = Path(path), Path(out), Columns(text, label, group, split, time)
+    cutter = Cutter(settings.words, settings.ignore, settings.without.split(",") if settings.without else ())
     check_folder(out)
-    with progress_bar(total=6, disable=not progress, bar_format="{desc:17} step {n} of {total} {elapsed}") as bar:
+    with progress_bar(total=4, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as bar:
 
         def begin(stage: str) -> None:
             bar.set_description_str(stage)
             bar.update()
 
-        def bar_of(things: str) -> Callable:
-            return partial(progress_bar, desc=things, leave=False, disable=not progress)
-
+        bar_of = partial(progress_bar, leave=False, disable=not progress)
         begin("reading")
-        table = sample(read_table(path, text, label, encoding, bar_of("lines")), seed=settings.seed)
-        begin("counting words")
-        prepared = prepare(table, path.name, settings.seed, bar_of("texts"))
-        dataset = prepared.dataset
-        config = settings.training(len(dataset.train), settings.seed)
+        table = sample(read_table(path, columns, encoding, partial(bar_of, desc="lines")), seed=settings.seed)
+        prepared = prepare(table, cutter, partial(bar_of, desc="texts"))
         begin("training")
-        total = settings.seeds * config.epochs
-        with bar_of("epochs")(total=total) as epochs:
-            models = train(dataset, settings, epochs.update)
-        begin("linear baseline")
-        by_seed = [probability_table(model, dataset.test) for model in models]
-        linear = LinearBaseline(dataset, progress=bar_of("strengths")).probabilities(dataset.test)
-        judged = quality(by_seed, linear, dataset.train.labels, dataset.test.labels.numpy())
-        begin("words and classes")
-        words, over = influence_table(models, prepared, settings, bar_of("parts"))
-        begin("writing")
+        trained = train(prepared, settings, bar_of)
+        begin("judging")
+        words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster)
         report = {
-            "file": path.name,
-            "columns": {"text": text, "label": label},
-            "rows": {"read": table.rows_read, "used": len(table.texts), "dropped": table.dropped},
-            "notes": table.notes,
-            "classes": class_counts(dataset, np.mean(by_seed, 0).argmax(1)),
-            "vocabulary": {"words": dataset.vocabulary.word_count, "rare": prepared.rare_words},
-            "settings": asdict(settings)
-            | {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer},
-            "quality": judged,
-            "words_over": over,
-            "top_words": top_words(words),
-            "attended_without_effect": attended_without_effect(words),
-            "examples": examples(models[0], prepared),
-            "too_long_to_show": {
-                "words": LONGEST_EXAMPLE,
-                "texts": int((dataset.test.lengths > LONGEST_EXAMPLE).sum()),
-            },
             "version": uaftc_lib.__version__,
-            "words": words.to_dict("list"),
-        }
-        write(report, words, out)
-    return report
+            "file": path.name,
+            "columns": asdict(columns),
+            "rows": {"read": table.rows_read, "used": len(prepared.texts), "dropped": table.dropped},
+            "loud": [*table.loud, *copied(prepared)],
+            "notes": table.notes,
+            "cut": cutter.told,
+            "tested": "split" if split else "time" if time else "folds",
+            "copies": prepared.copies,
+            "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
+            "settings": asdict(settings) | trained.settings,
+        } | judge(prepared, cutter, trained, words)
+        begin("writing")
+        replaced = files.write(report, words, out, all_words)
+    return report | {"replaced": replaced}
 
 
-def train(dataset: Dataset, settings: Settings, done: Callable) -> list[AttentionClassifier]:
-    """One model for each seed, at its epoch of least dev loss; ``done()`` after each epoch.
+@dataclass
+class Trained:
+    """Five models, and what they and their yardsticks say of the texts that they have not seen."""
 
-    With more than two classes what all logits have in common is taken out of them (W less its mean over the classes):
-    no probability changes, because only differences of logits matter, and pushes can be compared between classes.
-    """
+    folds: list[Fold]
+    readers: list[Reader]
+    pushes: Pushes
+    tested: Int[np.ndarray, "tested"]
+    part: Int[np.ndarray, "tested"]
+    ours: Float[np.ndarray, "tested classes"]
+    linear: Float[np.ndarray, "tested classes"]
+    prior: Float[np.ndarray, "tested classes"]
+    coefficients: Float[np.ndarray, "types classes"]
+    line: LinearBaseline
+    settings: dict
 
-    def record(epoch: int, model: AttentionClassifier) -> dict:
-        done(epoch > 0)
-        return {}
+    def of(self, text: int) -> Reader:
+        """A model that has not seen this text."""
+        return next(reader for reader, fold in zip(self.readers, self.folds) if text in fold.test)
 
-    models = []
-    for seed in range(settings.seed, settings.seed + settings.seeds):
-        model = AttentionClassifier(
-            len(dataset.vocabulary),
-            settings.dimension,
-            settings.lam,
-            encoder=settings.encoder,
-            classes=len(dataset.classes),
-            seed=seed,
+
+def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
+    """A model and a linear one for each fold; both are asked about the texts they have not seen."""
+    whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
+    chosen = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
+    said = {name: np.zeros((len(whole), whole.class_count)) for name in ("ours", "linear", "prior")}
+    times = np.bincount(np.concatenate([fold.test for fold in chosen]), minlength=len(whole))
+    own = pd.Series(prepared.cluster * whole.class_count + labels)
+    weights = 1 / own.groupby(own).transform("size").to_numpy() / times.clip(1)
+    pushes, readers, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
+    config = settings.training(len(chosen[0].train), settings.seed)
+    with bar(desc="epochs", total=FOLDS * config.epochs) as epochs:
+        for k, fold in enumerate(chosen):
+            reader = Reader(whole, prepared.vocabulary, fold, settings, settings.seed + k, epochs.update)
+            line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
+            coefficients = coefficients + line.coefficients() / FOLDS
+            pushes.add(reader, fold, settings.seed)
+            shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
+            for name, found in (
+                ("ours", reader.probability(whole, fold.test)),
+                ("linear", line.probabilities(reader.read(whole, fold.test))),
+                ("prior", shares),
+            ):
+                said[name][fold.test] += found / times[fold.test, None]
+            readers.append(reader)
+    tested = np.flatnonzero(times)
+    if prepared.test is None:
+        part = np.empty(len(whole), np.int64)
+        for k, fold in enumerate(chosen):
+            part[fold.test] = k
+    else:
+        part = parts(labels[tested], prepared.cluster[tested], FOLDS, settings.seed)
+    trained = {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer, "folds": FOLDS}
+    said = {name: found[tested] for name, found in said.items()}
+    told = {"coefficients": coefficients, "line": line, "settings": trained}
+    return Trained(chosen, readers, pushes, tested, part, **said, **told)
+
+
+def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
+    """What the report says of the model, of its words, and of single texts; under "useless" no word is listed."""
+    labels, names = prepared.whole.labels.numpy(), prepared.classes
+    independent = len(np.unique(prepared.cluster[trained.tested]))
+    judged = quality(trained.ours, trained.linear, trained.prior, labels[trained.tested], trained.part, independent)
+    if judged["verdict"] == "useless":
+        words["listed"] = False
+    worse = judged["verdict"] == "worse than linear"
+    return {
+        "classes": class_counts(prepared, trained),
+        "quality": judged,
+        "top_words": {name: [] for name in names} | top_words(words),
+        "shares": {name: float((labels == k).mean()) for k, name in enumerate(names)},
+        "linear_words": linear_words(prepared, trained) if worse else {},
+        "deciding": [row | without(row, prepared, trained) for row in deciding(words, np.bincount(labels), names)],
+        "attended_without_effect": attended_without_effect(words),
+        "examples": examples(trained.of, prepared, cutter.spans, trained.tested, trained.ours),
+    }
+
+
+def class_counts(prepared: Prepared, trained: Trained) -> list[dict]:
+    """How many texts each class has, how many were tested, and how many of these were answered right."""
+    labels, tested = prepared.whole.labels.numpy(), trained.tested
+    right = trained.ours.argmax(1) == labels[tested]
+    rows = []
+    for k, name in enumerate(prepared.classes):
+        mine = labels[tested] == k
+        rows.append(
+            {
+                "name": name,
+                "texts": int((labels == k).sum()),
+                "tested": int(mine.sum()),
+                "right": int(right[mine].sum()),
+                "recall": float(right[mine].mean()) if mine.any() else None,
+            }
         )
-        fit(model, dataset, settings.training(len(dataset.train), seed), record, best="loss", progress=False)
-        if not model.binary:
-            with torch.no_grad():
-                model.W -= model.W.mean(1, keepdim=True)
-        models.append(model)
-    return models
+    return rows
 
 
-@torch.no_grad()
-def probability_table(model: AttentionClassifier, corpus: Corpus) -> Float[np.ndarray, "instances classes"]:
-    """The model's class probabilities."""
-    return probabilities(model(corpus).polarity).double().cpu().numpy()
+def linear_words(prepared: Prepared, trained: Trained, most: int = 10) -> dict[str, list[str]]:
+    """The words of largest weight for each class in the linear models."""
+    order = np.argsort(-trained.coefficients[: prepared.vocabulary.word_count], axis=0, kind="stable")[:most]
+    word = prepared.vocabulary.word
+    return {name: [word(i) for i in column] for name, column in zip(prepared.classes, order.T.tolist())}
 
 
-def influence_table(
-    models: list[AttentionClassifier], prepared: Prepared, settings: Settings, progress: Callable = iter
-) -> tuple[pd.DataFrame, str]:
-    """:func:`word_class_influence` over the test split, or over all texts where that is small."""
-    dataset, over = prepared.dataset, "test"
-    if len(dataset.test) < ENOUGH_TEST:
-        dataset, over = Dataset(dataset.name, dataset.vocabulary, dataset.classes, prepared.whole), "all"
-    split = "test" if over == "test" else "train"
-    table = word_class_influence(models, dataset, split, settings.replicates, settings.seed, progress=progress)
-    unknown = dataset.vocabulary.word(dataset.vocabulary.unk)
-    return table[table["word"] != unknown].reset_index(drop=True), over
+def without(row: dict, prepared: Prepared, trained: Trained) -> dict:
+    """How often the linear models are right, in all and in the class, with a word and without it."""
+    whole, types = prepared.whole, len(prepared.vocabulary)
+    labels, k = whole.labels.numpy()[trained.tested], prepared.classes.index(row["class"])
+    word, other = prepared.vocabulary.id(row["word"]), np.zeros((len(whole), whole.class_count))
+    for fold, reader in zip(trained.folds, trained.readers):
+        corpora = [reader.read(whole, rows) for rows in (fold.train, fold.dev, fold.test)]
+        line = LinearBaseline(*corpora[:2], types, trained.line, (word,))
+        other[fold.test] += line.probabilities(corpora[2])
+    found = {}
+    for name, said in (("", trained.linear), ("_without", other[trained.tested])):
+        right = said.argmax(1) == labels
+        found |= {f"recall{name}": float(right[labels == k].mean()), f"accuracy{name}": float(right.mean())}
+    return found
 
 
-def class_counts(dataset: Dataset, answers: Int[np.ndarray, "instances"]) -> list[dict]:
-    """How many texts of each class went into which split, and how many of those tested were answered right."""
-    right = dataset.test.labels[torch.from_numpy(answers) == dataset.test.labels]
-    labels = {split: corpus.labels for split, corpus in dataset.splits.items()} | {"right": right}
+def copied(prepared: Prepared) -> list[str]:
+    """A loud line where many texts are near-copies."""
+    near = prepared.copies["near"]
+    if near <= COPIES * len(prepared.texts):
+        return []
     return [
-        {"name": name} | {part: int((of_part == k).sum()) for part, of_part in labels.items()}
-        for k, name in enumerate(dataset.classes)
+        f"{near:,} of the {len(prepared.texts):,} texts are near-copies of others (names, numbers and dates apart). "
+        "Copies are kept on one side of every split, and count once"
     ]
-
-
-def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
-    """For each class the words of largest influence, by the lower end of their intervals.
-
-    The lower of the lower ends of both intervals, over texts and (with several runs) over runs, counts. It must be
-    above zero, and at least LEAST of that of the leading word: of many words some exclude zero by chance.
-    """
-    ends = [f"influence_{kind}" for kind in ("low", "high", "seed_low", "seed_high") if f"influence_{kind}" in words]
-    columns = ["word", "influence", *ends, "leave_one_out", "attention", "support"]
-    sure = words[[end for end in ends if end.endswith("low")]].min(axis=1, skipna=False)
-    leading = sure.groupby(words["class"]).transform("max")
-    enough = (sure > 0) & (sure >= LEAST * leading)
-    listed = words.assign(sure=sure)[enough].sort_values("sure", ascending=False, kind="stable")
-    found = {name: rows[columns].head(TOP).to_dict("records") for name, rows in listed.groupby("class")}
-    return {name: found.get(name, []) for name in words["class"].unique()}
-
-
-def attended_without_effect(words: pd.DataFrame) -> list[dict]:
-    """Of the hundred words that hold most attention in all, up to ten that push least for the attention they get.
-
-    The push of a word is the range of its influences over the classes; only what is less than LEAST of the largest
-    among the hundred counts as little.
-    """
-    by_word = words.groupby("word", sort=False)
-    push = by_word["influence"].max() - by_word["influence"].min()
-    found = words.drop_duplicates("word").set_index("word")[["attention", "support"]]
-    found = found.assign(total=found["attention"] * found["support"], push=push).nlargest(100, "total")
-    found = found[found["push"] < LEAST * found["push"].max()]
-    found = found.assign(effect=found["push"] / found["attention"]).nsmallest(10, "effect")
-    return found.reset_index()[["word", "attention", "push", "support"]].to_dict("records")
-
-
-def examples(model: AttentionClassifier, prepared: Prepared) -> dict[str, list[dict]]:
-    """Test texts that the model got right and wrong with most confidence, and those it was least sure of."""
-    dataset, test = prepared.dataset, prepared.dataset.test
-    probability = torch.from_numpy(probability_table(model, test))
-    confidence, predicted = probability.max(1)
-    right = predicted == test.labels
-    short = test.lengths <= LONGEST_EXAMPLE
-    chosen = {
-        "right": spread(confidence.masked_fill(~(right & short), -1), predicted),
-        "wrong": confidence.masked_fill(right | ~short, -1).argsort(descending=True, stable=True),
-        "uncertain": confidence.masked_fill(~short, 2).argsort(stable=True),
-    }
-    allowed = {"right": right & short, "wrong": ~right & short, "uncertain": short}
-    return {
-        kind: [
-            example(model, prepared, t, float(confidence[t]), dataset.classes[predicted[t]])
-            for t in order.tolist()[:EXAMPLES]
-            if allowed[kind][t]
-        ]
-        for kind, order in chosen.items()
-    }
-
-
-def spread(confidence: torch.Tensor, predicted: torch.Tensor) -> torch.Tensor:
-    """Instances by falling confidence, the classes taking turns."""
-    order = confidence.argsort(descending=True, stable=True)
-    turn = torch.zeros_like(order)
-    for k in predicted.unique():
-        members = order[predicted[order] == k]
-        turn[members] = torch.arange(len(members))
-    return order[turn[order].argsort(stable=True)]
-
-
-@torch.no_grad()
-def example(model: AttentionClassifier, prepared: Prepared, instance: int, confidence: float, predicted: str) -> dict:
-    """One text: its words with weight and contribution to the predicted class, and what would turn it."""
-    dataset = prepared.dataset
-    corpus = dataset.test[instance]
-    votes = class_polarity(contributions(model, corpus))[:, dataset.classes.index(predicted)]
-    spelt = words_of(prepared.texts["test"][instance])
-    flip = minimal_flip_sets(model, corpus)[0]
-    return {
-        "label": dataset.classes[int(corpus.labels[0])],
-        "predicted": predicted,
-        "confidence": confidence,
-        "words": spelt,
-        "known": [token != dataset.vocabulary.unk for token in corpus.tokens.tolist()],
-        "weights": model(corpus).weights.tolist(),
-        "contributions": votes.tolist(),
-        "turned_by": None if flip is None else [spelt[j] for j in flip.tolist()],
-    }

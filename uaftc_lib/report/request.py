@@ -6,8 +6,9 @@ import csv
 import difflib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from uaftc_lib.extras import needs
@@ -20,7 +21,24 @@ class Refused(ValueError):
     """The file cannot be explained; the message says why and what to do."""
 
 
-def check_request(path: Path, text: str, label: str, encoding: str = "utf-8") -> None:
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a file hold what: texts and their classes; and, if asked for, what lies in one group (a writer,
+    a thread), the split that is given, and the time."""
+
+    text: str
+    label: str
+    group: str | None = None
+    split: str | None = None
+    time: str | None = None
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Role → column, of the columns that are asked for."""
+        return {role: name for role, name in vars(self).items() if name is not None}
+
+
+def check_request(path: Path, columns: Columns, encoding: str = "utf-8") -> None:
     """Refuse a file that is not there, of an unknown kind or without these columns, and an unknown encoding."""
     try:
         "".encode(encoding)
@@ -28,8 +46,7 @@ def check_request(path: Path, text: str, label: str, encoding: str = "utf-8") ->
         raise Refused(f"the encoding {encoding!r} is not known: give one of Python's, such as cp1252") from None
     if not path.is_file():
         raise Refused(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give the path of a file")
-    if text == label:
-        raise Refused(f"--text and --label are both {text!r}: the text and its class are two columns")
+    check_roles(columns)
     kind = next((kind for kind, endings in FORMATS.items() if path.suffix.lower() in endings), None)
     if kind is None:
         known = ", ".join(f"{name} ({', '.join(endings)})" for name, endings in FORMATS.items())
@@ -37,11 +54,23 @@ def check_request(path: Path, text: str, label: str, encoding: str = "utf-8") ->
     with in_words(path, encoding):
         if kind == "Parquet":
             with parquet_file(path) as file:
-                check_columns(path, (text, label), file.schema_arrow.names)
+                check_columns(path, columns, file.schema_arrow.names)
         elif kind == "JSON lines":
-            check_objects(path, text, label, encoding)
+            check_objects(path, columns, encoding)
         else:
-            header_of(path, text, label, encoding)
+            header_of(path, columns, encoding)
+
+
+def check_roles(columns: Columns) -> None:
+    """Refuse columns that cannot be asked for together."""
+    if columns.text == columns.label:
+        raise Refused(f"--text and --label are both {columns.text!r}: the text and its class are two columns")
+    for role, name in columns.asked.items():
+        other = next((other for other in ("text", "label") if getattr(columns, other) == name), role)
+        if other != role:
+            raise Refused(f"--{role} and --{other} are both {name!r}: give another column, or leave --{role} out")
+    if columns.split is not None and columns.time is not None:
+        raise Refused("--split and --time both say which texts are tested: give one of them")
 
 
 def check_folder(out: Path) -> None:
@@ -53,9 +82,9 @@ def check_folder(out: Path) -> None:
         raise Refused(f"nothing can be written into {nearest}: choose another folder for --out")
 
 
-def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
+def check_columns(path: Path, columns: Columns, found: list[str]) -> None:
     """Refuse a table that lacks a wanted column, or has it twice."""
-    for name in wanted:
+    for name in columns.asked.values():
         if found.count(name) > 1:
             raise Refused(f"{path.name} has {found.count(name)} columns called {name!r}: rename all but one")
         if name not in found:
@@ -66,7 +95,7 @@ def check_columns(path: Path, wanted: Iterable[str], found: list[str]) -> None:
             raise Refused(f"{path.name} has no column {name!r}; its columns are{first} {known}.{meant}")
 
 
-def header_of(path: Path, text: str, label: str, encoding: str) -> tuple[list[str], str]:
+def header_of(path: Path, columns: Columns, encoding: str) -> tuple[list[str], str]:
     """The columns of CSV or TSV and their delimiter: comma, semicolon, tab or bar, recognised by the first line."""
     with path.open(encoding=with_mark(encoding), newline="") as file:
         first = file.readline()
@@ -77,10 +106,9 @@ def header_of(path: Path, text: str, label: str, encoding: str) -> tuple[list[st
     if "\0" in first:
         raise Refused(f"{path.name} holds zero bytes: it is no text, or is encoded in utf-16 (--encoding)")
     headers = {d: next(csv.reader([first], delimiter=d), []) for d in DELIMITERS[path.suffix.lower()]}
-    delimiter = next((d for d, found in headers.items() if {text, label} <= set(found)), None)
-    if delimiter is None:
-        delimiter = max(headers, key=lambda d: len(headers[d]))
-    check_columns(path, (text, label), headers[delimiter])
+    wanted = set(columns.asked.values())
+    delimiter = max(headers, key=lambda d: (len(wanted & set(headers[d])), len(headers[d])))
+    check_columns(path, columns, headers[delimiter])
     return headers[delimiter], delimiter
 
 
@@ -100,15 +128,15 @@ def json_objects(path: Path, encoding: str, progress: Callable = iter) -> Iterat
             yield row
 
 
-def check_objects(path: Path, text: str, label: str, encoding: str) -> None:
-    """Refuse JSON lines none of which has a column; they are read until both have been seen, mostly in the first."""
+def check_objects(path: Path, columns: Columns, encoding: str) -> None:
+    """Refuse JSON lines none of which has a column; they are read until all have been seen, mostly in the first."""
     known = None
     for row in json_objects(path, encoding):
         known = (known or {}) | dict.fromkeys(row)
-        if text in known and label in known:
+        if known.keys() >= set(columns.asked.values()):
             return
     if known is not None:
-        check_columns(path, (text, label), list(known))
+        check_columns(path, columns, list(known))
 
 
 @contextmanager

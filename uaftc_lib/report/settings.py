@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from uaftc_lib import checks
+from uaftc_lib.report.words import pattern, way_to_cut
 from uaftc_lib.settings import (
     ENCODERS,
     ModelSettings,
@@ -19,9 +20,6 @@ from uaftc_lib.settings import (
     whole_or,
 )
 
-LEAST = 0.1  # sure influence of a listed word, as a share of the leading word's
-ENOUGH_TEST = 2000  # test instances that suffice for statistics of words
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -33,12 +31,13 @@ class Settings:
     lam: float = reworded(ModelSettings, "lam", 10.0, above_0)
     dimension: int = reworded(ModelSettings, "dimension", 100, at_least_1)
     encoder: str = setting("none", "What reads the words first.", choices=ENCODERS)
-    seeds: int = setting(5, "Training runs that are averaged.", at_least_1)
     epochs: int | None = setting(None, "Default: 5 to 30, by the size of the file.", partial(whole_or, None, "or none"))
     learning_rate: float = reworded(TrainingConfig, "learning_rate", 0.01, above_0)
     dropout: float = reworded(TrainingConfig, "dropout", 0.5, below_1)
-    seed: int = setting(0, "The first seed.", checks.whole)
-    replicates: int = setting(200, "Bootstrap samples.", at_least_1)
+    seed: int = setting(0, "Of the folds and of the first model.", checks.whole)
+    words: str = setting("rule", "How texts are cut: rule, spaces, characters, spacy, spacy:LANGUAGE.", way_to_cut)
+    ignore: str | None = setting(None, "A pattern (regular expression): what it matches is no word.", pattern)
+    without: str | None = setting(None, "Words, parted by commas, that are left out of every text.")
 
     def __post_init__(self):
         check(self)

@@ -1,21 +1,34 @@
-"""Reading a reader's own file: two columns of it, with an account of every row that is left out."""
+"""Reading a reader's own file, with an account of every row that is left out."""
 
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
+import unicodedata
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.report.request import Refused, check_request, header_of, in_words, json_objects, parquet_file, with_mark
+from uaftc_lib.report.request import (
+    Columns,
+    Refused,
+    check_request,
+    header_of,
+    in_words,
+    json_objects,
+    parquet_file,
+    with_mark,
+)
 
 MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
@@ -26,27 +39,40 @@ MOST_LINES = 200  # of one row, where quotation marks are stray
 
 @dataclass
 class Table:
-    """Texts and labels (strings once they are read), and what was dropped: reason → number of rows."""
+    """The rows of a file, and what was dropped: reason → number of rows.
 
-    texts: list
-    labels: list
+    Attributes
+    ----------
+    rows : DataFrame
+        row (number of the row in the file, from 1, the header not counted), text and label (strings), and group,
+        split and time where they are asked for.
+    rows_read : int
+    dropped : dict
+    notes : list of str
+        What is read as it stands, and may not be meant so.
+    loud : list of str
+        What must be seen before anything else.
+    """
+
+    rows: pd.DataFrame
     rows_read: int
     dropped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    loud: list[str] = field(default_factory=list)
 
     def drop(self, reason: str, keep: Iterable) -> None:
         """Leave out the rows that are not to be kept, and count them under the reason."""
-        kept = [(text, label) for text, label, kept in zip(self.texts, self.labels, keep) if kept]
-        lost = len(self.texts) - len(kept)
-        if lost:
+        keep = np.asarray(keep, bool)
+        if lost := int((~keep).sum()):
             self.dropped[reason] = self.dropped.get(reason, 0) + lost
-            self.texts, self.labels = [text for text, _ in kept], [label for _, label in kept]
+            self.rows = self.rows[keep]
 
 
-def read_table(path: Path, text: str, label: str, encoding: str = "utf-8", progress: Callable = iter) -> Table:
-    """The two columns of a file, every cell a string. ``progress`` wraps the lines of a file of text.
+def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: Callable = iter) -> Table:
+    """The columns of a file that are asked for. ``progress`` wraps the lines of a file of text.
 
-    Rows without text or label, and cells that are neither text nor number, are dropped and counted.
+    Texts and labels are strings, texts in Unicode's composed form (NFC). Rows without text or label, and cells that
+    are neither text nor number, are dropped and counted.
 
     Raises
     ------
@@ -55,41 +81,43 @@ def read_table(path: Path, text: str, label: str, encoding: str = "utf-8", progr
         lacks a column (the message names those it has).
     """
     path = Path(path)
-    check_request(path, text, label, encoding)
+    check_request(path, columns, encoding)
     readers = {".jsonl": read_json_lines, ".ndjson": read_json_lines, ".parquet": read_parquet}
     reader = readers.get(path.suffix.lower(), read_delimited)
     with in_words(path, encoding):
-        table = reader(path, text, label, encoding, progress)
+        table = reader(path, columns, encoding, progress)
     if not table.rows_read:
         raise Refused(f"{path.name} holds no rows")
-    table.labels = [str(cell) if isinstance(cell, (Decimal, date, time)) else cell for cell in table.labels]
-    for name in ("texts", "labels"):
-        cells = getattr(table, name)
-        if numbers := sum(isinstance(cell, (int, float)) and not missing(cell) for cell in cells):
-            table.notes.append(f"{numbers:,} {name} were numbers and were read as they are printed")
-    table.drop("no text", [not missing(cell) for cell in table.texts])
-    table.drop("no label", [not missing(cell) for cell in table.labels])
-    table.drop("text is no text", [isinstance(cell, (str, int, float)) for cell in table.texts])
-    table.drop("label is neither text nor number", [isinstance(cell, (str, int, float)) for cell in table.labels])
-    table.texts = [printed(cell) for cell in table.texts]
-    table.labels = [printed(cell).strip() for cell in table.labels]
-    table.drop("label holds half a character", [not HALF.search(cell) for cell in table.labels])
+    tidy(table)
     table.notes += remarks(table)
     return table
 
 
-def remarks(table: Table) -> list[str]:
-    """What is read as it stands, and may not be meant so."""
-    found = []
-    spellings: dict[str, list[str]] = {}
-    for label in sorted(set(table.labels)):
-        spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
-    if alike := next((several for several in spellings.values() if len(several) > 1), None):
-        named = " and ".join(map(repr, alike[:2]))
-        found.append(f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same")
-    if marked := sum(bool(TAG.search(text)) for text in table.texts):
-        found.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
-    return found
+def tidy(table: Table) -> None:
+    """Cells as strings; rows that lack what is needed are dropped."""
+    rows = table.rows
+    for role in rows.columns.intersection(["text", "label", "group", "split"]):
+        if role in ("text", "label") and (numbers := sum(map(is_number, rows[role]))):
+            table.notes.append(f"{numbers:,} {role}s were numbers and were read as they are printed")
+        as_string = tidy_text if role == "text" else tidy_cell
+        rows[role] = pd.Series([as_string(cell) for cell in rows[role]], dtype=object)
+    for role, reason in (("text", "no text"), ("label", "no label"), ("split", "no value in the column of --split")):
+        if role in rows:
+            table.drop(reason, table.rows[role] != "")
+    if "group" in rows and (alone := int((rows["group"] == "").sum())):
+        table.notes.append(f"{alone:,} rows have no value in the column of --group: each of them stands alone")
+    table.drop("text is no text", table.rows["text"].notna())
+    table.drop("label is neither text nor number", table.rows["label"].notna())
+    table.drop("label holds half a character", [not HALF.search(label) for label in table.rows["label"]])
+    if "time" in rows:
+        table.rows = table.rows.assign(time=times(table.rows["time"]))
+        table.drop("no time, or none that can be read", table.rows["time"].notna())
+    table.rows = table.rows.reset_index(drop=True)
+
+
+def is_number(cell: object) -> bool:
+    """Whether a cell is a number, or true or false."""
+    return not isinstance(cell, str) and isinstance(cell, (int, float)) and not missing(cell)
 
 
 def missing(cell: object) -> bool:
@@ -97,97 +125,168 @@ def missing(cell: object) -> bool:
     return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)) or not str(cell).strip()
 
 
-def printed(cell: object) -> str:
-    """A cell as a string; 1.0 is 1 and True is true, so that mixed columns agree with themselves."""
+def tidy_cell(cell: object) -> str | None:
+    """A cell as a string; "" where nothing is there, None for lists and the like.
+
+    1.0 is 1 and True is true, so that mixed columns agree with themselves.
+    """
+    if isinstance(cell, str):
+        return cell.strip()
+    if missing(cell):
+        return ""
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    return str(cell)
+    return str(cell) if isinstance(cell, (int, float, Decimal, date, time)) else None
 
 
-def read_delimited(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
-    """CSV and TSV with a header."""
-    header, delimiter = header_of(path, text, label, encoding)
-    places = [header.index(text), header.index(label)]
+def tidy_text(cell: object) -> str | None:
+    """A text as it stands, in Unicode's composed form; half a character becomes the one for what cannot be read."""
+    if not isinstance(cell, str):
+        return tidy_cell(cell)
+    if not cell.isascii():
+        cell = unicodedata.normalize("NFC", HALF.sub("\ufffd", cell))
+    return "" if cell.isspace() else cell
 
-    def read(most: int | None = None):
+
+def times(cells: pd.Series) -> pd.Series:
+    """Numbers or dates, whichever reads more of the cells (by a thousand of them); what cannot be read is missing.
+
+    Raises
+    ------
+    Refused
+        If fewer than half can be read.
+    """
+
+    def read(cells: pd.Series, how: dict | None) -> pd.Series:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # where no format can be guessed, cells are read one by one
+            if how is None:
+                return pd.to_numeric(cells.mask(cells.map(lambda cell: isinstance(cell, date))), errors="coerce")
+            return pd.to_datetime(cells, errors="coerce", utc=True, **how).dt.tz_localize(None)
+
+    some = cells.iloc[:: max(1, len(cells) // 1000)]
+    formats = (None, {"format": "ISO8601"}, {}, {"dayfirst": True})
+    found = read(cells, max(formats, key=lambda how: read(some, how).notna().sum()))
+    if found.notna().sum() < len(cells) / 2:
+        strange = str(cells[found.isna()].iloc[0])[:40]
+        raise Refused(f"the column of --time holds {strange!r}, neither a number nor a date: write dates as 2024-12-31")
+    return found
+
+
+def remarks(table: Table) -> list[str]:
+    """What is read as it stands, and may not be meant so."""
+    found = []
+    spellings: dict[str, list[str]] = {}
+    for label in sorted(table.rows["label"].unique()):
+        spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
+    if alike := next((several for several in spellings.values() if len(several) > 1), None):
+        named = " and ".join(map(repr, alike[:2]))
+        found.append(f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same")
+    if marked := sum("<" in text and bool(TAG.search(text)) for text in table.rows["text"]):
+        found.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
+    return found
+
+
+def frame(numbers: Iterable[int], cells: Iterable[Iterable], columns: Columns) -> pd.DataFrame:
+    """The numbers of the rows and the cells of each column; strings stay Python's, which can be looked through fast."""
+    found = {role: pd.Series(list(of_role), dtype=object) for role, of_role in zip(columns.asked, cells)}
+    return pd.DataFrame({"row": np.fromiter(numbers, np.int64)} | found)
+
+
+def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+    """CSV and TSV with a header, by Python's csv.
+
+    pandas does not do here: its fast engine fills up rows that have too few fields, counts rows for lines, reads
+    ``"Great" film`` without its marks, and a mark that opens a cell and was not meant to swallows, without a word,
+    all rows up to the next one.
+    """
+    header, delimiter = header_of(path, columns, encoding)
+
+    def read(mend: bool):
         with unlimited_cells(), path.open(encoding=with_mark(encoding), newline="") as file:
-            return read_rows(iter(progress(file)), places, len(header), delimiter, most)
+            stray: list[int] = []
+            lines = iter(progress(file))
+            if mend:
+                lines = mended(file.read(), delimiter, len(header), stray)
+            return *read_rows(lines, header, delimiter, columns), stray
 
     try:
-        cells, wrong, stray, lines = read()
+        cells, torn, lines, stray = read(mend=False)
     except csv.Error:
-        # Programs that write tabs mostly do not quote at all, so there no row goes on over the end of its line.
-        cells, wrong, stray, lines = read(1 if delimiter == "\t" else MOST_LINES)
+        cells, torn, lines, stray = read(mend=True)
+    count = len(cells) + len(torn)
     notes = []
     if stray:
         notes.append(
             f"A quotation mark that encloses no whole cell was read as a character in {len(stray):,} rows (first in "
             f"line {stray[0]})"
         )
-    if spread := lines - len(cells) - len(wrong):
+    if spread := lines - count:
         notes.append(f"Quoted cells were read over line breaks: {spread:,} lines continue the row before them")
-    if len(wrong) > TORN_ROWS * (len(cells) + len(wrong)):
-        line, fields = wrong[0]
+    if len(torn) > TORN_ROWS * count:
+        line, fields = torn[0]
         raise Refused(
             f"{path.name}, line {line} has {fields} fields, the header {len(header)}, and so it is in "
-            f"{len(wrong):,} rows: a stray quote or delimiter?"
+            f"{len(torn):,} rows: a stray quote or delimiter?"
         )
-    table = Table([text for text, _ in cells], [label for _, label in cells], len(cells) + len(wrong), notes=notes)
-    if wrong:
-        table.dropped[f"not as many fields as the header (first in line {wrong[0][0]})"] = len(wrong)
-    return table
+    dropped = {f"not as many fields as the header (first in line {torn[0][0]})": len(torn)} if torn else {}
+    return Table(frame(cells, zip(*cells.values()), columns), count, dropped, notes)
 
 
 def read_rows(
-    source: Iterator[str], places: list[int], width: int, delimiter: str, most: int | None
-) -> tuple[list[list[str]], list[tuple[int, int]], list[int], int]:
-    """The wanted cells of each row after the header; line and number of fields of torn rows; lines with stray quotation
-    marks; the number of lines that are not blank.
-
-    With ``most``, a row that cannot be read with quoting within so many lines ends with its first one, and its
-    quotation marks are characters.
+    lines: Iterable[str], header: list[str], delimiter: str, columns: Columns
+) -> tuple[dict[int, tuple], list[tuple[int, int]], int]:
+    """Row number → wanted cells, for each row after the header; line and number of fields of torn rows; the number of
+    lines that are not blank.
 
     Raises
     ------
     csv.Error
-        Without ``most``: if a quoted cell is followed by anything but a delimiter, or is never closed.
+        If a quoted cell is followed by anything but a delimiter, or is never closed.
     """
-    cells, wrong, stray, blank, at = [], [], [], 0, 1
-    of_row, again = [], []  # the lines of the row that is being read; lines to be read once more, the next one last
-    next(source)
-
-    def lines():
-        while (most is None or len(of_row) < most) and (again or (line := next(source, None)) is not None):
-            of_row.append(again.pop() if again else line)
-            yield of_row[-1]
-
-    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
-    while True:
-        of_row.clear()
-        try:
-            row = next(rows)
-        except StopIteration:
-            return cells, wrong, stray, at - 1 - blank
-        except csv.Error:
-            if most is None:
-                raise
-            # The second reading is for a delimiter within quotation marks.
-            ways = (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
-            readings = [next(csv.reader(of_row[:1], delimiter=delimiter, quoting=way)) for way in ways]
-            row = next((row for row in readings if len(row) == width), readings[0])
-            again += of_row[:0:-1]
-            del of_row[1:]
-            stray.append(at + 1)
-            rows = csv.reader(lines(), delimiter=delimiter, strict=True)
-        at += len(of_row)
-        if len(row) == width:
-            cells.append([row[place] for place in places])
-        elif row:
-            wrong.append((at, len(row)))
+    wanted = itemgetter(*(header.index(name) for name in columns.asked.values()))
+    width, cells, torn, row, blank = len(header), {}, [], 0, 0
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    next(rows)
+    for fields in rows:
+        row += bool(fields)
+        if len(fields) == width:
+            cells[row] = wanted(fields)
+        elif fields:
+            torn.append((rows.line_num, len(fields)))
         else:
             blank += 1
+    return cells, torn, rows.line_num - 1 - blank
+
+
+def mended(text: str, delimiter: str, width: int, stray: list[int]) -> Iterator[str]:
+    """The lines of a text with stray quotation marks, as csv can read them; ``stray`` gets the lines that were mended.
+
+    A row that cannot be read with quoting within MOST_LINES lines ends with its first one, and its quotation marks
+    are characters. Programs that write tabs mostly do not quote at all, so there no row goes over the end of its line.
+    """
+    d, most = re.escape(delimiter), 0 if delimiter == "\t" else MOST_LINES
+    in_line = r'(?>[^"\n]*(?:""[^"\n]*)*)'
+    cell = rf'(?:"(?:{in_line}\n){{,{most}}}+{in_line}"|(?>[^"{d}\r\n][^{d}\r\n]*)|)'
+    whole_row = re.compile(rf"{cell}(?:{d}{cell})*(?:\r?\n|\r|\Z)")
+    at, end = 1, 0
+    while end < len(text):
+        if row := whole_row.match(text, end):
+            end = row.end()
+            lines = list(io.StringIO(row[0], newline=""))
+            at += len(lines)
+            yield from lines
+            continue
+        line = re.compile(r"[^\r\n]*(?:\r?\n|\r|\Z)").match(text, end)
+        stray.append(at)
+        at, end = at + 1, line.end()
+        # The second reading is for a delimiter within quotation marks.
+        ways = (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
+        readings = [next(csv.reader([line[0]], delimiter=delimiter, quoting=way)) for way in ways]
+        fields = next((fields for fields in readings if len(fields) == width), readings[0])
+        yield delimiter.join('"' + field.replace('"', '""') + '"' for field in fields) + "\n"
 
 
 @contextmanager
@@ -200,23 +299,28 @@ def unlimited_cells():
         csv.field_size_limit(limit)
 
 
-def read_json_lines(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
-    """One JSON object a line. A column that one line lacks is a missing cell there."""
-    cells = [(row.get(text), row.get(label)) for row in json_objects(path, encoding, progress)]
-    return Table([text for text, _ in cells], [label for _, label in cells], len(cells))
+def read_json_lines(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+    """One JSON object a line. A column that one line lacks is a missing cell there.
+
+    Not by pandas, which does not say in which line a file is broken and makes floats of whole numbers.
+    """
+    rows = [tuple(map(row.get, columns.asked.values())) for row in json_objects(path, encoding, progress)]
+    return Table(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows))
 
 
-def read_parquet(path: Path, text: str, label: str, encoding: str, progress: Callable) -> Table:
-    """Two columns of a Parquet file; nothing else of it is read."""
+def read_parquet(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+    """The wanted columns of a Parquet file; nothing else of it is read."""
+    names = columns.asked.values()
     with parquet_file(path) as file:
-        frame = file.read(columns=[text, label])
-    return Table(frame[text].to_pylist(), frame[label].to_pylist(), len(frame))
+        found = file.read(columns=list(dict.fromkeys(names)))
+    cells = (found[name].to_pylist() for name in names)
+    return Table(frame(range(1, len(found) + 1), cells, columns), len(found))
 
 
 def sample(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:
     """A random sample of very large tables."""
-    if len(table.texts) > most:
-        chosen = np.zeros(len(table.texts), bool)
+    if len(table.rows) > most:
+        chosen = np.zeros(len(table.rows), bool)
         chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)] = True
         table.drop(f"beyond {most:,} rows (chosen at random)", chosen)
     return table

@@ -1,161 +1,269 @@
-"""From texts to a Dataset: words of any script, a vocabulary of the training part, three splits."""
+"""From a table to what is trained on: a vocabulary, a corpus, and which texts stay on one side of every split."""
 
 from __future__ import annotations
 
-import re
-import sys
-import unicodedata
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
+from itertools import chain
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Integer, Shaped
 
-from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.report.tables import Refused, Table
-from uaftc_lib.streams import stream_seed
+from uaftc_lib.corpus import Corpus, Vocabulary
+from uaftc_lib.report.copies import clusters, near_copies, same_words, words_hash
+from uaftc_lib.report.request import Refused
+from uaftc_lib.report.tables import Table
+from uaftc_lib.report.words import HAS_UNSPACED, Cutter
 
-MOST_CLASSES, FEWEST_ROWS, FEWEST_OF_CLASS = 50, 100, 5
-HELD_OUT = 0.1  # share of each class for dev, and again for test
-# Scripts written without spaces: each character is a word.
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-PICTOGRAPHS = "\u2600-\u27bf\U0001f000-\U0001faff"
-
-
-@cache
-def word_pattern() -> re.Pattern:
-    """Runs of letters, digits and their marks, with apostrophes inside; characters of unspaced scripts and
-    pictographs one by one."""
-    marks = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c)[0] == "M")
-    base = rf"[^\W_{UNSPACED}]"
-    run = rf"{base}(?:{base}|[{marks}])*"
-    return re.compile(rf"{run}(?:'{run})*|[{UNSPACED}{PICTOGRAPHS}]")
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; a typographic apostrophe is an apostrophe."""
-    text = text.lower().replace("’", "'")
-    return word_pattern().findall(text if text.isascii() else unicodedata.normalize("NFC", text))
+MOST_CLASSES, FEWEST_ROWS, FEWEST_OF_CLASS, FEWEST_TESTED = 50, 100, 5, 10
+MOST_KNOWN, LONGEST_KNOWN = 2**20, 40  # pieces of text whose words are remembered, and their length
+COPIED = "texts that are no near-copies of one another"
+LATEST = 0.2  # share of the texts that is tested under --time
+TRAINED = ("train", "training", "dev", "val", "valid", "validation", "development")
+TESTED = ("test", "testing", "eval", "evaluation", "holdout", "held-out")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A data set from a file, all of it in one corpus, and for each split the texts of its instances."""
+    """All rows that are kept, as they are trained on.
 
-    dataset: Dataset
+    Attributes
+    ----------
+    whole : Corpus
+        Words that are in one row only are ``<unk>``.
+    vocabulary : Vocabulary
+    classes : tuple of str
+    texts : list of str
+        As they stand in the file.
+    rows : Int[np.ndarray, "texts"]
+        The numbers of their rows there.
+    cluster : Int[np.ndarray, "texts"]
+        Texts of one cluster (near-copies, and what --group joins) stay on one side of every split.
+    test : Bool[np.ndarray, "texts"] or None
+        What alone is tested, where --split or --time says it.
+    rare_words : int
+    copies : dict
+        near: texts that have a near-copy; clusters: into how many clusters they fall.
+    """
+
     whole: Corpus
-    texts: dict[str, list[str]]
+    vocabulary: Vocabulary
+    classes: tuple[str, ...]
+    texts: list[str]
+    rows: Int[np.ndarray, "texts"]
+    cluster: Int[np.ndarray, "texts"]
+    test: Bool[np.ndarray, "texts"] | None
     rare_words: int
+    copies: dict[str, int]
 
 
-def prepare(table: Table, name: str, seed: int = 0, progress: Callable = iter) -> Prepared:
-    """Words, vocabulary and splits of a cleaned table; rows that cannot serve are dropped and counted in it.
-
-    The vocabulary holds the words that occur at least twice in the training part; all others are ``<unk>``.
-    Every class is split 80:10:10 at random.
+def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared:
+    """Words, vocabulary and clusters of a table; rows that cannot serve are dropped and counted in it.
 
     Raises
     ------
     Refused
-        If what is left has fewer than 2 or more than 50 classes, fewer than 100 rows, or no word twice.
+        If what is left has fewer than 2 or more than 50 classes, fewer than 100 rows, or no word in two of them, or if
+        the column of --split or --time does not say what is tested.
     """
-    spellings, tokens, lengths = count_words(progress(table.texts))
-    kept = keep_rows(table, tokens, lengths)
+    table.rows = table.rows.reset_index(drop=True)
+    test = side_of(table)
+    order = order_of(table, test)
+    spellings, tokens, lengths = count_words(progress(table.rows["text"]), cutter)
+    table.notes += unspaced(table.rows["text"], cutter)
+    words = words_hash(tokens, lengths)
+    table.drop("no word in the text", lengths > 0)
+    same_words(table, words, order)
+    drop_small_classes(table, words, test)
     check_size(table)
-    tokens, lengths = tokens[np.repeat(kept, lengths)], lengths[kept]
+    kept = table.rows.index.to_numpy()
+    tokens, lengths = chosen(tokens, lengths, kept)
+    table.rows = table.rows.reset_index(drop=True)
+    test = latest(table) if "time" in table.rows else None if test is None else test[kept]
 
-    classes = tuple(sorted(set(table.labels)))
-    codes = pd.Categorical(table.labels, categories=classes).codes.astype(np.int64)
-    rows = split_rows(codes, np.random.default_rng(stream_seed(seed, "data")))
-    training = np.repeat(np.isin(np.arange(len(codes)), rows["train"]), lengths)
-    counts = np.bincount(tokens[training], minlength=len(spellings))
-    by_frequency = np.argsort(-counts, kind="stable")
-    frequent = by_frequency[: int((counts >= 2).sum())]
-    if not len(frequent):
-        raise Refused("no word occurs twice in the training texts: nothing can be learnt about any of them")
-    vocabulary = Vocabulary([spellings[i] for i in frequent])
-    ids = np.full(len(spellings), vocabulary.unk)
-    ids[frequent] = np.arange(len(frequent))
+    near = near_copies(tokens, lengths, spellings)
+    cluster = clusters(near, table.rows.get("group"))
+    drop_copies(table, cluster, test)
+    check_size(table, test)
+    kept = table.rows.index.to_numpy()
+    tokens, lengths = chosen(tokens, lengths, kept)
+    vocabulary, ids = vocabulary_of(spellings, tokens, lengths)
+    classes = tuple(sorted(table.rows["label"].unique()))
     whole = Corpus(
         tokens=torch.from_numpy(ids[tokens]),
         offsets=torch.from_numpy(np.concatenate([[0], lengths.cumsum()])),
-        labels=torch.from_numpy(codes),
+        labels=torch.from_numpy(pd.Categorical(table.rows["label"], categories=classes).codes.astype(np.int64)),
         class_count=len(classes),
         classes=classes,
     )
-    splits = {split: whole[torch.from_numpy(chosen)] for split, chosen in rows.items()}
-    texts = {split: [table.texts[i] for i in chosen] for split, chosen in rows.items()}
-    return Prepared(Dataset(name, vocabulary, classes, **splits), whole, texts, len(spellings) - len(frequent))
+    sizes = np.bincount(near[kept])
+    return Prepared(
+        whole,
+        vocabulary,
+        classes,
+        list(table.rows["text"]),
+        table.rows["row"].to_numpy(),
+        np.unique(cluster[kept], return_inverse=True)[1],
+        None if test is None else test[kept],
+        len(np.unique(tokens)) - vocabulary.word_count,
+        {"near": int(sizes[sizes > 1].sum()), "clusters": int((sizes > 1).sum())},
+    )
 
 
-def keep_rows(
-    table: Table, tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"]
-) -> Bool[np.ndarray, "texts"]:
-    """Drop, count and mark what cannot serve or would mislead.
+def chosen(
+    tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"], kept: Int[np.ndarray, "kept"]
+) -> tuple[Int[np.ndarray, "kept_positions"], Int[np.ndarray, "kept"]]:
+    """Words and lengths of some of the texts, in their old order."""
+    return tokens[np.repeat(np.isin(np.arange(len(lengths)), kept), lengths)], lengths[kept]
 
-    Texts are the same if their words are. A text that occurs again with the same label is kept once, or the test
-    would hold what was learnt by heart; one that occurs with different labels is dropped altogether.
+
+class Pieces(dict):
+    """The words of each piece of text, as numbers in the order in which the words were met first.
+
+    Most pieces were met before: to look one up is several times quicker than to cut it again.
     """
-    ends = lengths.cumsum().tolist()
-    same = [tokens[end - length : end].tobytes() for end, length in zip(ends, lengths.tolist())]
-    rows = pd.DataFrame({"words": pd.factorize(np.array(same, dtype=object))[0], "label": table.labels})
-    kept = np.ones(len(rows), bool)
 
-    def drop(reason: str, keep: pd.Series) -> None:
-        table.drop(reason, keep)
-        kept[keep.index[~keep]] = False
+    def __init__(self, cutter: Cutter):
+        self.cutter, self.numbers = cutter, {}
 
-    drop("no word in the text", pd.Series(lengths > 0))
-    several = rows[kept].groupby("words", sort=False)["label"].transform("nunique") > 1
-    drop("the same words under different labels", ~several)
-    drop("the same words and label again", ~rows[kept].duplicated("words"))
-    sizes = rows[kept].groupby("label")["words"].transform("size")
-    drop(f"class of fewer than {FEWEST_OF_CLASS} rows", sizes >= FEWEST_OF_CLASS)
-    return kept
+    def __missing__(self, piece: str) -> list[int]:
+        found = [self.numbers.setdefault(word, len(self.numbers)) for word in self.cutter.cut(piece)]
+        if len(piece) <= LONGEST_KNOWN:
+            if len(self) >= MOST_KNOWN:
+                self.clear()
+            self[piece] = found
+        return found
 
 
-def count_words(texts: Iterable[str]) -> tuple[list[str], Int[np.ndarray, "positions"], Int[np.ndarray, "texts"]]:
+def count_words(
+    texts: Iterable[str], cutter: Cutter
+) -> tuple[list[str], Int[np.ndarray, "positions"], Int[np.ndarray, "texts"]]:
     """Spellings in order of appearance, the texts as indices into them end to end, and the texts' lengths."""
-    ids: dict[str, int] = {}
+    known = Pieces(cutter)
     tokens, lengths = array("i"), array("i")
     for text in texts:
         before = len(tokens)
-        tokens.extend([ids.setdefault(word, len(ids)) for word in words_of(text)])
+        tokens.extend(chain.from_iterable(map(known.__getitem__, cutter.pieces(text))))
         lengths.append(len(tokens) - before)
-    return list(ids), np.array(tokens, np.int32), np.array(lengths, np.int64)
+    return list(known.numbers), np.array(tokens, np.int32), np.array(lengths, np.int64)
 
 
-def split_rows(codes: Int[np.ndarray, "rows"], random: np.random.Generator) -> dict[str, Int[np.ndarray, "chosen"]]:
-    """Rows of the three splits in their old order; every class is split alike and has a row in each."""
-    order = random.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    parts = {split: [] for split in ("train", "dev", "test")}
-    for members in np.split(order, np.bincount(codes).cumsum()[:-1]):
-        held_out = max(1, round(HELD_OUT * len(members)))
-        parts["dev"].append(members[:held_out])
-        parts["test"].append(members[held_out : 2 * held_out])
-        parts["train"].append(members[2 * held_out :])
-    return {split: np.sort(np.concatenate(rows)) for split, rows in parts.items()}
+def vocabulary_of(
+    spellings: list[str], tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"]
+) -> tuple[Vocabulary, Int[np.ndarray, "spellings"]]:
+    """The words that are in two rows or more, by falling frequency, and the id of every spelling."""
+    text = np.repeat(np.arange(len(lengths)), lengths)
+    first, last = np.zeros(len(spellings), np.int64), np.zeros(len(spellings), np.int64)
+    last[tokens] = text  # the last one assigned stays
+    first[tokens[::-1]] = text[::-1]
+    counts = np.where(first != last, np.bincount(tokens, minlength=len(spellings)), 0)
+    frequent = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    if not len(frequent):
+        raise Refused("no word occurs in two texts: nothing can be learnt about any of them")
+    vocabulary = Vocabulary([spellings[i] for i in frequent])
+    ids = np.full(len(spellings), vocabulary.unk)
+    ids[frequent] = np.arange(len(frequent))
+    return vocabulary, ids
 
 
-def check_size(table: Table) -> None:
+def unspaced(texts: Collection[str], cutter: Cutter) -> list[str]:
+    """How much text is in scripts without spaces, where these are cut into characters."""
+    found = sum(not text.isascii() and bool(HAS_UNSPACED.search(text)) for text in texts)
+    if cutter.how != "rule" or not found:
+        return []
+    return [
+        f"{found:,} of {len(texts):,} texts hold text in a script without spaces, such as Chinese, Japanese or Thai: "
+        "each of its characters counts as a word. To see words, put spaces between them and give --words spaces, or "
+        "give --words spacy:LANGUAGE, such as spacy:ja"
+    ]
+
+
+def side_of(table: Table) -> Bool[np.ndarray, "texts"] | None:
+    """Which rows the column of --split gives to the test."""
+    if "split" not in table.rows:
+        return None
+    values = table.rows["split"]
+    side = values.str.casefold()
+    if len(strange := values[~side.isin(TRAINED + TESTED)].unique()):
+        named = ", ".join(map(repr, strange[:5])) + (" ..." if len(strange) > 5 else "")
+        raise Refused(
+            f"the column of --split holds {named}; it can hold {', '.join(TESTED)} (tested) and {', '.join(TRAINED)} "
+            "(learnt from)"
+        )
+    test = side.isin(TESTED).to_numpy()
+    if test.all() or not test.any():
+        named = ", ".join(map(repr, values.unique()[:5]))
+        raise Refused(
+            f"by the column of --split no row is {'learnt from' if test.all() else 'tested'}: it holds {named} only"
+        )
+    return test
+
+
+def order_of(table: Table, test: Bool[np.ndarray, "texts"] | None) -> Shaped[np.ndarray, "texts"]:
+    """Which of several copies comes first: the earliest, or one that is learnt from."""
+    if "time" in table.rows:
+        return table.rows["time"].rank(method="dense").to_numpy()
+    return np.zeros(len(table.rows)) if test is None else test
+
+
+def latest(table: Table) -> Bool[np.ndarray, "texts"]:
+    """The latest fifth of the rows, or what comes nearest to it: rows of one time stay together."""
+    times = table.rows["time"]
+    share = times.value_counts().sort_index(ascending=False).cumsum() / max(1, len(times))
+    share = share[share < 1]
+    if not len(share):
+        raise Refused("the column of --time holds one time only: nothing in it is later than the rest")
+    begin = (share - LATEST).abs().idxmin()
+    told = [str(time).removesuffix(" 00:00:00").removesuffix(".0") for time in (times.min(), times.max(), begin)]
+    table.notes.append("Times run from {} to {}; the texts from {} on are tested".format(*told))
+    return (times >= begin).to_numpy()
+
+
+def drop_small_classes(
+    table: Table, cluster: Integer[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
+) -> None:
+    """Drop classes of which too few clusters can be learnt from."""
+    rows = table.rows if test is None else table.rows[~test[table.rows.index]]
+    sizes = pd.Series(cluster[rows.index]).groupby(rows["label"].to_numpy()).nunique()
+    table.drop(
+        f"class of fewer than {FEWEST_OF_CLASS} {what}{'' if test is None else ' to learn from'}",
+        table.rows["label"].map(sizes) >= FEWEST_OF_CLASS,
+    )
+
+
+def drop_copies(table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None) -> None:
+    """Drop tested texts that share a cluster with one that is learnt from, and classes of too few clusters."""
+    grouped = "group" in table.rows
+    if test is not None:
+        table.drop(
+            f"tested, but a near-copy of a text that is learnt from{', or of one group with it' if grouped else ''}",
+            ~(test & np.isin(cluster, cluster[~test])),
+        )
+    drop_small_classes(table, cluster, test, f"{COPIED}, nor of one group" if grouped else COPIED)
+
+
+def check_size(table: Table, test: Bool[np.ndarray, "texts"] | None = None) -> None:
     """Refuse tables that are too small, or whose labels are no classes."""
     lost = "".join(f"; {rows:,} dropped: {reason}" for reason, rows in table.dropped.items())
     account = f"({table.rows_read:,} rows read{lost})"
-    found = sorted(set(table.labels))
+    found = sorted(table.rows["label"].unique())
     if len(found) < 2:
         seen = f"only the class {found[0]!r}" if found else "no class"
-        small = any("class" in reason for reason in table.dropped)
-        hint = "; is the label column the right one?" if small else ""
+        hint = ""
+        if any(COPIED in reason for reason in table.dropped):
+            hint = "; texts that are all alike leave nothing to test on: are they form letters?"
+        elif any("class" in reason for reason in table.dropped):
+            hint = "; is the label column the right one?"
         raise Refused(f"there is {seen} {account}; to tell classes apart takes at least two{hint}")
     if len(found) > MOST_CLASSES:
         raise Refused(
             f"the label column has {len(found):,} classes, at most {MOST_CLASSES} can be explained {account}; "
             f"is it the right column? Its first values: {', '.join(map(repr, found[:5]))}"
         )
-    if len(table.texts) < FEWEST_ROWS:
-        raise Refused(f"{len(table.texts)} rows are left, at least {FEWEST_ROWS} are needed {account}")
+    if len(table.rows) < FEWEST_ROWS:
+        raise Refused(f"{len(table.rows)} rows are left, at least {FEWEST_ROWS} are needed {account}")
+    if test is not None and (tested := test[table.rows.index].sum()) < FEWEST_TESTED:
+        raise Refused(f"{tested} rows are left to be tested, at least {FEWEST_TESTED} are needed {account}")

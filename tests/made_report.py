@@ -1,0 +1,109 @@
+"""A report and its table of words as the judge stage hands them on, made up: for tests of what is written."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+HOSTILE = ('<script>alert("class")</script>', '"><img src=x onerror=alert(1)>', "=HYPERLINK(1)", "]]></style>{{7*7}}")
+SCRIPTS = ("שלום", "مرحبا", "中", "ไ", "👩🏽‍🚀", "c++", "3.5", "e-mail", "@name", "#tag", "naïve", "o'clock")
+HARD = ("</script><script>alert(2)</script>", "<b>bold</b>", "=1+1", "${x}", "a=b&c", "100%", "\u202eturned", "y" * 300)
+
+
+def made_report(
+    classes=("spam", "ham"), words=60, texts=400, verdict="sound", special=(*SCRIPTS, *HARD), seed=0, encoder="none"
+) -> tuple[dict, pd.DataFrame]:
+    """Texts of random words, of which each class has three that push towards it; numbers that fit together."""
+    random = np.random.default_rng(seed)
+    K = len(classes)
+    types = [*special, *(f"word{i}" for i in range(words))] + [f"mark{k}{i}" for k in range(K) for i in range(3)]
+    labels = np.arange(texts) % K
+    draws = [random.choice(len(special) + words, 8) for _ in range(texts)]
+    drawn = [[types[i] for i in row] + [f"mark{k}{random.integers(3)}"] * (random.random() < 0.9)
+             for row, k in zip(draws, labels.tolist())]  # fmt: skip
+    drawn = [list(random.permutation(row)) for row in drawn]
+    holds = np.array([[word in row for row in map(set, drawn)] for word in types])
+    counts = np.stack([holds[:, labels == k].sum(1) for k in range(K)], 1)
+    influence = random.normal(0, 0.05, (len(types), K))
+    half = random.uniform(0.05, 0.3, (len(types), K))
+    for k in range(K):
+        influence[[types.index(f"mark{k}{i}") for i in range(3)], k] += (2.5, 2.0, 1.5)
+        half[types.index(f"mark{k}2"), k] = 3  # listed, and far from sure
+    influence -= influence.mean(1, keepdims=True)
+    n = holds.sum(1)
+    frame = pd.DataFrame({"word": np.repeat(types, K), "class": list(classes) * len(types)})
+    frame = frame.assign(
+        listed=influence.ravel() > 0.5,
+        influence=influence.ravel(),
+        influence_low=(influence - half).ravel(),
+        influence_high=(influence + half).ravel(),
+        probability=np.tanh(influence.ravel()) / 2,
+        attention=np.repeat(random.uniform(0, 0.4, len(types)), K),
+        texts=np.repeat(n, K),
+        texts_of_class=counts.ravel(),
+        total=(influence * n[:, None]).ravel(),
+        q=random.uniform(0, 1, influence.size),
+        q_beyond=random.uniform(0, 1, influence.size),
+    )
+    if verdict == "useless":
+        frame["listed"] = False
+    return report_of(frame, classes, drawn, labels, verdict, encoder, random), frame
+
+
+def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
+    share = {name: float((labels == k).mean()) for k, name in enumerate(classes)}
+    top = {}
+    for name, rows in frame[frame["listed"]].groupby("class"):
+        rows = rows.rename(columns={"influence_low": "low", "influence_high": "high"}).nlargest(15, "total")
+        top[name] = rows.drop(columns=["class", "listed", "q", "q_beyond"]).to_dict("records")
+    bins = [
+        {"low": x, "high": x + 0.1, "instances": 40, "confidence": x + 0.05, "accuracy": x} for x in (0.5, 0.7, 0.9)
+    ]
+    right = {"accuracy": 0.8, "low": 0.75, "high": 0.85, "balanced_accuracy": 0.79}
+    judged = right | {"confidence": 0.85, "calibration_error": 0.03, "calibration": bins}
+    of_mark = frame.loc[frame["word"] == "mark00", ["texts", "texts_of_class"]].iloc[0].to_dict()
+
+    def example(t: int, right: bool) -> dict:
+        text, k = "  ".join(drawn[t]) + " !", labels[t]
+        found = [match.span() for match in re.finditer(r"\S+", text)][:-1]
+        push = random.normal(0, 1, len(found)).tolist()
+        words = [
+            {"start": a, "end": b, "word": text[a:b] if j else None, "attention": 1 / len(found), "influence": push[j]}
+            for j, (a, b) in enumerate(found)
+        ]
+        told = {"row": t + 1, "text": text, "label": classes[k], "predicted": classes[k if right else k - 1]}
+        return told | {"confidence": 0.7, "words": words, "turned_by": [0, 1] if t % 2 else None}
+
+    return {
+        "version": "0", "file": "<u>&file.csv",
+        "columns": {"text": "<i>text</i>", "label": "'label'", "group": None, "split": None, "time": None},
+        "rows": {"read": len(labels) + 7, "used": len(labels), "dropped": {"no text": 7}},
+        "loud": ["12 % of the rows went: <b>the same</b> words under different labels"],
+        "notes": ["A note"], "cut": "Words are runs of letters and digits", "tested": "folds",
+        "copies": {"near": 12, "clusters": len(labels) - 6},
+        "classes": [
+            {"name": name, "texts": n, "tested": n, "right": 3, "recall": 3 / n}
+            for name, n in zip(classes, np.bincount(labels).tolist())
+        ],
+        "shares": share, "vocabulary": {"words": frame["word"].nunique(), "rare": 4321},
+        "settings": {"encoder": encoder, "epochs": 30, "seed": 0},
+        "quality": {
+            "verdict": verdict, "tested": len(labels), "independent": len(labels) - 6, "largest_class": 0,
+            "log_loss": {"model": 0.4, "prior": 0.69, "linear": 0.42, "gain": 0.29, "low": 0.25, "high": 0.33},
+            "auc": {"model": 0.91, "linear": 0.9, "low": 0.88, "high": 0.93},
+            "attention": judged, "linear": judged, "majority": right,
+            "margin": {"accuracy": -0.01, "low": -0.03, "high": 0.01},
+        },
+        "top_words": {name: [] if verdict == "useless" else top.get(name, []) for name in classes},
+        "linear_words": {name: ["mark00", "word1"] for name in classes} if verdict == "worse than linear" else {},
+        "deciding": [{
+            "word": "mark00", "class": classes[0], **of_mark,
+            "covered": 0.97, "recall": 0.98, "recall_without": 0.55, "accuracy": 0.9, "accuracy_without": 0.7,
+        }],
+        "attended_without_effect": [{"word": "word2", "attention": 0.4, "influence": 0.01, "texts": 50}],
+        "examples": {
+            "typical": [example(k, True) for k in range(len(classes))],
+            "sure": [example(t, True) for t in range(20, 23)],
+            "wrong": [example(30, False)], "unsure": [],
+        },
+    }  # fmt: skip

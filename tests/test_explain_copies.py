@@ -1,0 +1,301 @@
+"""Copies of texts: with contradicting labels, with other names and numbers, in groups, on both sides of a split."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from uaftc_lib.report.copies import ALIKE, clusters, near_copies, words_hash
+from uaftc_lib.report.request import Columns, Refused, check_roles
+from uaftc_lib.report.tables import Table, read_table
+from uaftc_lib.report.texts import count_words, prepare
+from uaftc_lib.report.words import Cutter
+
+MONTHS = "January February March April May June July August September October November December".split()
+
+
+def table_of(texts, labels, **more):
+    """A table as it is read from a file of these texts and labels."""
+    frame = pd.DataFrame({"text": texts, "label": labels} | more, dtype=object)
+    return Table(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
+
+
+def sentences(count, random, types=3000, shortest=5, longest=20):
+    """Texts of words that are as frequent as those of a language are, spelt with letters alone."""
+    spelt = np.array(["w" + "".join(chr(97 + int(digit)) for digit in str(i)) for i in range(types)], dtype=object)
+    heights = (1 / (np.arange(types) + 2.7)).cumsum()
+    lengths = random.integers(shortest, longest + 1, count)
+    return [" ".join(spelt[np.searchsorted(heights, random.random(n) * heights[-1])]) for n in lengths]
+
+
+def letters(count, copies, random):
+    """Form letters, each ``copies`` times with other names, numbers and dates; and which letter each is."""
+    names = [f"Mr{a}{b}" for a in ("Ka", "Lo", "Mi", "Ro", "Tu") for b in ("ber", "dan", "les", "mar", "sen", "vik")]
+    texts = []
+    for form in sentences(count, random, shortest=12, longest=30):
+        words = form.split()
+        for _ in range(copies):
+            begin, end = words[: len(words) // 2], words[len(words) // 2 :]
+            date = f"{random.integers(1, 29)} {random.choice(MONTHS)} {random.integers(2015, 2026)}"
+            number = f"TX-{random.integers(10_000, 99_999)}"
+            texts.append(" ".join(["Dear", random.choice(names), *begin, number, *end, "on", date]))
+    return texts, np.repeat(np.arange(count), copies)
+
+
+def joined(texts):
+    """The cluster of each text."""
+    spellings, tokens, lengths = count_words(texts, Cutter())
+    return near_copies(tokens, lengths, spellings)
+
+
+def partition(cluster):
+    return {frozenset(np.nonzero(cluster == k)[0].tolist()) for k in np.unique(cluster)}
+
+
+def accuracy(texts, labels, folds, groups=None):
+    """What a linear model gets right of texts it has not seen."""
+    model = make_pipeline(CountVectorizer(), LogisticRegression(max_iter=200))
+    return cross_val_score(model, texts, labels, cv=folds, groups=groups).mean()
+
+
+def test_all_copies_of_a_form_letter_are_in_one_cluster():
+    texts, form = letters(80, 12, np.random.default_rng(0))
+    assert partition(joined(texts)) == partition(form)
+
+
+def test_pairs_of_copies_are_found():
+    texts, form = letters(400, 2, np.random.default_rng(1))
+    cluster = joined(texts)
+    assert (cluster[::2] == cluster[1::2]).mean() > 0.97
+    assert len(partition(cluster)) >= 400, "no letter is joined with another one"
+
+
+def test_long_copies_are_found():
+    one, other, third = sentences(3, np.random.default_rng(0), shortest=600, longest=600)
+    cluster = joined([one, f"{one} and a remark", other, third, third.replace(" wa ", " wax ")])
+    assert partition(cluster) == {frozenset({0, 1}), frozenset({2}), frozenset({3, 4})}
+
+
+def test_form_letters_with_random_labels_tell_nothing_about_unseen_texts():
+    random = np.random.default_rng(2)
+    texts, form = letters(80, 6, random)
+    labels = random.permutation(np.arange(80) % 2).astype(str)[form]
+    prepared = prepare(table_of(texts, labels), Cutter())
+    assert prepared.copies == {"near": len(texts), "clusters": 80}
+    assert accuracy(texts, labels, KFold(5, shuffle=True, random_state=0)) > 0.95, "learnt by heart"
+    assert accuracy(texts, labels, GroupKFold(5), prepared.cluster) < 0.65, "nothing is left of it"
+
+
+def test_different_sentences_are_not_joined():
+    texts = sentences(5000, np.random.default_rng(0))
+    assert np.bincount(joined(texts)).max() <= 3 and len(partition(joined(texts))) > 4975
+
+
+def test_natural_sentences_are_not_joined(dataset):
+    sst = dataset("sst")
+    texts = [" ".join(sst.text(name, t)) for name, corpus in sst.splits.items() for t in range(len(corpus))]
+    table = table_of(texts, [str(k) for corpus in sst.splits.values() for k in corpus.labels.tolist()])
+    prepared = prepare(table, Cutter())
+    assert len(prepared.texts) > 0.99 * len(texts)
+    assert prepared.copies["near"] < 0.005 * len(texts) and np.bincount(prepared.cluster).max() <= 6
+
+
+@pytest.mark.parametrize("spell", ["w{}", "{}"])
+def test_words_that_are_written_with_digits_are_words(spell):
+    random = np.random.default_rng(0)
+    texts = [" ".join(map(spell.format, random.integers(0, 500, 12))) for _ in range(500)]
+    assert len(partition(joined(texts))) == 500
+
+
+def test_texts_that_hold_nothing_to_compare_stay_apart():
+    assert len(partition(joined(["one", "two", "", "12 13", "14 15", "a note", "one two three four", "£ 5 7"]))) == 8
+    assert len(partition(joined(["order 12", "order 13"]))) == 1
+    assert len(joined([])) == 0 and joined(["?"]).tolist() == [0]
+
+
+WORDS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=7)
+
+
+@given(st.lists(WORDS, min_size=2, max_size=12))
+def test_clusters_are_made_of_texts_that_are_alike(texts):
+    shingles = [set(zip(text, text[1:])) for text in texts]
+    alike = [len(one & other) / len(one | other) if one and other else 0 for one, other in combinations(shingles, 2)]
+    pairs = np.array(list(combinations(range(len(texts)), 2))).reshape(-1, 2)
+    cluster = joined([" ".join(text) for text in texts])
+    same = cluster[pairs[:, 0]] == cluster[pairs[:, 1]]
+    assert same[np.array(alike) == 1].all(), "texts with the same pairs of words are always joined"
+    for members in partition(cluster):
+        for one in members if len(members) > 1 else ():
+            nearest = max(a for a, pair in zip(alike, pairs.tolist()) if one in pair and set(pair) <= members)
+            assert nearest >= ALIKE
+
+
+@given(st.lists(WORDS, max_size=12))
+def test_the_same_words_have_the_same_number(texts):
+    spellings, tokens, lengths = count_words([" ".join(text) for text in texts], Cutter())
+    assert partition(words_hash(tokens, lengths)) == partition(np.array(list(map(" ".join, texts)), dtype=object))
+
+
+def base(rows=200, seed=0, **more):
+    """Texts and labels to which a test adds its own."""
+    texts = sentences(rows, np.random.default_rng(seed))
+    return texts, ["ab"[i % 2] for i in range(rows)]
+
+
+def test_a_clear_majority_of_the_copies_decides():
+    texts, labels = base()
+    texts += ["clearly so indeed"] * 7 + ["Even Here!"] * 3 + ["even, HERE?"] * 3 + ["two of three"] * 3
+    labels += [*"aaaaaab", *"aaabbb", *"aab"]
+    table = table_of(texts, labels)
+    prepared = prepare(table, Cutter())
+    assert table.dropped == {
+        "the same words under different labels": 9,
+        "the same words under another label than most of their copies": 1,
+        "the same words and label again": 5,
+    }
+    assert prepared.rows.tolist() == [*range(1, 201), 201], "the first copy is kept"
+    assert table.loud == [], "10 of 216 rows are few"
+
+
+def test_many_contradicting_labels_are_said_aloud():
+    texts, labels = base()
+    table = table_of(texts + texts[:20], labels + ["a" if label == "b" else "b" for label in labels[:20]])
+    prepare(table, Cutter())
+    assert table.dropped == {"the same words under different labels": 40}
+    assert table.loud == ["40 of 220 rows were dropped because the same words stand under different labels"]
+
+
+def test_what_a_group_holds_stays_together():
+    texts, labels = base(300)
+    group = [f"writer {i % 60}" if i < 290 else "" for i in range(300)]
+    cluster = prepare(table_of(texts, labels, group=group), Cutter()).cluster
+    assert len(partition(cluster)) == 60 + 10, "who has no group stands alone"
+    assert len(set(cluster[:290:60])) == 1 and cluster[0] != cluster[1]
+    near = np.array([0, 1, 1, 2, 3])
+    assert partition(clusters(near, pd.Series(["x", "x", "y", "y", None]))) == {frozenset({0, 1, 2, 3}), frozenset({4})}
+
+
+def test_the_split_of_the_file_is_kept_and_cleaned_of_copies():
+    texts, labels = base(300)
+    split = ["Test" if i % 3 == 0 else "validation" if i % 3 == 1 else "train" for i in range(300)]
+    texts += [texts[1], texts[0], texts[2] + " 17", texts[5] + " 18"]
+    labels += [labels[1], labels[0], labels[2], labels[5]]
+    split += ["test", "train", "test", "train"]
+    table = table_of(texts, labels, split=split)
+    prepared = prepare(table, Cutter())
+    tested = set(prepared.rows[prepared.test].tolist())
+    assert table.dropped == {
+        "the same words and label again": 2,
+        "tested, but a near-copy of a text that is learnt from": 1,
+    }
+    assert tested == {row for row in range(1, 301) if row % 3 == 1} - {1}, "a copy that is learnt from stays so"
+    assert 302 in prepared.rows and 303 not in prepared.rows and 304 in prepared.rows
+    assert not set(prepared.cluster[prepared.test]) & set(prepared.cluster[~prepared.test])
+
+
+@pytest.mark.parametrize(
+    "split, message",
+    [
+        (["train", "fold 1", "fold 2"], "holds 'fold 1', 'fold 2'; it can hold test, .* and train"),
+        (["train", "dev"], "no row is tested: it holds 'train', 'dev' only"),
+        (["test"], "no row is learnt from: it holds 'test' only"),
+        (["test"] + ["train"] * 39, "5 rows are left to be tested, at least 10"),
+    ],
+)
+def test_a_split_that_says_nothing_is_refused(split, message):
+    texts, labels = base()
+    with pytest.raises(Refused, match=message):
+        prepare(table_of(texts, labels, split=(split * 200)[:200]), Cutter())
+
+
+TIMES = {
+    "years": ("{0:%Y}", "2001", "2020"),
+    "ISO": ("{0:%Y-%m-%d}", "2001-01-02", "2020-12-02"),
+    "ISO with zone": ("{0:%Y-%m-%dT%H:%M:%SZ}", "2001-01-02", "2020-12-02"),
+    "day first": ("{0:%d.%m.%Y}", "2001-01-02", "2020-12-02"),
+    "month first": ("{0:%m/%d/%Y}", "2001-01-02", "2020-12-02"),
+    "in words": ("{0:%d %b %Y}", "2001-01-02", "2020-12-02"),
+}
+
+
+@pytest.mark.parametrize("how", TIMES)
+def test_the_latest_fifth_is_tested(tmp_path, how):
+    form, first, last = TIMES[how]
+    texts, labels = base(400)
+    days = [pd.Timestamp(2001 + i % 20, 1 + i // 34, 2 + i % 13 + i % 14) for i in range(400)]
+    days[0], days[19] = pd.Timestamp(2001, 1, 2), pd.Timestamp(2020, 12, 2)
+    days = [min(day, days[19]) for day in days]
+    cells = [form.format(day) for day in days]
+    cells[5], cells[6] = "", "yesterday"
+    frame = pd.DataFrame({"review": texts, "stars": labels, "when": cells})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    table = read_table(tmp_path / "a.csv", Columns("review", "stars", time="when"))
+    prepared = prepare(table, Cutter())
+    assert table.dropped["no time, or none that can be read"] == 2
+    assert any(note.startswith(f"Times run from {first} to {last}; the texts from") for note in table.notes)
+    ranks = np.array([days[row - 1].year if how == "years" else days[row - 1].toordinal() for row in prepared.rows])
+    assert ranks[~prepared.test].max() < ranks[prepared.test].min() and 0.15 < prepared.test.mean() < 0.25
+
+
+def test_of_copies_the_earliest_is_kept():
+    texts, labels = base(200)
+    time = [*range(1000, 1200), 5]
+    prepared = prepare(table_of([*texts, texts[7]], [*labels, labels[7]], time=time), Cutter())
+    assert 201 in prepared.rows and 8 not in prepared.rows
+
+
+def test_times_that_cannot_be_read_are_refused(tmp_path):
+    pd.DataFrame({"t": ["a"] * 9, "l": ["b"] * 9, "when": ["17th of Frimaire"] * 9}).to_csv(tmp_path / "a.csv")
+    with pytest.raises(Refused, match="holds '17th of Frimaire', neither a number nor a date: write dates as"):
+        read_table(tmp_path / "a.csv", Columns("t", "l", time="when"))
+
+
+def test_one_time_is_no_time():
+    texts, labels = base()
+    with pytest.raises(Refused, match="holds one time only"):
+        prepare(table_of(texts, labels, time=[3.0] * 200), Cutter())
+
+
+def test_classes_of_copies_are_dropped():
+    random = np.random.default_rng(0)
+    texts, labels = base()
+    letter, _ = letters(4, 10, random)
+    table = table_of(texts + letter, labels + ["letters"] * 40)
+    assert prepare(table, Cutter()).classes == ("a", "b")
+    assert table.dropped == {"class of fewer than 5 texts that are no near-copies of one another": 40}
+    with pytest.raises(Refused, match="leave nothing to test on: are they form letters"):
+        texts, form = letters(6, 30, random)
+        prepare(table_of(texts, ["ab"[k % 2] for k in form]), Cutter())
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        (Columns("x", "y", group="x"), "--group and --text are both 'x'"),
+        (Columns("x", "y", time="y"), "--time and --label are both 'y'"),
+        (Columns("x", "y", split="z", time="w"), "both say which texts are tested"),
+    ],
+)
+def test_columns_that_cannot_be_asked_for_together_are_refused(columns, message):
+    with pytest.raises(Refused, match=message):
+        check_roles(columns)
+
+
+def test_columns_asked_for_are_read_from_every_format(tmp_path):
+    frame = pd.DataFrame({"t": ["a b", "c", "d"], "l": [1, 2, 1], "g": ["x", None, 3], "s": ["train", "Test", ""]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    for name in ("a.csv", "a.jsonl"):
+        table = read_table(tmp_path / name, Columns("t", "l", "g", "s"))
+        assert table.rows.drop(columns="text").to_numpy().tolist() == [[1, "1", "x", "train"], [2, "2", "", "Test"]]
+        assert table.dropped == {"no value in the column of --split": 1}
+        assert "1 rows have no value in the column of --group: each of them stands alone" in table.notes
+    with pytest.raises(Refused, match="no column 'group'"):
+        read_table(tmp_path / "a.jsonl", Columns("t", "l", "group"))

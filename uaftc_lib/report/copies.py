@@ -1,0 +1,155 @@
+"""Texts that are copies of one another, or nearly so."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int, Integer, Shaped, UInt32, UInt64
+from scipy.sparse import coo_array, csr_array, vstack
+from scipy.sparse.csgraph import connected_components
+
+from uaftc_lib.report.tables import Table
+
+MAJORITY = 2 / 3  # share of the copies of a text that decides its label, if it is larger
+LOUD = 0.05  # share of rows with contradicting labels that must be seen
+ALIKE = 0.5  # Jaccard index of two texts' pairs of words from which they are near-copies
+BANDS, ROWS = 16, 2  # of MinHash: texts are compared if both hashes of a band agree
+POSITIONS, AT_ONCE = 2**18, 200_000  # words, and pairs of texts, that are looked at together
+
+
+def words_hash(tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"]) -> UInt64[np.ndarray, "texts"]:
+    """A number for each text, the same where its words are (texts without words: 0)."""
+    begins = lengths.cumsum() - lengths
+    place = np.arange(len(tokens)) - np.repeat(begins, lengths)
+    values = mixed(mixed(tokens.astype(np.uint64)) + place.astype(np.uint64))
+    found = np.zeros(len(lengths), np.uint64)
+    if len(tokens):
+        found[lengths > 0] = np.add.reduceat(values, begins[lengths > 0])
+    return found
+
+
+def mixed(numbers: UInt64[np.ndarray, "numbers"]) -> UInt64[np.ndarray, "numbers"]:
+    """Numbers of 64 bits, well mixed (the last step of SplitMix64)."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def same_words(table: Table, words: Integer[np.ndarray, "texts"], order: Shaped[np.ndarray, "texts"]) -> None:
+    """Of texts with the same words keep one, and none where their labels contradict one another.
+
+    A label that more than two thirds of the copies bear is taken for theirs. ``words``: the same number for the same
+    words; ``order``: of copies the one with the smallest number is kept. Both go by the index of the rows.
+    """
+    index = table.rows.index
+    rows = pd.DataFrame({"words": words[index], "label": table.rows["label"], "order": order[index]})
+    copies = rows.groupby("words", sort=False)["label"].transform("size")
+    share = rows.groupby(["words", "label"], sort=False)["label"].transform("size") / copies
+    clear = (share > MAJORITY).groupby(rows["words"], sort=False).transform("any")
+    before, count = sum(table.dropped.values()), len(rows)
+    table.drop("the same words under different labels", clear)
+    most = share > MAJORITY
+    table.drop("the same words under another label than most of their copies", most[clear])
+    lost = sum(table.dropped.values()) - before
+    if lost > LOUD * count:
+        table.loud.append(
+            f"{lost:,} of {count:,} rows were dropped because the same words stand under different labels"
+        )
+    kept = rows.loc[table.rows.index].sort_values("order", kind="stable")
+    table.drop("the same words and label again", ~kept.duplicated("words").loc[table.rows.index])
+
+
+def near_copies(
+    tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"], spellings: list[str]
+) -> Int[np.ndarray, "texts"]:
+    """The cluster of each text: near-copies of one another have the same number.
+
+    Texts are near-copies if at least half of the pairs of neighbouring words that one of them holds are in both;
+    a word with a digit counts as a number, and all numbers are alike. Found by MinHash: of texts whose hashes agree
+    in a band, each is compared with the first and with the one before it.
+    """
+    cluster = np.arange(len(lengths))
+    if not len(tokens):
+        return cluster
+    number = np.array([not word.isalpha() and any(map(str.isdigit, word)) for word in spellings])
+    if 2 * number[tokens].sum() > len(tokens):  # here the words themselves are written with digits
+        number[:] = False
+    words = np.where(number, len(spellings), np.arange(len(spellings)))
+    ends = lengths.cumsum()
+    cuts = np.unique([0, *np.searchsorted(ends, range(POSITIONS, ends[-1], POSITIONS)), len(lengths)])
+    parts = []
+    for first, last in pairwise(cuts):
+        begin = ends[first] - lengths[first]
+        parts.append(sketches(words[tokens[begin : ends[last - 1]]], lengths[first:last], len(spellings)))
+    shingles = vstack([part for part, _ in parts], format="csr")
+    texts = np.nonzero(np.diff(shingles.indptr))[0]
+    for bucket in np.concatenate([hashes for _, hashes in parts]).view(np.uint64).T if len(texts) else ():
+        by_bucket = np.argsort(bucket, kind="stable")
+        new = np.diff(bucket[by_bucket], prepend=bucket[by_bucket[0]] + np.uint64(1)) != 0
+        first = by_bucket[np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))]
+        before = np.roll(by_bucket, 1)
+        one = texts[np.concatenate([by_bucket[~new], by_bucket[~new]])]
+        other = texts[np.concatenate([first[~new], before[~new]])]
+        apart = cluster[one] != cluster[other]
+        one, other = one[apart], other[apart]
+        alike = jaccard(shingles, one, other) >= ALIKE
+        cluster = joined(cluster, one[alike], other[alike])
+    return cluster
+
+
+def sketches(
+    words: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"], number: int
+) -> tuple[csr_array, UInt32[np.ndarray, "texts_with_pairs hashes"]]:
+    """Texts × pairs of neighbouring words, 1 where a text holds a pair, and the least of each hash over its pairs.
+
+    A pair is numbered by 30 bits of its hash; two numbers beside one another are no pair.
+    """
+    text = np.repeat(np.arange(len(lengths)), lengths)
+    pair = (text[:-1] == text[1:]) & ((words[:-1] != number) | (words[1:] != number))
+    columns = (words[:-1] * (number + 1) + words[1:])[pair].astype(np.uint64)
+    columns = (mixed(columns) >> np.uint64(34)).astype(np.int32)
+    begins = np.concatenate([[0], np.bincount(text[:-1][pair], minlength=len(lengths)).cumsum()])
+    found = csr_array((np.ones(len(columns), np.int8), columns, begins), shape=(len(lengths), 2**30))
+    found.sum_duplicates()
+    found.data[:] = 1
+    begins = found.indptr[:-1][np.diff(found.indptr) > 0]
+    keys = mixed(found.indices.astype(np.uint64))
+    odd = np.random.default_rng(0).integers(2**63, size=BANDS * ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    least = np.empty((len(begins), len(odd)), np.uint32)
+    for i, factor in enumerate(odd if len(begins) else ()):
+        least[:, i] = np.minimum.reduceat(keys * factor >> np.uint64(32), begins)
+    return found, least
+
+
+def jaccard(
+    shingles: csr_array, one: Int[np.ndarray, "pairs"], other: Int[np.ndarray, "pairs"]
+) -> Float[np.ndarray, "pairs"]:
+    """What two texts share of what either holds, for each pair of texts."""
+    sizes = np.diff(shingles.indptr)
+    both = [
+        shingles[one[i : i + AT_ONCE]].multiply(shingles[other[i : i + AT_ONCE]]).sum(1)
+        for i in range(0, len(one), AT_ONCE)
+    ]
+    both = np.concatenate(both or [np.zeros(0)])
+    return both / (sizes[one] + sizes[other] - both)
+
+
+def joined(
+    cluster: Int[np.ndarray, "texts"], one: Int[np.ndarray, "pairs"], other: Int[np.ndarray, "pairs"]
+) -> Int[np.ndarray, "texts"]:
+    """Clusters numbered from 0, those of the texts ``one`` and ``other`` made one."""
+    edges = coo_array((np.ones(len(one), bool), (cluster[one], cluster[other])), shape=(cluster.max() + 1,) * 2)
+    return connected_components(edges, directed=False)[1][cluster].astype(np.int64)
+
+
+def clusters(near: Int[np.ndarray, "texts"], group: pd.Series | None) -> Int[np.ndarray, "texts"]:
+    """Texts that are joined by near-copies or by their group, also by way of others; a missing group joins nothing."""
+    if group is None:
+        return near
+    codes = pd.factorize(group.where(group != ""))[0]
+    known = np.nonzero(codes >= 0)[0]
+    first = pd.Series(known).groupby(codes[known]).transform("first").to_numpy()
+    return joined(near, known, first)

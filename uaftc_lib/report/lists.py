@@ -1,0 +1,180 @@
+"""Which words are listed under which class: where plain counts and the model agree.
+
+The class is commoner among the texts that hold the word than among all, and the word pushes towards it, in both ways in
+which that is measured. But words keep company, so one more is asked, which a word that only accompanies a cause cannot
+answer: is the class commoner than the other words of these texts foretell? Where many words say the same none of them
+adds to the others; then it is enough that neither a single stronger word accounts for the counts nor all those together
+that have answered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float, Int
+from scipy import sparse, stats
+from statsmodels.stats.multitest import multipletests
+
+from uaftc_lib.corpus import Corpus, Vocabulary
+from uaftc_lib.report.pushes import Pushes
+
+FEWEST = 5  # texts that a word needs for an interval
+FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chance
+ALONE = 0.01  # p of a word's counts without other words, above which these account for them
+MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
+TOP = 15  # words shown for each class
+NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word decides a class
+FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
+LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
+
+
+def counts(
+    whole: Corpus, unit: Int[np.ndarray, "texts"], types: int
+) -> tuple[Int[np.ndarray, "types classes"], Int[np.ndarray, "classes"]]:
+    """For each word and class the number of units that hold it, and the number of units of each class.
+
+    A unit is a text; or all texts of a class that are copies of one another or belong to one group, once.
+    """
+    classes = whole.class_count
+    own = torch.from_numpy(unit) * classes + whole.labels
+    pair = torch.unique(own[whole.instance_of] * types + whole.tokens)
+    of_word = torch.bincount(pair % types * classes + pair // types % classes, minlength=types * classes)
+    sizes = torch.bincount(torch.unique(own) % classes, minlength=classes)
+    return of_word.reshape(types, classes).numpy(), sizes.numpy()
+
+
+def by_chance(
+    found: Int[np.ndarray, "words classes"], sizes: Int[np.ndarray, "classes"]
+) -> Float[np.ndarray, "words classes"]:
+    """p of each word and class: of the units that hold the word, would so many be of the class by chance?
+
+    One-sided binomial test with the class's share of all units; conservative beside Fisher's exact test, as the word's
+    own units are among them.
+    """
+    return stats.binom.sf(found - 1, found.sum(1, keepdims=True), sizes / sizes.sum())
+
+
+def accounted_for(
+    whole: Corpus,
+    unit: Int[np.ndarray, "texts"],
+    words: Int[np.ndarray, "words"],
+    push: Float[np.ndarray, "words"],
+    sure: Bool[np.ndarray, "words"],
+    k: int,
+) -> Bool[np.ndarray, "words"]:
+    """Which words a stronger one accounts for, or all sure ones together.
+
+    Among the units that hold the word without that one, or without any of these, class k is not commoner.
+
+    ``words``: ids; ``push``: on class k, by which one is stronger than another.
+    """
+    place = np.full(int(whole.tokens.max()) + 1, -1)
+    place[words] = np.arange(len(words))
+    _, own = np.unique(unit * whole.class_count + whole.labels.numpy(), return_inverse=True)
+    column = place[whole.tokens.numpy()]
+    row = own[whole.instance_of.numpy()][column >= 0]
+    held = sparse.csr_array((np.ones(len(row)), (row, column[column >= 0])), (own.max() + 1, len(words)))
+    held.data[:] = 1  # csr_array summed what occurs again
+    of_class = np.zeros(len(held.indptr) - 1)
+    of_class[own] = whole.labels.numpy() == k
+    both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
+    n, found = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
+    share, alone = of_class.mean(), held[:, sure].sum(1) == 0
+    by_one = stats.binom.sf(found - 1, n, share)
+    by_all = stats.binom.sf(held.T @ (alone * of_class) - 1, held.T @ alone.astype(float), share)
+    return ((by_one > ALONE) & (push[None, :] > push[:, None])).any(1) | (by_all > ALONE)
+
+
+def false_discovery_rates(p: Float[np.ndarray, "words classes"]) -> Float[np.ndarray, "words classes"]:
+    """Benjamini & Hochberg's correction over all words and classes."""
+    return multipletests(p.ravel(), method="fdr_bh")[1].reshape(p.shape)
+
+
+def word_table(pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "texts"]) -> pd.DataFrame:
+    """A row for each word of at least five texts and each class.
+
+    Columns: word, class, listed, influence with its interval, probability (mean fall of the class's probability when
+    the word is taken out), attention (mean share), texts (that hold the word), texts_of_class (those of the class),
+    total (influence × texts), q and q_beyond (false discovery rates of :func:`by_chance` and
+    :meth:`~uaftc_lib.report.pushes.Pushes.beyond`).
+    """
+    whole, types = pushes.whole, len(vocabulary)
+    texts, _ = counts(whole, np.arange(len(whole)), types)
+    units, sizes = counts(whole, unit, types)
+    attention, push, reach, fall = pushes.means()
+    known = (texts.sum(1) >= FEWEST) & np.isfinite(push).all(1) & np.isfinite(reach).all(1)
+    known[vocabulary.word_count :] = False
+    influence, probability, held = push[known], fall[known], texts[known].sum(1)[:, None]
+    q, q_beyond = (false_discovery_rates(p) for p in (by_chance(units[known], sizes), pushes.beyond()[known]))
+    alike = np.ones_like(influence)
+    candidate = (q <= FALSE_DISCOVERIES) & (influence > 0) & (probability > 0)
+    listed, ids = candidate & (q_beyond <= FALSE_DISCOVERIES), np.flatnonzero(known)
+    for k in range(whole.class_count):
+        asked = np.flatnonzero(candidate[:, k])
+        asked = asked[np.argsort(-influence[asked, k] * held[asked, 0], kind="stable")][:MOST_COMPARED]
+        if len(asked):
+            listed[asked, k] |= ~accounted_for(whole, unit, ids[asked], influence[asked, k], listed[asked, k], k)
+    table = {
+        "listed": listed,
+        "influence": influence,
+        "influence_low": influence - reach[known],
+        "influence_high": influence + reach[known],
+        "probability": probability,
+        "attention": attention[known, None] * alike,
+        "texts": held * alike.astype(int),
+        "texts_of_class": texts[known],
+        "total": influence * held,
+        "q": q,
+        "q_beyond": q_beyond,
+    }
+    words = np.array([vocabulary.word(i) for i in np.flatnonzero(known).tolist()], dtype=object)
+    classes = np.array(whole.classes, dtype=object)
+    names = {"word": words.repeat(len(classes)), "class": np.tile(classes, len(words))}
+    return pd.DataFrame(names | {name: column.reshape(-1) for name, column in table.items()})
+
+
+def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
+    """The listed words of each class, those first that do most in all.
+
+    Of the orders tried on halves of one file, that by total names the same words most often; that by the lower ends of
+    the intervals least often, as their length is known from five models only.
+    """
+    columns = ["word", "influence", "influence_low", "influence_high", "probability", "attention", "texts"]
+    columns += ["texts_of_class", "total"]
+    listed = words[words["listed"]].sort_values("total", ascending=False, kind="stable")
+    found = {name: rows[columns].head(TOP) for name, rows in listed.groupby("class")}
+    shorter = {"influence_low": "low", "influence_high": "high"}
+    return {
+        name: found[name].rename(columns=shorter).to_dict("records") if name in found else []
+        for name in words["class"].unique()
+    }
+
+
+def attended_without_effect(words: pd.DataFrame) -> list[dict]:
+    """Of the hundred words that hold most attention in all, up to ten that push least for the attention they get.
+
+    The push of a word is the range of its influences over the classes; only what is less than LITTLE of the largest
+    among the hundred counts as little.
+    """
+    by_word = words.groupby("word", sort=False)
+    push = by_word["influence"].max() - by_word["influence"].min()
+    found = words.drop_duplicates("word").set_index("word")[["attention", "texts"]]
+    found = found.assign(held=found["attention"] * found["texts"], influence=push).nlargest(100, "held")
+    found = found[found["influence"] < LITTLE * found["influence"].max()]
+    found = found.assign(effect=found["influence"] / found["attention"]).nsmallest(10, "effect")
+    return found.reset_index()[["word", "attention", "influence", "texts"]].to_dict("records")
+
+
+def deciding(
+    words: pd.DataFrame, sizes: Int[np.ndarray, "classes"], names: tuple[str, ...], most: int = 3
+) -> list[dict]:
+    """Words that by themselves nearly decide a class: almost only its texts hold them, and most of these do."""
+    rows = words[["word", "class", "texts", "texts_of_class"]]
+    rows = rows.assign(covered=rows["texts_of_class"] / rows["class"].map(dict(zip(names, sizes.tolist()))))
+    others, among_all = (
+        1 - rows["texts_of_class"] / rows["texts"],
+        rows["class"].map(dict(zip(names, 1 - sizes / sizes.sum()))),
+    )
+    found = rows[(others <= (among_all / FEWER).clip(upper=1 - NEARLY_ALL)) & (rows["covered"] >= MOST)]
+    return found.nlargest(most, "covered").to_dict("records")

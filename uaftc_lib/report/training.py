@@ -1,0 +1,67 @@
+"""The models of a report: one for each fold, and what each of them says of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
+from uaftc_lib.explain.contributions import probabilities
+from uaftc_lib.explain.words import word_instance_pairs
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.report.folds import Fold
+from uaftc_lib.report.settings import Settings
+from uaftc_lib.training import fit
+
+PART = 20_000  # texts that are looked at together
+KNOWN = 2  # training texts that a word needs, or nothing can be learnt about it
+
+
+class Reader:
+    """A fold's model with the words it knows: those of at least two of its training texts, all others are <unk>.
+
+    With more than two classes what all logits have in common is taken out of them (W less its mean over the classes):
+    no probability changes, because only differences of logits matter, and pushes can be compared between classes.
+    """
+
+    def __init__(
+        self, whole: Corpus, vocabulary: Vocabulary, fold: Fold, settings: Settings, seed: int, done: Callable
+    ):
+        train = whole[torch.from_numpy(fold.train)]
+        word, *_ = word_instance_pairs(train, len(vocabulary))
+        known = torch.bincount(word, minlength=len(vocabulary)) >= KNOWN
+        self.ids = torch.where(known, torch.arange(len(vocabulary)), vocabulary.unk)
+        splits = {name: self.read(whole, getattr(fold, name)) for name in ("train", "dev")}
+        self.model = AttentionClassifier(
+            len(vocabulary),
+            settings.dimension,
+            settings.lam,
+            encoder=settings.encoder,
+            classes=whole.class_count,
+            seed=seed,
+        )
+
+        def record(epoch: int, model: AttentionClassifier) -> dict:
+            done(epoch > 0)
+            return {}
+
+        config = settings.training(len(fold.train), seed)
+        dataset = Dataset("file", vocabulary, whole.classes, **splits)
+        fit(self.model, dataset, config, record, best="loss", progress=False)
+        if not self.model.binary:
+            with torch.no_grad():
+                self.model.W -= self.model.W.mean(1, keepdim=True)
+
+    def read(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Corpus:
+        """Some texts as this model sees them."""
+        corpus = whole[torch.from_numpy(rows)]
+        return Corpus(self.ids[corpus.tokens], corpus.offsets, corpus.labels, corpus.class_count, corpus.classes)
+
+    @torch.no_grad()
+    def probability(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Float[np.ndarray, "rows classes"]:
+        """Class probabilities of some texts."""
+        parts = (rows[start : start + PART] for start in range(0, len(rows), PART))
+        return np.concatenate([probabilities(self.model(self.read(whole, part)).polarity).double() for part in parts])

@@ -1,0 +1,185 @@
+"""How a text is cut into words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+from uaftc_lib.extras import needs
+
+WORDS = ("rule", "spaces", "characters", "spacy")
+TOLD = {
+    "rule": "Words are runs of letters and digits, with apostrophes, hyphens and decimal points inside (isn't, "
+    "well-known, 3.5, C++); web and e-mail addresses, @names, #tags and emoji count whole; in scripts without spaces "
+    "each character is a word.",
+    "spaces": "Words are what stands between spaces, punctuation included.",
+    "characters": "Each letter, digit and emoji is a word.",
+    "spacy": "Words are the tokens of spaCy's rules for the language {language!r}, without punctuation.",
+}
+# Scripts written without spaces (Thai, Lao, Burmese, Khmer, Japanese, Chinese).
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+UNSPACED += "\U00020000-\U000323af"
+HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
+PICTOGRAPHS = "\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+JOINERS = "'’_\\-\u00ad\u00b7\u200c\u200d\u2010\u2011"  # apostrophes, hyphens, what joins letters invisibly
+CANONICAL = str.maketrans({"’": "'", "\u2010": "-", "\u2011": "-", "\u00ad": None, "\ufe0f": None})
+SPACES = re.compile(r"\S+")
+
+
+def ranges(characters: Iterable[str]) -> str:
+    """Characters in their order, as a class of a regular expression names them."""
+    runs: list[list[int]] = []
+    for code in map(ord, characters):
+        if runs and code == runs[-1][1] + 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in runs)
+
+
+@cache
+def patterns() -> dict[str, re.Pattern]:
+    """What is a word by the rule, and by characters; tried in this order."""
+    every = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x33480), *range(0xE0100, 0xE01F0))]
+    marks = ranges(c for c in every if unicodedata.category(c)[0] == "M" and c != "\ufe0f")
+    letter = f"[{ranges(c for c in every if c.isalnum() and not HAS_UNSPACED.match(c))}]"
+    character = f"[{ranges(c for c in every if c.isalnum())}][{marks}]*"
+    run = f"{letter}(?:{letter}|[{marks}])*"
+    pictograph = f"[{PICTOGRAPHS}][\ufe0f\U0001f3fb-\U0001f3ff\u20e3\U000e0020-\U000e007f]*"
+    flag = "[\U0001f1e6-\U0001f1ff]{2}"
+    emoji = [flag, f"{pictograph}(?:\u200d{pictograph})*", "[\U0001f3fb-\U0001f3ff]", "[0-9#*]\ufe0f?\u20e3"]
+    rule = [
+        r"(?i:https?://|www\.)[!#-;=?-~]*[A-Za-z0-9/#=&%~+_-]",
+        r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
+        rf"(?<![\w&])[@#](?:{letter}|[_{UNSPACED}{marks}])+",
+        *emoji,
+        r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)",  # C++, C#
+        rf"{run}(?:[{JOINERS}]{run}|(?<=\d)[.,](?=\d){run})*",
+        f"[{UNSPACED}][{marks}]*",
+    ]
+    return {"rule": re.compile("|".join(rule)), "characters": re.compile("|".join([*emoji, character]))}
+
+
+def way_to_cut(name: str, how: str) -> str:
+    """The name of a way to cut texts: one of WORDS, or "spacy:LANGUAGE".
+
+    Raises
+    ------
+    ValueError
+        For any other.
+    """
+    kind, _, language = how.partition(":")
+    if kind not in WORDS or (language and kind != "spacy"):
+        raise ValueError(f"{name} is {how!r}; texts can be cut by {', '.join(WORDS)} or spacy:LANGUAGE")
+    return how
+
+
+def pattern(name: str, value: str | None) -> str | None:
+    """A regular expression, or None.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read.
+    """
+    try:
+        re.compile(value or "")
+    except re.error as error:
+        raise ValueError(f"{name}: the pattern {value!r} cannot be read: {error}") from None
+    return value
+
+
+class Cutter:
+    """Cuts texts into words, in lower case.
+
+    Parameters
+    ----------
+    how : str
+        One of WORDS. "spacy:LANGUAGE" takes spaCy's rules for a language, e.g. "spacy:de".
+    ignore : str, optional
+        A regular expression (upper and lower case are the same): what it matches is no part of any word.
+    without : sequence of str
+        Words that are left out.
+
+    Raises
+    ------
+    ValueError
+        If ``how`` or ``ignore`` cannot be understood, spaCy is not installed, or one of ``without`` is no single word.
+    """
+
+    def __init__(self, how: str = "rule", ignore: str | None = None, without: Sequence[str] = ()):
+        kind, _, language = way_to_cut("how", how).partition(":")
+        self.how, self.ignore, self.without, self._by_spaces = how, None, frozenset(), True
+        self.told = TOLD[kind].format(language=language or "xx")
+        if kind == "spacy":
+            self._find, self._by_spaces = spacy_spans(language or "xx")
+        else:
+            self._find = found_by(SPACES if kind == "spaces" else patterns()[kind])
+        if without:
+            self.without = frozenset(self._as_one_word(word) for word in without)
+            self.told += f" Left out: {', '.join(sorted(self.without))}."
+        if ignore:
+            self.ignore = re.compile(pattern("ignore", ignore), re.IGNORECASE)
+            self.told += f" What matches {ignore} is left out."
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where the words of a text begin and end in it."""
+        found = self._find(self._blanked(text))
+        return [span for span in found if spelt(text[slice(*span)]) not in self.without] if self.without else found
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text as they are counted: in lower case, every apostrophe and hyphen the plain one."""
+        return [word for piece in self.pieces(text) for word in self.cut(piece)]
+
+    def pieces(self, text: str) -> list[str]:
+        """The parts of a text that are cut one by one: mostly what stands between spaces."""
+        text = self._blanked(text)
+        return text.split() if self._by_spaces else [text]
+
+    def cut(self, piece: str) -> list[str]:
+        """The words of such a part."""
+        words = [spelt(piece[begin:end]) for begin, end in self._find(piece)]
+        return [word for word in words if word not in self.without] if self.without else words
+
+    def _blanked(self, text: str) -> str:
+        return self.ignore.sub(lambda match: " " * len(match[0]), text) if self.ignore else text
+
+    def _as_one_word(self, word: str) -> str:
+        found = self.words(unicodedata.normalize("NFC", word))
+        if len(found) != 1:
+            raise ValueError(f"{word!r} is {len(found) or 'no'} words here, not one: give each word by itself")
+        return found[0]
+
+
+def spelt(word: str) -> str:
+    """The spelling under which a word is counted."""
+    return word.lower() if word.isascii() else word.lower().translate(CANONICAL) or word
+
+
+def found_by(pattern: re.Pattern) -> Callable[[str], list[tuple[int, int]]]:
+    """Where a pattern matches."""
+    return lambda text: [match.span() for match in pattern.finditer(text)]
+
+
+def spacy_spans(language: str) -> tuple[Callable[[str], list[tuple[int, int]]], bool]:
+    """Where those of spaCy's tokens stand that hold a letter, a digit or an emoji; whether no token goes over a space.
+
+    Raises
+    ------
+    ValueError
+        If spaCy, or what it needs for the language, is not installed.
+    """
+    with needs("--words spacy", "uaftc-lib[words]", ValueError):
+        import spacy  # large
+    try:
+        cut = spacy.blank(language).tokenizer
+    except (ImportError, OSError) as error:
+        raise ValueError(f"spaCy cannot cut the language {language!r}: {str(error).strip().splitlines()[0]}") from None
+    holds_word = patterns()["characters"].search
+
+    def spans(text: str) -> list[tuple[int, int]]:
+        return [(token.idx, token.idx + len(token)) for token in cut(text) if holds_word(token.text)]
+
+    return spans, type(cut) is spacy.tokenizer.Tokenizer
