@@ -24,8 +24,6 @@ FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chan
 ALONE = 0.01  # p of a word's counts without other words, above which these account for them
 MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
 TOP = 15  # words shown for each class
-NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word decides a class
-FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
 
 
@@ -167,17 +165,3 @@ def attended_without_effect(words: pd.DataFrame) -> list[dict]:
     found = found[found["influence"] < LITTLE * found["influence"].max()]
     found = found.assign(effect=found["influence"] / found["attention"]).nsmallest(10, "effect")
     return found.reset_index()[["word", "attention", "influence", "texts"]].to_dict("records")
-
-
-def deciding(
-    words: pd.DataFrame, sizes: Int[np.ndarray, "classes"], names: tuple[str, ...], most: int = 3
-) -> list[dict]:
-    """Words that by themselves nearly decide a class: almost only its texts hold them, and most of these do."""
-    rows = words[["word", "class", "texts", "texts_of_class"]]
-    rows = rows.assign(covered=rows["texts_of_class"] / rows["class"].map(dict(zip(names, sizes.tolist()))))
-    others, among_all = (
-        1 - rows["texts_of_class"] / rows["texts"],
-        rows["class"].map(dict(zip(names, 1 - sizes / sizes.sum()))),
-    )
-    found = rows[(others <= (among_all / FEWER).clip(upper=1 - NEARLY_ALL)) & (rows["covered"] >= MOST)]
-    return found.nlargest(most, "covered").to_dict("records")
