@@ -59,7 +59,7 @@ def leaks(
     linear: Float[np.ndarray, "tested classes"],
     tested: Int[np.ndarray, "tested"],
 ) -> list[dict]:
-    """Of the deciding words those without which the linear models are materially worse, and how often these are right."""
+    """Of the deciding words those without which the linear models are materially worse, with what these reach."""
     whole, types, found = prepared.whole, len(prepared.vocabulary), []
     labels = whole.labels.numpy()[tested]
     for row in deciding(words, prepared):
