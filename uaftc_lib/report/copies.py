@@ -19,6 +19,7 @@ ALIKE = 0.5  # Jaccard index of two texts' pairs of words from which they are ne
 COMMON, FEWEST_COMMON = 0.05, 20  # share of the texts that hold a common pair of words, and their least number
 OWN, RUN, ALIKE_OWN = 8, 5, 1 / 3  # pairs that make a text one of its own, in runs that long; Jaccard index of these
 SAMPLED, MOST_LED = 20_000, 20_000_000  # texts in which pairs are counted; pairs of texts compared to undo chains
+MANY, MIXED = 20, 0.8  # texts of a class, or of near-copies; the largest share of these that one label may have
 BANDS, ROWS = 16, 2  # of MinHash: texts are compared if both hashes of a band agree
 POSITIONS, AT_ONCE = 2**18, 200_000  # words, and pairs of texts, that are looked at together
 
@@ -215,3 +216,43 @@ def clusters(near: Int[np.ndarray, "texts"], group: pd.Series | None) -> Int[np.
     known = np.nonzero(codes >= 0)[0]
     first = pd.Series(known).groupby(codes[known]).transform("first").to_numpy()
     return joined(near, known, first)
+
+
+def told_apart(
+    table: Table, near: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, fewest: int
+) -> Int[np.ndarray, "texts"]:
+    """The clusters of near-copies, and where a class of many texts falls into too few of them, each text by itself
+    where its cluster says little of its label: what could be learnt by heart of such copies does not tell it."""
+    label = table.rows["label"].to_numpy()
+    learnt = np.ones(len(near), bool) if test is None else ~test
+    counts = pd.DataFrame({"near": near, "label": label})[learnt].groupby("label")["near"].agg(["size", "nunique"])
+    few = counts.index[(counts["size"] >= MANY) & (counts["nunique"] < fewest)]
+    if not len(few):
+        return near
+    named = ", ".join(map(repr, few[:5])) + (" ..." if len(few) > 5 else "")
+    own = pd.Series(near).groupby([near, label]).transform("size").groupby(near).max() / np.bincount(near)
+    apart = (own <= max(MIXED, counts["size"].max() / learnt.sum())).to_numpy()[near] & (
+        np.bincount(near)[near] >= MANY
+    )
+    if not (apart & np.isin(label, few)).any():
+        table.loud.append(
+            f"The {counts['size'][few].sum():,} texts of {'class' if len(few) == 1 else 'the classes'} {named} are "
+            f"near-copies of fewer than {fewest} texts (names, numbers and dates apart), too few to learn from and test"
+        )
+        return near
+    table.loud.append(
+        f"The texts of {named} are so alike that near-copies cannot be kept apart: {apart.sum():,} texts that are "
+        "near-copies of one another under different labels are spread over what is learnt from and what is tested. "
+        "What is right may be learnt by heart: it says nothing of texts of another pattern"
+    )
+    return np.unique(np.where(apart, len(near) + np.arange(len(near)), near), return_inverse=True)[1]
+
+
+def contradicting(table: Table, near: Int[np.ndarray, "texts"]) -> None:
+    """Say it where many texts have a near-copy under another label."""
+    labels = table.rows["label"].groupby(near).transform("nunique")
+    if (texts := int((labels > 1).sum())) > LOUD * len(near):
+        table.loud.append(
+            f"{texts:,} of {len(near):,} texts have a near-copy under another label: are they labelled alike, or does "
+            "one word decide?"
+        )
