@@ -279,22 +279,6 @@ def test_of_copies_the_earliest_is_kept():
     assert 201 in prepared.rows and 8 not in prepared.rows
 
 
-@pytest.mark.parametrize(
-    "cells, told",
-    [
-        (["03/04/2024", "05/05/2024"], "'03/04/2024' was read as 04 March 2024"),
-        (["03/04/2024", "25/05/2024"], None),
-        (["2024-03-04"], None),
-        (["03/03/2024"], None),
-    ],
-)
-def test_dates_that_can_be_read_in_two_ways_are_told(tmp_path, cells, told):
-    rows = [f"text {i},{i % 2},{cell}" for i, cell in enumerate(cells * 10)]
-    (tmp_path / "a.csv").write_text("\n".join(["t,l,when", *rows]))
-    notes = read_table(tmp_path / "a.csv", Columns("t", "l", time="when")).notes
-    assert (told in notes[0]) if told else not notes
-
-
 def test_times_that_cannot_be_read_are_refused(tmp_path):
     pd.DataFrame({"t": ["a"] * 9, "l": ["b"] * 9, "when": ["17th of Frimaire"] * 9}).to_csv(tmp_path / "a.csv")
     with pytest.raises(Refused, match="holds '17th of Frimaire', neither a number nor a date: write dates as"):
@@ -321,34 +305,6 @@ def test_classes_of_copies_are_dropped():
     assert table.loud == [
         "The 180 texts of the classes 'a', 'b' are near-copies of fewer than 5 texts (names, numbers and dates apart), "
         "too few to learn from and test"
-    ]
-
-
-def test_copies_that_say_nothing_of_their_labels_are_spread_and_told():
-    texts, form = letters(3, 100, np.random.default_rng(0))
-    labels = np.random.default_rng(1).choice(["a", "b"], 300)
-    table = table_of(texts, labels)
-    assert len(partition(prepare(table, Cutter()).cluster)) == 300
-    assert table.loud[0].startswith("The texts of 'a', 'b' are so alike that near-copies cannot be kept apart: 300")
-
-
-def test_near_copies_under_other_labels_are_told():
-    texts, labels = base(200)
-    table = table_of(texts + [f"{text} thanks" for text in texts[:40]], labels + ["a"] * 40)
-    prepare(table, Cutter())
-    assert len(table.loud) == 1 and "of 240 texts have a near-copy under another label" in table.loud[0]
-    table = table_of(texts + [f"{text} thanks" for text in texts[:40]], labels + labels[:40])
-    prepare(table, Cutter())
-    assert table.loud == []
-
-
-def test_a_group_that_holds_many_texts_is_told():
-    texts, labels = base(300)
-    table = table_of(texts, labels, group=["guest" if i % 3 == 0 else f"writer {i}" for i in range(300)])
-    prepare(table, Cutter())
-    assert table.loud == [
-        "The group 'guest' holds 100 of 300 texts, and all of them stay together: is it a placeholder? An empty cell "
-        "joins nothing"
     ]
 
 
