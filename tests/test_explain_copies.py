@@ -70,6 +70,34 @@ def test_all_copies_of_a_form_letter_are_in_one_cluster():
     assert partition(joined(texts)) == partition(form)
 
 
+def test_a_footer_makes_no_copies_and_form_letters_with_one_stay_copies():
+    random = np.random.default_rng(0)
+    (footer,) = sentences(1, random, shortest=60, longest=60)
+    tickets = sentences(600, random, shortest=14)
+    for some in (1, 2):
+        texts = [f"{text} {footer}" if i % some == 0 else text for i, text in enumerate(tickets)]
+        assert len(partition(joined(texts))) > 0.99 * len(texts), "only a few tickets are alike"
+    for count, copies in ((40, 25), (150, 8), (3, 300), (20, 50)):
+        texts, form = letters(count, copies, random)
+        assert partition(joined(texts)) == partition(form)
+        if count > 20:  # the words of few forms are as common as the footer is
+            assert partition(joined([f"{text} {footer}" for text in texts])) == partition(form)
+
+
+def test_texts_of_one_pattern_are_no_chain():
+    random = np.random.default_rng(0)
+    words = np.array("love adore enjoy like hate dislike detest avoid".split())
+    things = np.array("phone camera laptop book film chair lamp bottle watch radio".split())
+    texts = [
+        f"I really {random.choice(words)} the {random.choice(things)} and the {random.choice(things)} that came in a "
+        f"{random.choice(things)}"
+        for _ in range(1000)
+    ]
+    assert len(partition(joined(texts))) > 25
+    prepared = prepare(table_of(texts, ["ab"[text.split()[2] in words[:4]] for text in texts]), Cutter())
+    assert prepared.classes == ("a", "b")
+
+
 def test_pairs_of_copies_are_found():
     texts, form = letters(400, 2, np.random.default_rng(1))
     cluster = joined(texts)
@@ -272,7 +300,12 @@ def test_classes_of_copies_are_dropped():
     assert table.dropped == {"class of fewer than 5 texts that are no near-copies of one another": 40}
     with pytest.raises(Refused, match="leave nothing to test on: are they form letters"):
         texts, form = letters(6, 30, random)
-        prepare(table_of(texts, ["ab"[k % 2] for k in form]), Cutter())
+        table = table_of(texts, ["ab"[k % 2] for k in form])
+        prepare(table, Cutter())
+    assert table.loud == [
+        "The 180 texts of the classes 'a', 'b' are near-copies of fewer than 5 texts (names, numbers and dates apart), "
+        "too few to learn from and test"
+    ]
 
 
 @pytest.mark.parametrize(

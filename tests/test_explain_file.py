@@ -215,8 +215,8 @@ def test_a_torn_row_is_counted_and_many_are_refused(tmp_path):
 def test_spellings_of_classes_and_markup_are_told(tmp_path):
     path = file_of(tmp_path, "a.csv", b"review,stars\na <br/> b,Good\nc < d > e,good\nx,bad\n")
     table = read_table(path, COLUMNS)
-    assert labels_of(table) == ["Good", "good", "bad"] and len(table.notes) == 2
-    assert "'Good' and 'good' are two classes" in table.notes[0] and table.notes[1].startswith("1 texts hold markup")
+    assert labels_of(table) == ["Good", "good", "bad"] and len(table.notes) == 1
+    assert "'Good' and 'good' are two classes" in table.loud[0] and table.notes[0].startswith("1 texts hold markup")
     assert read_table(file_of(tmp_path, "b.csv", b"review,stars\na,good\nb,bad\n"), COLUMNS).notes == []
 
 
@@ -279,6 +279,43 @@ def test_very_large_tables_are_sampled_and_say_so():
     assert len(table.rows) == 20 and table.dropped == {"beyond 20 rows (chosen at random)": 30}
     assert texts_of(table) == texts_of(sample(table_of(rows), most=20))
     assert all(f"text {row - 1}" == text for row, text in zip(table.rows["row"], table.rows["text"]))
+
+
+def test_large_losses_are_loud():
+    rows = reviews(300)
+    rows["review"] += ["?"] * 20 + ["! "]
+    rows["stars"] += ["good"] * 21
+    table = table_of(rows)
+    prepare(table, Cutter())
+    assert table.loud == ["21 of 321 rows were dropped: no word in the text"]
+    table = table_of({name: column[:310] for name, column in rows.items()})
+    prepare(table, Cutter())
+    assert table.loud == [], "10 of 310 are few"
+
+
+def test_what_is_left_out_is_counted():
+    table = table_of(reviews(300))
+    prepare(table, Cutter(without=["mark1", "filer3", "MARK0"], ignore=r"row\d+"))
+    assert table.notes[:2] == [
+        "'mark0', a word of --without, is in 150 of 300 texts",
+        "'mark1', a word of --without, is in 150 of 300 texts",
+    ]
+    assert table.notes[2] == r"What --ignore names, row\d+, is in 300 of 300 texts"
+    assert table.loud[0].startswith("'filer3', a word of --without, is in no text; did you mean 'filler3' or")
+    prepare(table := table_of(reviews(300)), Cutter(ignore="nothing like it"))
+    assert table.loud == ["What --ignore names, nothing like it, is in no text"] and not table.notes
+
+
+@pytest.mark.parametrize(
+    "rows, ignore, message",
+    [
+        (reviews(300), ".+", "no class .*; most texts hold no word: does --ignore match too much"),
+        ({"review": LABELS * 50, "stars": [f"text {i}" for i in range(200)]}, None, "2 different.* 200: are they swap"),
+    ],
+)
+def test_each_cause_of_a_refusal_has_its_sentence(rows, ignore, message):
+    with pytest.raises(Refused, match=message):
+        prepare(table_of(rows), Cutter(ignore=ignore))
 
 
 def test_what_is_prepared_is_what_stands_in_the_file():

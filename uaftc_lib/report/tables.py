@@ -110,7 +110,9 @@ def tidy(table: Table) -> None:
     table.drop("label is neither text nor number", table.rows["label"].notna())
     table.drop("label holds half a character", [not HALF.search(label) for label in table.rows["label"]])
     if "time" in rows:
-        table.rows = table.rows.assign(time=times(table.rows["time"]))
+        cells = table.rows["time"]
+        table.rows = table.rows.assign(time=times(cells))
+        table.notes += ambiguous_dates(cells, table.rows["time"])
         table.drop("no time, or none that can be read", table.rows["time"].notna())
     table.rows = table.rows.reset_index(drop=True)
 
@@ -175,6 +177,20 @@ def times(cells: pd.Series) -> pd.Series:
     return found
 
 
+def ambiguous_dates(cells: pd.Series, read: pd.Series) -> list[str]:
+    """Which reading was taken, where day and month could be either in all dates."""
+    cells = cells.astype(str).str.strip()
+    parts = cells[read.notna()].str.extract(r"^(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}\b").dropna().astype(int)
+    either = parts[parts[0] != parts[1]]
+    if not len(either) or 2 * len(parts) < len(cells) or parts.max(axis=None) > 12:
+        return []
+    row = either.index[0]
+    return [
+        f"Dates can be read with the day or the month first: {cells[row]!r} was read as {read[row]:%d %B %Y}. If that "
+        "is wrong, write dates as 2024-12-31"
+    ]
+
+
 def remarks(table: Table) -> list[str]:
     """What is read as it stands, and may not be meant so."""
     found = []
@@ -183,7 +199,9 @@ def remarks(table: Table) -> list[str]:
         spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
     if alike := next((several for several in spellings.values() if len(several) > 1), None):
         named = " and ".join(map(repr, alike[:2]))
-        found.append(f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same")
+        table.loud.append(
+            f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same"
+        )
     if marked := sum("<" in text and bool(TAG.search(text)) for text in table.rows["text"]):
         found.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from array import array
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import torch
 from jaxtyping import Bool, Int, Integer, Shaped
 
 from uaftc_lib.corpus import Corpus, Vocabulary
-from uaftc_lib.report.copies import clusters, near_copies, same_words, words_hash
+from uaftc_lib.report.copies import LOUD, clusters, contradicting, near_copies, same_words, told_apart, words_hash
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.tables import Table
 from uaftc_lib.report.words import HAS_UNSPACED, Cutter
@@ -21,6 +22,7 @@ from uaftc_lib.report.words import HAS_UNSPACED, Cutter
 MOST_CLASSES, FEWEST_ROWS, FEWEST_OF_CLASS, FEWEST_TESTED = 50, 100, 5, 10
 MOST_KNOWN, LONGEST_KNOWN = 2**20, 40  # pieces of text whose words are remembered, and their length
 COPIED = "texts that are no near-copies of one another"
+LARGE_GROUP = 0.2  # share of the texts that one group holds, above which it is said
 LATEST = 0.2  # share of the texts that is tested under --time
 TRAINED = ("train", "training", "dev", "val", "valid", "validation", "development")
 TESTED = ("test", "testing", "eval", "evaluation", "holdout", "held-out")
@@ -72,8 +74,10 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared
     table.rows = table.rows.reset_index(drop=True)
     test = side_of(table)
     order = order_of(table, test)
+    swapped(table)
     spellings, tokens, lengths = count_words(progress(table.rows["text"]), cutter)
     table.notes += unspaced(table.rows["text"], cutter)
+    left_out(table, cutter, spellings)
     words = words_hash(tokens, lengths)
     table.drop("no word in the text", lengths > 0)
     same_words(table, words, order)
@@ -85,9 +89,13 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared
     test = latest(table) if "time" in table.rows else None if test is None else test[kept]
 
     near = near_copies(tokens, lengths, spellings)
+    large_group(table)
+    near = told_apart(table, near, test, FEWEST_OF_CLASS)
     cluster = clusters(near, table.rows.get("group"))
+    contradicting(table, near)
     drop_copies(table, cluster, test)
     check_size(table, test)
+    losses(table)
     kept = table.rows.index.to_numpy()
     tokens, lengths = chosen(tokens, lengths, kept)
     vocabulary, ids = vocabulary_of(spellings, tokens, lengths)
@@ -245,6 +253,49 @@ def drop_copies(table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.n
     drop_small_classes(table, cluster, test, f"{COPIED}, nor of one group" if grouped else COPIED)
 
 
+def swapped(table: Table) -> None:
+    """Refuse a table whose texts are few and whose labels are many."""
+    texts, labels = table.rows["text"].nunique(), table.rows["label"].nunique()
+    if texts <= MOST_CLASSES < labels:
+        raise Refused(
+            f"the column of --text holds {texts:,} different values, that of --label {labels:,}: are they swapped?"
+        )
+
+
+def left_out(table: Table, cutter: Cutter, spellings: list[str]) -> None:
+    """Tell in how many texts something is left out by --without and --ignore; aloud, where in none."""
+    texts = table.rows["text"]
+    for word, count in cutter.count_without(texts).items():
+        near = difflib.get_close_matches(word, spellings, 3) if not count else ()
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        told = (
+            f"{word!r}, a word of --without, is in {f'{count:,} of {len(texts):,} texts' if count else 'no text'}{hint}"
+        )
+        (table.notes if count else table.loud).append(told)
+    if cutter.ignore:
+        count = sum(bool(cutter.ignore.search(text)) for text in texts)
+        told = f"{count:,} of {len(texts):,} texts" if count else "no text"
+        (table.notes if count else table.loud).append(f"What --ignore names, {cutter.ignore.pattern}, is in {told}")
+
+
+def losses(table: Table) -> None:
+    """Say it where many rows are dropped for one reason, other than that they are the same as others."""
+    for reason, rows in table.dropped.items():
+        if rows > LOUD * table.rows_read and not reason.startswith("the same words"):
+            table.loud.append(f"{rows:,} of {table.rows_read:,} rows were dropped: {reason}")
+
+
+def large_group(table: Table) -> None:
+    """Say it where one group holds many of the texts."""
+    if "group" in table.rows:
+        groups = table.rows["group"][table.rows["group"] != ""].value_counts()
+        if len(groups) and groups.iloc[0] > LARGE_GROUP * len(table.rows):
+            table.loud.append(
+                f"The group {groups.index[0]!r} holds {groups.iloc[0]:,} of {len(table.rows):,} texts, and all of them "
+                "stay together: is it a placeholder? An empty cell joins nothing"
+            )
+
+
 def check_size(table: Table, test: Bool[np.ndarray, "texts"] | None = None) -> None:
     """Refuse tables that are too small, or whose labels are no classes."""
     lost = "".join(f"; {rows:,} dropped: {reason}" for reason, rows in table.dropped.items())
@@ -252,11 +303,16 @@ def check_size(table: Table, test: Bool[np.ndarray, "texts"] | None = None) -> N
     found = sorted(table.rows["label"].unique())
     if len(found) < 2:
         seen = f"only the class {found[0]!r}" if found else "no class"
-        hint = ""
-        if any(COPIED in reason for reason in table.dropped):
-            hint = "; texts that are all alike leave nothing to test on: are they form letters?"
-        elif any("class" in reason for reason in table.dropped):
-            hint = "; is the label column the right one?"
+        most = max(table.dropped, key=table.dropped.get, default="")
+        hints = {
+            "no word": "most texts hold no word: does --ignore match too much, or --text name the wrong column?",
+            "the same words under": "the same texts stand under different labels: are --text and --label the right "
+            "columns?",
+            COPIED: "texts that are all alike leave nothing to test on: are they form letters? A text that most of "
+            "them share, such as a footer, can be left out by --ignore",
+            "class of fewer": "is the label column the right one?",
+        }
+        hint = next((f"; {hint}" for cause, hint in hints.items() if cause in most), "")
         raise Refused(f"there is {seen} {account}; to tell classes apart takes at least two{hint}")
     if len(found) > MOST_CLASSES:
         raise Refused(

@@ -12,8 +12,9 @@ from uaftc_lib.extras import needs
 WORDS = ("rule", "spaces", "characters", "spacy")
 TOLD = {
     "rule": "Words are runs of letters and digits, with apostrophes, hyphens and decimal points inside (isn't, "
-    "well-known, 3.5, C++); web and e-mail addresses, @names, #tags and emoji count whole; in scripts without spaces "
-    "each character is a word.",
+    "well-known, 3.5); C++, C#, .NET, node.js, AT&T, U.S.A, $5, 50%, :-) and the like, web and e-mail addresses, "
+    "@names, #tags and emoji count whole; in scripts without spaces each character is a word. Other punctuation is "
+    "left out.",
     "spaces": "Words are what stands between spaces, punctuation included.",
     "characters": "Each letter, digit and emoji is a word.",
     "spacy": "Words are the tokens of spaCy's rules for the language {language!r}, without punctuation.",
@@ -55,7 +56,12 @@ def patterns() -> dict[str, re.Pattern]:
         r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
         rf"(?<![\w&])[@#](?:{letter}|[_{UNSPACED}{marks}])+",
         *emoji,
-        r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)",  # C++, C#
+        r"(?<!\w)(?:[A-Za-z]#|[A-Za-z]+\+\+\d*)(?!\w)",  # C#, C++11, notepad++
+        r"(?<![\w.])(?:[A-Za-z]*\.(?i:net)|[A-Za-z]+\.(?i:js))(?!\w)",  # .NET, node.js
+        r"(?<![\w&])[A-Z]{1,3}&[A-Z]{1,3}(?![\w;])",  # AT&T
+        r"(?<![\w.])(?:[A-Za-z]\.)+[A-Za-z](?!\.?\w)",  # U.S.A.
+        r"[$€£¥]\d+(?:[.,]\d+)*(?!\w)|(?<![\w.,])\d+(?:[.,]\d+)*[%€]",
+        r"(?<!\w)[:;]'?-?(?:[()]+|[DPp])(?!\w)",  # :-)
         rf"{run}(?:[{JOINERS}]{run}|(?<=\d)[.,](?=\d){run})*",
         f"[{UNSPACED}][{marks}]*",
     ]
@@ -142,6 +148,18 @@ class Cutter:
         """The words of such a part."""
         words = [spelt(piece[begin:end]) for begin, end in self._find(piece)]
         return [word for word in words if word not in self.without] if self.without else words
+
+    def count_without(self, texts: Iterable[str]) -> dict[str, int]:
+        """In how many texts each word stands that is left out."""
+        counts = dict.fromkeys(sorted(self.without), 0)
+        for text in texts if counts else ():
+            text = self._blanked(text)
+            plain = spelt(text)
+            if near := [word for word in counts if word in plain]:
+                held = {spelt(text[slice(*span)]) for span in self._find(text)}
+                for word in held.intersection(near):
+                    counts[word] += 1
+        return counts
 
     def _blanked(self, text: str) -> str:
         return self.ignore.sub(lambda match: " " * len(match[0]), text) if self.ignore else text
