@@ -252,6 +252,9 @@ def explain(
     """Train on a file of your own, and report which words drive which class."""
     settings = Settings(**given)
     check_folder(out)
+    for target in (out / name for name in ("words.csv", "report.json", "report.html")):
+        if target.is_dir():  # files.write refuses it too, but after all the work
+            raise ValueError(f"{target} is a folder: move it, or choose another folder for --out")
     check_request(file, Columns(text, label, group, split, time), encoding)
     try:
         from uaftc_lib.report import terminal
