@@ -13,9 +13,10 @@ from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.report.again import read_again
 from uaftc_lib.report.folds import folds
-from uaftc_lib.report.lists import by_chance, counts, deciding
+from uaftc_lib.report.lists import by_chance, counts
 from uaftc_lib.report.quality import quality
 from uaftc_lib.report.report import explain_file
+from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
 
 sys.path.insert(0, str(CHECKOUT / "benchmarks"))
@@ -144,8 +145,42 @@ def test_a_word_that_decides_a_class_is_named_with_what_is_left_without_it(tmp_p
     assert one["recall"] > 0.75 and one["recall_without"] < one["recall"] - 0.1
     report, words = explained(rows, tmp_path, Settings(without="ticketteam"))
     assert not report["deciding"] and "ticketteam" not in set(words["word"])
-    table = pd.DataFrame({"word": "the", "class": ["a", "b"], "texts": 100, "texts_of_class": [97, 3]})
-    assert not deciding(table, np.array([970, 30]), ("a", "b")), "97 of its 100 texts, as of all: it decides nothing"
+
+
+def test_a_tag_of_two_words_is_one_leak(tmp_path):
+    rows, _ = made_files.known_causes(0, rows=1500)
+    tagged = (rows["label"] == "class B") & (np.arange(len(rows)) % 5 > 0)
+    rows.loc[tagged, "text"] += " routed finance"
+    report, _ = explained(rows, tmp_path)
+    (one,) = report["deciding"]
+    assert set(one["word"].split(",")) == {"routed", "finance"} and one["recall_without"] < one["recall"] - 0.1
+    report, _ = explained(rows, tmp_path, Settings(without=one["word"]))
+    assert not report["deciding"]
+
+
+def test_the_commonest_class_is_decided_by_no_common_word(tmp_path):
+    rows, _ = made_files.imbalanced(1)
+    rows["text"] += " the"
+    report, _ = explained(rows, tmp_path)
+    assert not any("the" in one["word"].split(",") for one in report["deciding"])
+
+
+def test_a_class_that_no_model_could_learn_is_refused_in_words(tmp_path):
+    rows, _ = made_files.known_causes(0, rows=400)
+    rows["side"] = np.where(rows["label"].eq("class A") & (np.arange(400) % 4 == 0), "test", "train")
+    with pytest.raises(Refused, match="of the class 'class B' too few texts .* are left to test"):
+        explained(rows, tmp_path, split="side")
+
+
+def test_classes_of_groups_are_spread_by_their_texts():
+    """A class that is the commonest of no group is in every training part all the same."""
+    draws = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(100), 10)
+    labels = draws.integers(0, 5, 1000)
+    labels[cluster % 10 == 0] = np.where(np.arange((cluster % 10 == 0).sum()) % 10 < 3, 5, labels[cluster % 10 == 0])
+    for seed in range(20):
+        for fold in folds(labels, cluster, seed=seed):
+            assert len(set(labels[fold.train])) == 6
 
 
 def test_groups_stay_on_one_side(tmp_path):

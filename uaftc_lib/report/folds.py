@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Int
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 FOLDS = 5
+MOST_WEIGHED = 5000  # clusters
 OF_DEV = 8  # one in so many of the texts that are not tested chooses the epoch
 
 
@@ -33,18 +34,28 @@ def parts(
 ) -> Int[np.ndarray, "texts"]:
     """For each text the number of its part: every class in equal shares, clusters whole.
 
-    A cluster counts as one text of the class that most of its texts have.
+    Where clusters hold several texts and are not too many to be weighed one by one, each class is spread over the parts
+    by its texts; else a cluster counts as one text of the class that most of its texts have.
     """
     _, cluster = np.unique(cluster, return_inverse=True)
-    votes = np.zeros((cluster.max() + 1, labels.max() + 1), np.int64)
-    np.add.at(votes, (cluster, labels), 1)
-    by_cluster = np.empty(len(votes), np.int64)
+    clusters = int(cluster.max()) + 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class of fewer clusters than parts is spread over some of them
+        if clusters < len(labels) and clusters <= MOST_WEIGHED:
+            splits = StratifiedGroupKFold(count, shuffle=True, random_state=seed).split(labels, labels, cluster)
+            return numbered(splits, len(labels))
+        votes = np.zeros((clusters, labels.max() + 1), np.int64)
+        np.add.at(votes, (cluster, labels), 1)
         splits = StratifiedKFold(count, shuffle=True, random_state=seed).split(votes, votes.argmax(1))
-        for k, (_, members) in enumerate(splits):
-            by_cluster[members] = k
-    return by_cluster[cluster]
+        return numbered(splits, clusters)[cluster]
+
+
+def numbered(splits: Iterable[tuple], count: int) -> Int[np.ndarray, "members"]:
+    """For each member the number of the split in which it is left out."""
+    part = np.empty(count, np.int64)
+    for k, (_, members) in enumerate(splits):
+        part[members] = k
+    return part
 
 
 def folds(

@@ -3,8 +3,8 @@
 The class is commoner among the texts that hold the word than among all, and the word pushes towards it, in both ways in
 which that is measured. But words keep company, so one more is asked, which a word that only accompanies a cause cannot
 answer: is the class commoner than the other words of these texts foretell? Where many words say the same none of them
-adds to the others; then it is enough that neither a single stronger word accounts for the counts nor all those together
-that have answered.
+adds to the others; then it is enough that neither a single stronger word accounts for the counts nor all stronger ones
+together that have answered.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chan
 ALONE = 0.01  # p of a word's counts without other words, above which these account for them
 MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
 TOP = 15  # words shown for each class
-NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word decides a class
-FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
 
 
@@ -63,7 +61,7 @@ def accounted_for(
     sure: Bool[np.ndarray, "words"],
     k: int,
 ) -> Bool[np.ndarray, "words"]:
-    """Which words a stronger one accounts for, or all sure ones together.
+    """Which words a stronger one accounts for, or all stronger ones that are sure together.
 
     Among the units that hold the word without that one, or without any of these, class k is not commoner.
 
@@ -80,9 +78,12 @@ def accounted_for(
     of_class[own] = whole.labels.numpy() == k
     both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
     n, found = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
-    share, alone = of_class.mean(), held[:, sure].sum(1) == 0
-    by_one = stats.binom.sf(found - 1, n, share)
-    by_all = stats.binom.sf(held.T @ (alone * of_class) - 1, held.T @ alone.astype(float), share)
+    by_one = stats.binom.sf(found - 1, n, of_class.mean())
+    strongest = (held * (push * sure)).max(axis=1).toarray().ravel()  # sure word of a unit, by its push; 0: none
+    row, word = held.nonzero()
+    alone = strongest[row] <= push[word]
+    n, found = (np.bincount(word[alone], some[row[alone]], len(words)) for some in (np.ones_like(of_class), of_class))
+    by_all = stats.binom.sf(found - 1, n, of_class.mean())
     return ((by_one > ALONE) & (push[None, :] > push[:, None])).any(1) | (by_all > ALONE)
 
 
@@ -164,17 +165,3 @@ def attended_without_effect(words: pd.DataFrame) -> list[dict]:
     found = found[found["influence"] < LITTLE * found["influence"].max()]
     found = found.assign(effect=found["influence"] / found["attention"]).nsmallest(10, "effect")
     return found.reset_index()[["word", "attention", "influence", "texts"]].to_dict("records")
-
-
-def deciding(
-    words: pd.DataFrame, sizes: Int[np.ndarray, "classes"], names: tuple[str, ...], most: int = 3
-) -> list[dict]:
-    """Words that by themselves nearly decide a class: almost only its texts hold them, and most of these do."""
-    rows = words[["word", "class", "texts", "texts_of_class"]]
-    rows = rows.assign(covered=rows["texts_of_class"] / rows["class"].map(dict(zip(names, sizes.tolist()))))
-    others, among_all = (
-        1 - rows["texts_of_class"] / rows["texts"],
-        rows["class"].map(dict(zip(names, 1 - sizes / sizes.sum()))),
-    )
-    found = rows[(others <= (among_all / FEWER).clip(upper=1 - NEARLY_ALL)) & (rows["covered"] >= MOST)]
-    return found.nlargest(most, "covered").to_dict("records")

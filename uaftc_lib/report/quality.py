@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -20,8 +21,8 @@ MATERIAL = 0.02  # by how much the linear model must be better to matter: a shar
 VERDICTS = {  # what may be concluded, and why
     "useless": (
         "No conclusion may be drawn.",
-        "On texts it had not seen, the model tells the classes no better apart than their shares alone do. "
-        "Whatever words it leans on, they do not tell the classes apart.",
+        "On texts it had not seen, the model is not surely better than the shares of the classes alone: it has learnt "
+        "nothing, or its five trainings disagree too much to tell. Its words are not to be trusted.",
     ),
     "worse than linear": (
         "Conclusions may be drawn about this model, but not about what matters in these texts.",
@@ -76,9 +77,12 @@ def balanced_accuracy(probability: Probabilities, labels: Int[np.ndarray, "texts
 
 
 def auc(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
-    """How often a text of a class is given a higher probability of it than one of another class; mean over classes."""
+    """How often a text of a class is given a higher probability of it than one of another class; mean over classes.
+
+    Not a number where all texts are of one class.
+    """
     there = [k for k in np.unique(labels) if not (labels == k).all()]
-    return float(np.mean([roc_auc_score(labels == k, probability[:, k]) for k in there]))
+    return math.nan if not there else float(np.mean([roc_auc_score(labels == k, probability[:, k]) for k in there]))
 
 
 def tempered(
@@ -107,8 +111,11 @@ def tempered(
 def over_parts(
     measure: Callable, part: Int[np.ndarray, "texts"], *arrays: Shaped[np.ndarray, "texts ..."]
 ) -> tuple[float, float, float]:
-    """Mean and 95 % interval (Student's t) of a measure over the parts of the unseen texts."""
+    """Mean and 95 % interval (Student's t) of a measure over the parts of the unseen texts in which it can be had."""
     found = np.array([measure(*(array[part == k] for array in arrays)) for k in np.unique(part)])
+    found = found[np.isfinite(found)]
+    if len(found) < 2:
+        return math.nan, math.nan, math.nan
     low, high = stats.ttest_1samp(found, 0).confidence_interval() if np.ptp(found) else (found[0], found[0])
     return float(found.mean()), float(low), float(high)
 
@@ -134,7 +141,7 @@ def quality(
     gain = over_parts(lambda p, q, y: log_loss(q, y) - log_loss(p, y), part, fair, prior, labels)
     ranking, of_linear = (over_parts(auc, part, each, labels) for each in (ours, linear))
     margin = over_parts(lambda p, q, y: balanced_accuracy(q, y) - balanced_accuracy(p, y), part, ours, linear, labels)
-    if gain[1] <= 0 or ranking[1] <= 0.5:
+    if not (gain[1] > 0 and ranking[1] > 0.5):  # so also where they cannot be had
         verdict = "useless"
     elif margin[0] > MATERIAL and margin[1] > 0:
         verdict = "worse than linear"

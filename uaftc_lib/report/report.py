@@ -17,11 +17,12 @@ from uaftc_lib.progress import progress_bar
 from uaftc_lib.report import files
 from uaftc_lib.report.examples import examples
 from uaftc_lib.report.folds import FOLDS, Fold, folds, parts
+from uaftc_lib.report.leaks import leaks
 from uaftc_lib.report.linear import LinearBaseline
-from uaftc_lib.report.lists import attended_without_effect, deciding, top_words, word_table
+from uaftc_lib.report.lists import attended_without_effect, top_words, word_table
 from uaftc_lib.report.pushes import Pushes
 from uaftc_lib.report.quality import quality
-from uaftc_lib.report.request import Columns, check_folder
+from uaftc_lib.report.request import Columns, Refused, check_folder
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import Prepared, prepare
@@ -138,6 +139,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     """A model and a linear one for each fold; both are asked about the texts they have not seen."""
     whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
     chosen = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
+    check_classes(prepared, chosen)
     said = {name: np.zeros((len(whole), whole.class_count)) for name in ("ours", "linear", "prior")}
     times = np.bincount(np.concatenate([fold.test for fold in chosen]), minlength=len(whole))
     own = pd.Series(prepared.cluster * whole.class_count + labels)
@@ -171,6 +173,20 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     return Trained(chosen, readers, pushes, tested, part, **said, **told)
 
 
+def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
+    """Refuse what leaves a class without a text to learn from, or a test with one class alone."""
+    labels = prepared.whole.labels.numpy()
+    for fold in chosen:
+        for rows, what in ((fold.train, "learn from"), (fold.test, "test")):
+            there, least = np.unique(labels[rows]), len(prepared.classes) if what == "learn from" else 2
+            if len(there) < least:
+                lacking = next(name for k, name in enumerate(prepared.classes) if k not in there)
+                raise Refused(
+                    f"of the class {lacking!r} too few texts that belong to no common group or copy are left to {what}"
+                    ": leave the class out, or do without --group, --split and --time"
+                )
+
+
 def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
     """What the report says of the model, of its words, and of single texts; under "useless" no word is listed."""
     labels, names = prepared.whole.labels.numpy(), prepared.classes
@@ -185,7 +201,9 @@ def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFr
         "top_words": {name: [] for name in names} | top_words(words),
         "shares": {name: float((labels == k).mean()) for k, name in enumerate(names)},
         "linear_words": linear_words(prepared, trained) if worse else {},
-        "deciding": [row | without(row, prepared, trained) for row in deciding(words, np.bincount(labels), names)],
+        "deciding": []
+        if judged["verdict"] == "useless"
+        else leaks(words, prepared, trained.folds, trained.readers, trained.line, trained.linear, trained.tested),
         "attended_without_effect": attended_without_effect(words),
         "examples": examples(trained.of, prepared, cutter.spans, trained.tested, trained.ours),
     }
@@ -215,22 +233,6 @@ def linear_words(prepared: Prepared, trained: Trained, most: int = 10) -> dict[s
     order = np.argsort(-trained.coefficients[: prepared.vocabulary.word_count], axis=0, kind="stable")[:most]
     word = prepared.vocabulary.word
     return {name: [word(i) for i in column] for name, column in zip(prepared.classes, order.T.tolist())}
-
-
-def without(row: dict, prepared: Prepared, trained: Trained) -> dict:
-    """How often the linear models are right, in all and in the class, with a word and without it."""
-    whole, types = prepared.whole, len(prepared.vocabulary)
-    labels, k = whole.labels.numpy()[trained.tested], prepared.classes.index(row["class"])
-    word, other = prepared.vocabulary.id(row["word"]), np.zeros((len(whole), whole.class_count))
-    for fold, reader in zip(trained.folds, trained.readers):
-        corpora = [reader.read(whole, rows) for rows in (fold.train, fold.dev, fold.test)]
-        line = LinearBaseline(*corpora[:2], types, trained.line, (word,))
-        other[fold.test] += line.probabilities(corpora[2])
-    found = {}
-    for name, said in (("", trained.linear), ("_without", other[trained.tested])):
-        right = said.argmax(1) == labels
-        found |= {f"recall{name}": float(right[labels == k].mean()), f"accuracy{name}": float(right.mean())}
-    return found
 
 
 def copied(prepared: Prepared) -> list[str]:
