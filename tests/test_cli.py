@@ -421,6 +421,21 @@ def test_an_interrupted_report_says_that_nothing_was_written(tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
+def test_an_interrupted_start_is_one_line():
+    """While the command itself is imported, before any of its code runs."""
+    code = """
+import sys
+class Stopping:
+    def find_spec(self, name, *_):
+        if name == "uaftc_lib.experiments.cells":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stopping())
+from uaftc_lib.cli import app
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "uaftc: stopped; nothing was written\n")
+
+
 def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path):
     accuracies = {name: {"accuracy": 0.9, "balanced_accuracy": 0.8} for name in ("attention", "linear", "majority")}
     report = {

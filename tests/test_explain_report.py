@@ -249,7 +249,7 @@ def test_nothing_is_listed_if_the_model_is_useless():
 def test_what_may_be_concluded_knows_the_verdict():
     sound, useless = text_of(), text_of(verdict="useless")
     assert "May: that one word pushes" in sound and "May not: that the word causes" in sound
-    assert "Nothing: the model does not tell the classes apart" in useless and "May:" not in useless
+    assert "Nothing: the model does not surely tell the classes apart" in useless and "May:" not in useless
     assert "nearly decides a class" not in useless, "what no conclusion may be drawn about is not pointed at"
     for verdict in ("sound", "few"):
         assert "But look first at mark00, below." in text_of(verdict=verdict)
@@ -266,16 +266,18 @@ def test_what_cannot_be_measured_is_a_dash():
     tags = Tags()
     tags.feed(page.render(report, words, files.COLUMNS))
     told = " ".join(tags.text.split()).partition("How good it is Five")[2].partition("Examples Unseen")[0]
-    assert "nan" not in told and "None" not in told and "not measurable" in told
+    assert "nan" not in told and "None" not in told and "no interval" in told
 
 
 def test_words_that_decide_together_are_linked_one_by_one():
     report, words = made_report(("a", "b"))
-    report["deciding"][0]["word"] = "mark00, mark01"
+    report["deciding"][0]["word"] = "mark00,mark01"
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
     told = page.render(report, words, files.COLUMNS)
     card = told.partition('<section id="verdict"')[2].partition("</section>")[0]
     assert card.count('word=mark00"') == card.count('word=mark01"') == 2
+    assert "Single words nearly decide" in card and "without them" in card
+    assert page.parted("3,5", words.replace("word1", "3,5")) == ["3,5"]
 
 
 def test_a_recurrent_encoder_is_spoken_of_truly():

@@ -110,8 +110,9 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
     quality, names = report["quality"], [each["name"] for each in report["classes"]]
     listed = lists(words) if quality["verdict"] != "useless" else {}
     first = {row["word"] for rows in listed.values() for row in rows}
-    deciding = report["deciding"] if quality["verdict"] != "useless" else []
-    first |= {word for row in deciding for word in row["word"].split(", ")}  # no word holds a space
+    deciding = [row | {"names": parted(row["word"], words)} for row in report["deciding"]]
+    deciding = deciding if quality["verdict"] != "useless" else []
+    first |= {word for row in deciding for word in row["names"]}
     first |= {row["word"] for row in report["attended_without_effect"]}
     shown = word_rows(words, len(names), first)
     return environment.get_template("page.html").render(
@@ -129,6 +130,11 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
         columns={name: about["description"] for name, about in columns.items()},
         verdict=[part.format_map(quality) for part in VERDICTS[quality["verdict"]]],
     )
+
+
+def parted(word: str, words: pd.DataFrame) -> list[str]:
+    """A word, or the several that stand together, joined by commas."""
+    return [word] if (words["word"] == word).any() else [each.strip() for each in word.split(",")]
 
 
 def pieces(example: dict) -> list[tuple[str, dict | None, str]]:
@@ -173,7 +179,7 @@ def plain(value: float | None) -> str:
 def ends(found: dict, told: Callable = plain) -> str:
     """From where to where an interval reaches."""
     measured = not missing(found["low"]) and not missing(found["high"])
-    return f"{told(found['low'])} to {told(found['high'])}" if measured else "not measurable"
+    return f"{told(found['low'])} to {told(found['high'])}" if measured else "no interval"
 
 
 def short(text: str, most: int = 60) -> str:
