@@ -421,6 +421,21 @@ def test_an_interrupted_report_says_that_nothing_was_written(tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
+def test_an_interrupted_start_is_one_line():
+    """While the command itself is imported, before any of its code runs."""
+    code = """
+import sys
+class Stopping:
+    def find_spec(self, name, *_):
+        if name == "uaftc_lib.experiments.cells":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stopping())
+from uaftc_lib.cli import app
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "uaftc: stopped; nothing was written\n")
+
+
 def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path):
     accuracies = {name: {"accuracy": 0.9, "balanced_accuracy": 0.8} for name in ("attention", "linear", "majority")}
     report = {
@@ -440,3 +455,18 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
     assert "a             word0, word1, word2, word3, word4, word5, word6, word7" in told
     assert "b             no word" in told and "replaced      words.csv" in told
     assert any("only 8 unseen texts" in line for line in told) and any("50.0% without" in line for line in told)
+    report["quality"] |= {"linear": {"accuracy": float("nan"), "balanced_accuracy": None}}
+    long = ["talk.politics.guns", "talk.politics.mideast", "n" * 31]
+    told = list(terminal.lines(report | {"top_words": {name: [{"word": "x"}] for name in long}}, tmp_path))
+    assert [line for line in told if line.endswith(" x")] == [f"{n:30} x" for n in (*long[:2], "n" * 29 + "…")]
+    assert [line for line in told if "– right of unseen texts; mean over classes –" in line]
+    report["quality"]["verdict"] = "useless"
+    told = "\n".join(terminal.lines(report, tmp_path))
+    assert "nearly decides" not in told and "no word" not in told and "No conclusion may be drawn" in told
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_the_work(tmp_path):
+    (tmp_path / "rows.csv").write_text("text,label\ngood,1\n")
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    done = uaftc("explain", str(tmp_path / "rows.csv"), *FILE[:-1], str(tmp_path / "out"))
+    assert done.exit_code == 2 and "report.html is a folder" in done.stderr

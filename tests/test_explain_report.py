@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
     former = tmp_path / "former"
     files.write(report, words, former)
     before = {path.name: path.read_bytes() for path in former.iterdir()}
-    real, calls = Path.write_bytes, []
+    real, calls, files_in_turn = Path.write_bytes, [], ("words.csv", "report.json", "report.html")
 
     def full(path, content):
         calls.append(path)
@@ -139,9 +139,22 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
         with pytest.raises((Refused, KeyboardInterrupt)) as refused:
             files.write(report | {"file": "another"}, words, folder)
         if not isinstance(error, KeyboardInterrupt):
-            assert str(folder) in str(refused.value) and "No space left" in str(refused.value)
+            said = str(refused.value)
+            assert str(folder / files_in_turn[fails_at - 1]) in said and "No space left" in said
     assert {path.name: path.read_bytes() for path in former.iterdir()} == before
     assert not (tmp_path / "new").exists(), "a folder that was made in vain goes again"
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_folder_in_the_place_of_a_file_mixes_nothing(tmp_path, name):
+    report, words = made_report()
+    files.write(report, words, tmp_path)
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    with pytest.raises(Refused, match=f"{name} is a folder"):
+        files.write(report | {"file": "another"}, words, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_the_same_report_gives_the_same_bytes(made, tmp_path):
@@ -233,6 +246,40 @@ def test_nothing_is_listed_if_the_model_is_useless():
     assert "leans most on" not in text_of()
 
 
+def test_what_may_be_concluded_knows_the_verdict():
+    sound, useless = text_of(), text_of(verdict="useless")
+    assert "May: that one word pushes" in sound and "May not: that the word causes" in sound
+    assert "Nothing: the model does not surely tell the classes apart" in useless and "May:" not in useless
+    assert "nearly decides a class" not in useless, "what no conclusion may be drawn about is not pointed at"
+    for verdict in ("sound", "few"):
+        assert "But look first at mark00, below." in text_of(verdict=verdict)
+    for verdict in ("useless", "worse than linear"):
+        assert "But look first" not in text_of(verdict=verdict)
+
+
+def test_what_cannot_be_measured_is_a_dash():
+    report, words = made_report(("a", "b"))
+    quality = report["quality"]
+    for part in ("log_loss", "auc", "margin"):
+        quality[part] = dict.fromkeys(quality[part], float("nan"))
+    report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
+    tags = Tags()
+    tags.feed(page.render(report, words, files.COLUMNS))
+    told = " ".join(tags.text.split()).partition("How good it is Five")[2].partition("Examples Unseen")[0]
+    assert "nan" not in told and "None" not in told and "no interval" in told
+
+
+def test_words_that_decide_together_are_linked_one_by_one():
+    report, words = made_report(("a", "b"))
+    report["deciding"][0]["word"] = "mark00,mark01"
+    report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
+    told = page.render(report, words, files.COLUMNS)
+    card = told.partition('<section id="verdict"')[2].partition("</section>")[0]
+    assert card.count('word=mark00"') == card.count('word=mark01"') == 2
+    assert "Single words nearly decide" in card and "without them" in card
+    assert page.parted("3,5", words.replace("word1", "3,5")) == ["3,5"]
+
+
 def test_a_recurrent_encoder_is_spoken_of_truly():
     plain, recurrent = text_of(), text_of(encoder="lstm")
     assert "add up to its scores" in plain and "no smaller removal turns it" in plain
@@ -247,9 +294,9 @@ def test_every_listed_word_is_in_the_table_of_the_page(monkeypatch):
     names = [f"word{i}" for i in range(count)]
     words = pd.DataFrame({"word": np.repeat(names, classes), "class": list(range(classes)) * count})
     words = words.assign(influence=np.repeat(np.arange(count)[::-1] / count, classes), texts=1, texts_of_class=1)
-    words = words.assign(attention=0.5, influence_low=0.0, influence_high=1.0, probability=0.1, listed=False)
+    words = words.assign(attention=0.5, influence_low=0.0, influence_high=1.0, probability=0.1, total=1.0, listed=False)
     usual = [row[0] for row in page.word_rows(words, classes, set())]
-    assert usual == names[: len(usual)] and len(usual) == 600
+    assert usual == names[: len(usual)] and len(usual) == 500
     few = {"word7", "word1490"}
     rows = [row[0] for row in page.word_rows(words, classes, few)]
     assert set(rows[:2]) == few and len(rows) == len(usual)
@@ -273,7 +320,9 @@ def test_the_page_holds_four_digits_of_each_number():
 
 def test_numbers_are_told_plainly():
     told = [page.signed(x) for x in (0.004, -0.004, 0.0, 0.006, -0.006, 12.34, -1234.5)]
-    assert told == ["0.00", "0.00", "0.00", "+0.01", "−0.01", "+12.3", "−1,234"]
+    assert told == ["0.00", "0.00", "0.00", "+0.01", "−0.01", "+12.3", "−1,235"]
+    assert [page.plain(x) for x in (0.125, 12.35, 1.005, None, float("nan"))] == ["0.13", "12.4", "1.01", "–", "–"]
+    assert (page.signed(None), page.signed(float("nan")), page.signed(float("inf"))) == ("–", "–", "–")
     assert [page.percent(x, 0) for x in (0.5, -0.001, None, float("nan"))] == ["50\u00a0%", "0\u00a0%", "–", "–"]
     assert page.address("a=b&c#/\ud800") == "a%3Db%26c%23%2F%3F"
 
@@ -446,9 +495,26 @@ def test_every_link_leads_to_its_word(opened, made):
     assert {each.evaluate(asked) for each in opened.query_selector_all("#examples a")} <= known
 
 
+def test_a_number_is_the_same_wherever_it_stands(opened, made):
+    """In the list of a class, in the table and against every class."""
+    for k, name in enumerate(each["name"] for each in made[1]["classes"]):
+        opened.select_option("#class", label=name)
+        opened.fill("#search", "mark")
+        shown = {row[0]: (row[1], row[4]) for row in (all_of(line) for line in opened.query_selector_all("#rows tr"))}
+        for line in opened.query_selector_all(f".tops[data-class='{k}'] tbody tr"):
+            cells = all_of(line)
+            word = line.get_attribute("data-word")
+            if word in shown:
+                assert (cells[2], cells[3]) == shown[word]
+
+
+def all_of(line) -> list[str]:
+    return [cell.text_content() for cell in line.query_selector_all("td")]
+
+
 def test_lists_are_ordered_by_sureness_too(opened, made):
     words = made[2]
-    opened.select_option("#by", label="surest influence first")
+    opened.select_option("#by", label="influence_low: surest first")
     assert opened.input_value("#order") == "influence_low" and "order=influence_low" in opened.evaluate("location.hash")
     for table, name in zip(opened.query_selector_all(".tops"), (each["name"] for each in made[1]["classes"])):
         mine = words[(words["class"] == name) & words["listed"]].nlargest(15, "influence_low")
@@ -564,10 +630,11 @@ def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     files.write(report, words, tmp_path)
     tab = browser.new_page(viewport={"width": 390, "height": 800})
     tab.goto((tmp_path / "report.html").as_uri())
-    folded = tab.query_selector_all("#classes details")
+    folded = tab.query_selector_all(".lists details")
     assert len(folded) == (classes if classes > 8 else 0)
-    for each in folded:
-        each.evaluate("each => each.open = true")
+    if folded:
+        tab.click("text=Open all")
+        assert tab.inner_text("#open") == "Close all"
     assert len([each for each in tab.query_selector_all(".tops") if each.is_visible()]) == classes
     tab.select_option("#class", label=names[-1])
     tab.click(f"#rows a >> text=mark{classes - 1}0")

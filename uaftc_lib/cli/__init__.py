@@ -5,27 +5,33 @@ What was typed is checked before anything heavy is imported, so that a mistake i
 
 from __future__ import annotations
 
-import json
-import math
-import time
-from dataclasses import asdict
-from pathlib import Path
+import sys
 
-import click
+try:
+    import json
+    import math
+    import time
+    from dataclasses import asdict
+    from pathlib import Path
 
-import uaftc_lib
-from uaftc_lib import __version__, checks
-from uaftc_lib.book import choices, contents
-from uaftc_lib.book.parameters import check_given
-from uaftc_lib.book.verdicts import WORDS
-from uaftc_lib.cli.options import assignments, known_device, options_of, parameters_from, value_of
-from uaftc_lib.datasets import dataset_names, dataset_options
-from uaftc_lib.experiments import tables as stored
-from uaftc_lib.experiments.cells import AXES, TABLES, Cell, cells_of, check_file, check_workers, load_grid
-from uaftc_lib.extras import needs
-from uaftc_lib.report.request import Columns, check_folder, check_request
-from uaftc_lib.report.settings import Settings
-from uaftc_lib.settings import DEVICES, MODELS, model_arguments
+    import click
+
+    import uaftc_lib
+    from uaftc_lib import __version__, checks
+    from uaftc_lib.book import choices, contents
+    from uaftc_lib.book.parameters import check_given
+    from uaftc_lib.book.verdicts import WORDS
+    from uaftc_lib.cli.options import assignments, known_device, options_of, parameters_from, value_of
+    from uaftc_lib.datasets import dataset_names, dataset_options
+    from uaftc_lib.experiments import tables as stored
+    from uaftc_lib.experiments.cells import AXES, TABLES, Cell, cells_of, check_file, check_workers, load_grid
+    from uaftc_lib.extras import needs
+    from uaftc_lib.report.request import Columns, check_folder, check_request
+    from uaftc_lib.report.settings import Settings
+    from uaftc_lib.settings import DEVICES, MODELS, model_arguments
+except KeyboardInterrupt:  # the first tenth of a second
+    print("uaftc: stopped; nothing was written", file=sys.stderr)
+    raise SystemExit(130) from None
 
 
 class Commands(click.Group):
@@ -250,10 +256,13 @@ def explain(
     **given,
 ) -> None:
     """Train on a file of your own, and report which words drive which class."""
-    settings = Settings(**given)
-    check_folder(out)
-    check_request(file, Columns(text, label, group, split, time), encoding)
     try:
+        settings = Settings(**given)
+        check_folder(out)
+        for target in (out / name for name in ("words.csv", "report.json", "report.html")):
+            if target.is_dir():  # files.write refuses it too, but after all the work
+                raise ValueError(f"{target} is a folder: move it, or choose another folder for --out")
+        check_request(file, Columns(text, label, group, split, time), encoding)
         from uaftc_lib.report import terminal
         from uaftc_lib.report.report import explain_file
 

@@ -53,16 +53,19 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
         "report.html": render(report, words, COLUMNS),
     }
     drafts = {folder / name: folder / f".{name}.{os.getpid()}" for name in contents}
+    for path in drafts:
+        check_target(path)
     made = [place for place in (folder, *folder.absolute().parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for draft, text in zip(drafts.values(), contents.values()):
-            put(draft, text)
+        for (path, draft), text in zip(drafts.items(), contents.values()):
+            put(draft, text, path)
         replaced = [path.name for path in drafts if path.exists()]
         for path, draft in drafts.items():
             draft.replace(path)
     except OSError as error:
-        raise Refused(f"{error.filename or folder} cannot be written: {error.strerror or error}") from None
+        named = error.filename2 or error.filename or folder  # of a move, where to
+        raise Refused(f"{named} cannot be written: {error.strerror or error}") from None
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
@@ -72,12 +75,18 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
     return replaced
 
 
-def put(draft: Path, text: str) -> None:
-    """Write a draft; an error names it."""
+def check_target(path: Path) -> None:
+    """Refuse what no file can take the place of, before any of the three is put there."""
+    if path.is_dir():
+        raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another folder for --out")
+
+
+def put(draft: Path, text: str, path: Path) -> None:
+    """Write the draft of a file; an error names the file."""
     try:
         draft.write_bytes(text.encode("utf-8", "replace"))
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(draft.parent)) from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def table(words: pd.DataFrame) -> str:

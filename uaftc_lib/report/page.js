@@ -21,23 +21,24 @@ const signed = (x) => (x >= 0.005 ? "+" : "") + number(x);
 const percent = (x) => `${(100 * x).toFixed(0)}\u00a0%`;
 const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text); // as in page.py
 
-// A row: word, texts, attention, then by class influence, its lower and upper ends, probability, texts of the class;
-// then the classes that list it.
+// A row: word, texts, attention, then by class influence, its lower and upper ends, probability, total, texts of
+// the class; then the classes that list it.
 const columns = {
   word: (row) => row[0],
   class: (row, k) => classes[k],
-  listed: (row, k) => row[8].includes(k),
+  listed: (row, k) => row[9].includes(k),
   influence: (row, k) => row[3][k],
   influence_low: (row, k) => row[4][k],
   influence_high: (row, k) => row[5][k],
   probability: (row, k) => row[6][k],
   attention: (row) => row[2],
   texts: (row) => row[1],
-  texts_of_class: (row, k) => row[7][k],
-  total: (row, k) => (row[3][k] === null ? null : Number((row[3][k] * row[1]).toPrecision(4))),
+  texts_of_class: (row, k) => row[8][k],
+  total: (row, k) => row[7][k],
 };
 // The order of the lists, and then of what is not listed.
-const orders = { ...columns, listed: (row, k) => columns.total(row, k) + 1e9 * row[8].includes(k) };
+const orders = { ...columns, listed: (row, k) => columns.total(row, k) + 1e9 * row[9].includes(k) };
+const order_names = { listed: "listed first, by total", influence_low: "influence_low: surest first" };
 const told = { influence: signed, total: signed, probability: signed, texts: count, texts_of_class: count };
 const heads = [...document.querySelectorAll("th[data-key]")];
 const by_word = new Map(rows.map((row) => [row[0], row]));
@@ -129,7 +130,7 @@ function drawWord() {
     line.hidden = between.includes(k);
     const name = make("td", undefined, line);
     make("bdi", short(classes[k]), name);
-    make("small", `${count(row[7][k])} of its ${count(row[1])} texts; of all ${percent(shares[k])}`, name);
+    make("small", `${count(row[8][k])} of its ${count(row[1])} texts; of all ${percent(shares[k])}`, name);
     const graph = make("td", undefined, line, "bar");
     graph.append(bar(row[3][k], row[4][k], row[5][k], largest));
     const small = make("small", undefined, graph);
@@ -215,10 +216,11 @@ function download() {
 }
 
 for (const [k, name] of classes.entries()) make("option", short(name), find("class")).value = k;
-make("option", "listed first", find("order")).value = "listed";
+for (const key of find("by") ? Object.keys(order_names) : []) make("option", order_names[key], find("by")).value = key;
+make("option", order_names.listed, find("order")).value = "listed";
 for (const head of heads) {
   const key = head.dataset.key;
-  make("option", key, find("order")).value = key;
+  make("option", order_names[key] ?? key, find("order")).value = key;
   head.firstElementChild.addEventListener("click", () =>
     change({ order: key, down: state.order === key ? !state.down : key !== "word" }),
   );
@@ -235,6 +237,13 @@ find("order").addEventListener("change", (event) => descending(event.target.valu
 find("search").addEventListener("input", (event) => change({ search: event.target.value }));
 find("by")?.addEventListener("change", (event) => descending(event.target.value));
 find("by")?.parentElement.removeAttribute("hidden");
+find("open")?.removeAttribute("hidden");
+find("open")?.addEventListener("click", () => {
+  const folded = [...document.querySelectorAll(".lists details")];
+  const open = folded.some((each) => !each.open);
+  for (const each of folded) each.open = open;
+  find("open").textContent = open ? "Close all" : "Open all";
+});
 find("download").addEventListener("click", download);
 find("more").addEventListener("click", () => {
   state.shown += 5 * SHOWN;

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection
+from decimal import ROUND_HALF_UP, Decimal
 from importlib import resources
 from urllib.parse import quote
 
@@ -19,7 +21,7 @@ from uaftc_lib.report.quality import VERDICTS
 SHOWN_NUMBERS = 500_000  # of words in the page
 SHOWN_WORDS = 5000
 OF_LIST = 15  # words of a class's list
-PER_CLASS = ("influence", "influence_low", "influence_high", "probability")  # and counts
+PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "total")  # and counts
 LEVELS = 5  # of colour, for each sign
 
 
@@ -35,10 +37,10 @@ def leading(words: pd.DataFrame, classes: int, most: int, first: Collection[str]
 def word_rows(words: pd.DataFrame, classes: int, first: Collection[str]) -> list[list]:
     """What the page's table holds, a row for each word.
 
-    [word, texts, attention, then by class influence, its lower and upper ends, probability, texts of the class, and the
-    classes that list it]; None where there is no such number.
+    [word, texts, attention, then by class influence, its lower and upper ends, probability, total, texts of the
+    class, and the classes that list it]; None where there is no such number.
     """
-    chosen = leading(words, classes, min(SHOWN_WORDS, SHOWN_NUMBERS // (5 * classes)), first)
+    chosen = leading(words, classes, min(SHOWN_WORDS, SHOWN_NUMBERS // (6 * classes)), first)
 
     def by_class(name: str) -> np.ndarray:
         return words[name].to_numpy().reshape(-1, classes)[chosen]
@@ -51,13 +53,18 @@ def word_rows(words: pd.DataFrame, classes: int, first: Collection[str]) -> list
 
 
 def lists(words: pd.DataFrame) -> dict[str, list[dict]]:
-    """For each class the listed words of largest total, and after them those that only their lower end brings in."""
+    """For each class the listed words of largest total, and after them those that only their lower end brings in.
+
+    Rounded as in the table of the page, so that a number is the same wherever it stands.
+    """
     listed = words[words["listed"].astype(bool)].sort_values("total", ascending=False, kind="stable")
     found = {}
     for name, rows in listed.groupby("class", sort=False):
         largest = rows.head(OF_LIST)
         surest = rows.nlargest(OF_LIST, "influence_low")
-        found[name] = pd.concat([largest, surest[~surest["word"].isin(largest["word"])]]).to_dict("records")
+        both = pd.concat([largest, surest[~surest["word"].isin(largest["word"])]])
+        numbers = {column: rounded(both[column].to_numpy(float)) for column in PER_CLASS if column in both}
+        found[name] = both.assign(**numbers).to_dict("records")
     return found
 
 
@@ -94,7 +101,7 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
         loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": short, "sure": sure}
-    environment.filters |= {"count": "{:,}".format, "address": address, "pieces": pieces}
+    environment.filters |= {"count": "{:,}".format, "address": address, "pieces": pieces, "ends": ends}
     style, script = own("page.css"), own("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
@@ -103,7 +110,10 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
     quality, names = report["quality"], [each["name"] for each in report["classes"]]
     listed = lists(words) if quality["verdict"] != "useless" else {}
     first = {row["word"] for rows in listed.values() for row in rows}
-    first |= {row["word"] for name in ("deciding", "attended_without_effect") for row in report[name]}
+    deciding = [row | {"names": parted(row["word"], words)} for row in report["deciding"]]
+    deciding = deciding if quality["verdict"] != "useless" else []
+    first |= {word for row in deciding for word in row["names"]}
+    first |= {row["word"] for row in report["attended_without_effect"]}
     shown = word_rows(words, len(names), first)
     return environment.get_template("page.html").render(
         report=report,
@@ -112,12 +122,19 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
         style=Markup(style),
         script=Markup(script),
         lists=listed,
+        deciding=deciding,
+        percent=percent,
         of_list=OF_LIST,
         known={row[0] for row in shown},
         data={"classes": names, "shares": [report["shares"][name] for name in names], "rows": shown},
         columns={name: about["description"] for name, about in columns.items()},
         verdict=[part.format_map(quality) for part in VERDICTS[quality["verdict"]]],
     )
+
+
+def parted(word: str, words: pd.DataFrame) -> list[str]:
+    """A word, or the several that stand together, joined by commas."""
+    return [word] if (words["word"] == word).any() else [each.strip() for each in word.split(",")]
 
 
 def pieces(example: dict) -> list[tuple[str, dict | None, str]]:
@@ -133,7 +150,7 @@ def pieces(example: dict) -> list[tuple[str, dict | None, str]]:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    return "–" if share is None or share != share else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
+    return "–" if missing(share) else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
 
 
 def sure(confidence: float) -> str:
@@ -141,13 +158,28 @@ def sure(confidence: float) -> str:
     return "more than 99 % sure" if confidence > 0.99 else f"{percent(confidence, 0)} sure"
 
 
-def signed(value: float) -> str:
-    return ("+" if value >= 0.005 else "") + plain(value)
+def missing(value: float | None) -> bool:
+    """Whether there is no such number: what cannot be measured is a dash."""
+    return value is None or not math.isfinite(value)
 
 
-def plain(value: float) -> str:
-    """Two decimals, of larger numbers fewer; what rounds to zero has no sign."""
-    return f"{value:z,.{(abs(value) < 100) + (abs(value) < 10)}f}".replace("-", "−")
+def signed(value: float | None) -> str:
+    return ("+" if not missing(value) and value >= 0.005 else "") + plain(value)
+
+
+def plain(value: float | None) -> str:
+    """Two decimals, of larger numbers fewer; what rounds to zero has no sign. Halves go up, as in page.js."""
+    if missing(value):
+        return "–"
+    digits = (abs(value) < 100) + (abs(value) < 10)
+    told = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{told:z,f}".replace("-", "−")
+
+
+def ends(found: dict, told: Callable = plain) -> str:
+    """From where to where an interval reaches."""
+    measured = not missing(found["low"]) and not missing(found["high"])
+    return f"{told(found['low'])} to {told(found['high'])}" if measured else "no interval"
 
 
 def short(text: str, most: int = 60) -> str:

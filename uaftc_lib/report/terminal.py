@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
 from uaftc_lib.report.quality import VERDICTS
 
 NAMED = 8  # words of each class
+WIDEST = 30  # characters of a class's name
 
 
 def lines(report: dict, out: Path) -> Iterator[str]:
     """What must be seen, what was read, the verdict, the words of each class, and where the rest is."""
-    return (f"{name:14}{text}" for name, text in told(report, out))
+    pairs = [(cut(name), text) for name, text in told(report, out)]
+    width = max(14, *(len(name) + 1 for name, _ in pairs))
+    return (f"{name:{width}}{text}" for name, text in pairs)
+
+
+def cut(name: str) -> str:
+    """A name that is too long ends with a sign of it."""
+    return name if len(name) <= WIDEST else name[: WIDEST - 1] + "…"
+
+
+def share(value: float | None) -> str:
+    """A share in percent, or a dash where it cannot be measured."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.1%}"
 
 
 def told(report: dict, out: Path) -> Iterator[tuple[str, str]]:
@@ -27,14 +41,16 @@ def told(report: dict, out: Path) -> Iterator[tuple[str, str]]:
     yield "used", f"{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes"
     for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
         found = quality[key]
-        yield name, f"{found['accuracy']:.1%} right of unseen texts; mean over classes {found['balanced_accuracy']:.1%}"
+        right, mean = share(found["accuracy"]), share(found["balanced_accuracy"])
+        yield name, f"{right} right of unseen texts; mean over classes {mean}"
     yield from zip(("verdict", "because"), (text.format_map(quality) for text in VERDICTS[quality["verdict"]]))
-    for one in report["deciding"]:
+    useless = quality["verdict"] == "useless"
+    for one in () if useless else report["deciding"]:
         found = f"{one['texts_of_class']:,} of its {one['texts']:,} texts"
-        linear = f"{one['recall']:.1%} of the class with it and {one['recall_without']:.1%} without"
+        linear = f"{share(one['recall'])} of the class with it and {share(one['recall_without'])} without"
         yield "look at", f"{one['word']!r} nearly decides {one['class']!r} ({found}); a linear model finds {linear}"
-    for name, words in report["top_words"].items():
-        yield name[:13], ", ".join(word["word"] for word in words[:NAMED]) or "no word"
+    for name, words in () if useless else report["top_words"].items():
+        yield name, ", ".join(word["word"] for word in words[:NAMED]) or "no word"
     if report["replaced"]:
         yield "replaced", ", ".join(report["replaced"])
     yield "written to", str(out / "report.html")
