@@ -96,7 +96,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
         },
         "top_words": {name: [] if verdict == "useless" else top.get(name, []) for name in classes},
         "linear_words": {name: ["mark00", "word1"] for name in classes} if verdict == "worse than linear" else {},
-        "deciding": [{
+        "deciding": [] if verdict == "useless" else [{
             "word": "mark00", "class": classes[0], **of_mark,
             "covered": 0.97, "recall": 0.98, "recall_without": 0.55, "accuracy": 0.9, "accuracy_without": 0.7,
         }],

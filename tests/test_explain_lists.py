@@ -11,9 +11,9 @@ from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.explain.contributions import probabilities
 from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.publish import CHECKOUT
-from uaftc_lib.report.again import read_again
+from uaftc_lib.report.again import word_values
 from uaftc_lib.report.folds import folds
-from uaftc_lib.report.lists import by_chance, counts
+from uaftc_lib.report.lists import Units, by_chance
 from uaftc_lib.report.quality import quality
 from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Refused
@@ -226,9 +226,9 @@ def test_every_text_is_tested_once_and_clusters_are_whole():
 
 def test_copies_count_once():
     corpus = Corpus.from_lists([[0, 0], [0], [0], [1], [1, 0]], [0, 0, 1, 1, 1])
-    found, sizes = counts(corpus, np.array([0, 0, 1, 2, 2]), 2)
-    assert found.tolist() == [[1, 2], [0, 1]] and sizes.tolist() == [1, 2]
-    p = by_chance(np.array([[0, 5]]), np.array([50, 50]))
+    units = Units(corpus, np.array([0, 0, 1, 2, 2]), 2)
+    assert units.counts().tolist() == [[1, 2], [0, 1]] and units.sizes.tolist() == [1, 2]
+    p = by_chance(np.array([[0, 5]]), np.array([50.0, 50.0]))
     assert p[0] == pytest.approx([1, 0.5**5])
 
 
@@ -239,8 +239,8 @@ def test_reading_again_is_what_loops_say(classes):
     corpus = Corpus.from_lists(texts, [0, 1, 0, 1], classes)
     model = AttentionClassifier(8, 6, 1.0, encoder="gru", hidden=4, classes=classes, dtype=torch.float64)
     word, instance, pair_of = word_instance_pairs(corpus, 8)
-    found = read_again(model, corpus, pair_of, instance)
-    P = probabilities(model(corpus).polarity).detach()
+    out, found = word_values(model, corpus, pair_of, instance)
+    P = probabilities(out.polarity)
     for row, w, t in zip(found, word.tolist(), instance.tolist()):
         left = [i for i in texts[t] if i != w]
         alone = probabilities(model(Corpus.from_lists([left], [0], classes)).polarity)[0] if left else P[t]

@@ -259,9 +259,6 @@ def explain(
     try:
         settings = Settings(**given)
         check_folder(out)
-        for target in (out / name for name in ("words.csv", "report.json", "report.html")):
-            if target.is_dir():  # files.write refuses it too, but after all the work
-                raise ValueError(f"{target} is a folder: move it, or choose another folder for --out")
         check_request(file, Columns(text, label, group, split, time), encoding)
         from uaftc_lib.report import terminal
         from uaftc_lib.report.report import explain_file

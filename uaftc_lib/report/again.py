@@ -1,4 +1,4 @@
-"""Words of an encoder that reads words together: what a text becomes when it is read again without one of them."""
+"""What each word does in its text; where the encoder reads words together, by reading again without it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,33 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import by_hop, probabilities
-from uaftc_lib.explain.words import class_polarity
-from uaftc_lib.models import AttentionClassifier, sum_by_instance
+from uaftc_lib.explain.words import class_polarity, pair_values
+from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
+
+
+def push_columns(classes: int) -> slice:
+    """Where the pushes stand among the columns of :func:`~uaftc_lib.explain.words.pair_values`."""
+    return slice(2 + classes, 2 + 2 * classes)
+
+
+@torch.no_grad()
+def word_values(
+    model: AttentionClassifier, corpus: Corpus, pair_of: Int[Tensor, "positions"], instance: Int[Tensor, "pairs"]
+) -> tuple[Output, Float[np.ndarray, "pairs columns"]]:
+    """The model's answers, and :func:`~uaftc_lib.explain.words.pair_values` of the words by what suits its encoder."""
+    out = model(corpus)
+    if model.recurrent is None:
+        return out, pair_values(out, corpus, pair_of, instance)
+    return out, read_again(model, out, corpus, pair_of, instance)
 
 
 @torch.no_grad()
 def read_again(
-    model: AttentionClassifier, corpus: Corpus, pair_of: Int[Tensor, "positions"], instance: Int[Tensor, "pairs"]
+    model: AttentionClassifier,
+    out: Output,
+    corpus: Corpus,
+    pair_of: Int[Tensor, "positions"],
+    instance: Int[Tensor, "pairs"],
 ) -> Float[np.ndarray, "pairs columns"]:
     """What :func:`~uaftc_lib.explain.words.pair_values` says, where states know their neighbours.
 
@@ -30,7 +50,6 @@ def read_again(
     erased = left > 0
     offsets = torch.cat([left.new_zeros(1), left[erased].cumsum(0)])
     others = corpus._with(tokens=corpus.tokens[position[kept]], offsets=offsets, labels=corpus.labels[instance[erased]])
-    out = model(corpus)
     logit, P = class_polarity(out.polarity)[instance], probabilities(out.polarity)[instance]
     without, P_without = logit.clone(), P.clone()
     again = model(others).polarity

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from uaftc_lib.report.tables import Table
 
 MAJORITY = 2 / 3  # share of the copies of a text that decides its label, if it is larger
-LOUD = 0.05  # share of rows with contradicting labels that must be seen
+LOUD = 0.05  # share of rows from which what is wrong with them must be seen
 ALIKE = 0.5  # Jaccard index of two texts' pairs of words from which they are near-copies
 COMMON, FEWEST_COMMON = 0.05, 20  # share of the texts that hold a common pair of words, and their least number
 OWN, RUN, ALIKE_OWN = 8, 5, 1 / 3  # pairs that make a text one of its own, in runs that long; Jaccard index of these

@@ -9,9 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from uaftc_lib.explain.flips import minimal_flip_sets
-from uaftc_lib.explain.words import pair_values
-from uaftc_lib.report.again import read_again
-from uaftc_lib.report.pushes import PUSH
+from uaftc_lib.report.again import push_columns, word_values
 from uaftc_lib.report.texts import Prepared
 from uaftc_lib.report.training import Reader
 
@@ -107,11 +105,8 @@ def example(
     corpus, answer = reader.read(prepared.whole, np.array([place])), int(probability.argmax())
     text, vocabulary, recurrent = prepared.texts[place], prepared.vocabulary, reader.model.recurrent is not None
     each, here = torch.arange(len(corpus.tokens)), torch.zeros(len(corpus.tokens), dtype=torch.long)
-    if recurrent:
-        values = read_again(reader.model, corpus, each, here)
-    else:
-        values = pair_values(reader.model(corpus), corpus, each, here)
-    influence = values[:, PUSH(corpus.class_count)][:, answer]
+    _, values = word_values(reader.model, corpus, each, here)
+    influence = values[:, push_columns(corpus.class_count)][:, answer]
     words = [
         {
             "start": start,

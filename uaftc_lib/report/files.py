@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.report.page import leading, own, render
-from uaftc_lib.report.request import Refused
+from uaftc_lib.report.request import FILES, Refused, check_folder
 
 SCHEMA = json.loads(own("report.schema.json"))
 COLUMNS = SCHEMA["$defs"]["words.csv"]["properties"]  # of words.csv, in their order
@@ -40,6 +40,7 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
     Refused
         If the folder cannot be written into, or is full.
     """
+    check_folder(folder)
     classes = len(report["classes"])
     kept = words
     if len(words) > MOST_ROWS and not all_words:
@@ -47,14 +48,9 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
         kept = words.iloc[(places[:, None] * classes + np.arange(classes)).ravel()]
     counted = {"with_interval": len(words) // classes, "in_csv": len(kept) // classes}
     report = {"schema": SCHEMA["$id"]} | report | {"vocabulary": report["vocabulary"] | counted}
-    contents = {
-        "words.csv": table(kept),
-        "report.json": json.dumps(finite(report), ensure_ascii=False, allow_nan=False, indent=1) + "\n",
-        "report.html": render(report, words, COLUMNS),
-    }
+    as_json = json.dumps(finite(report), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    contents = dict(zip(FILES, (table(kept), as_json, render(report, words, COLUMNS))))
     drafts = {folder / name: folder / f".{name}.{os.getpid()}" for name in contents}
-    for path in drafts:
-        check_target(path)
     made = [place for place in (folder, *folder.absolute().parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,12 +69,6 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
             if place.is_dir() and not any(place.iterdir()):
                 place.rmdir()
     return replaced
-
-
-def check_target(path: Path) -> None:
-    """Refuse what no file can take the place of, before any of the three is put there."""
-    if path.is_dir():
-        raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another folder for --out")
 
 
 def put(draft: Path, text: str, path: Path) -> None:

@@ -43,17 +43,17 @@ def parts(
         warnings.simplefilter("ignore", UserWarning)  # a class of fewer clusters than parts is spread over some of them
         if clusters < len(labels) and clusters <= MOST_WEIGHED:
             splits = StratifiedGroupKFold(count, shuffle=True, random_state=seed).split(labels, labels, cluster)
-            return numbered(splits, len(labels))
+            return numbered((members for _, members in splits), len(labels))
         votes = np.zeros((clusters, labels.max() + 1), np.int64)
         np.add.at(votes, (cluster, labels), 1)
         splits = StratifiedKFold(count, shuffle=True, random_state=seed).split(votes, votes.argmax(1))
-        return numbered(splits, clusters)[cluster]
+        return numbered((members for _, members in splits), clusters)[cluster]
 
 
-def numbered(splits: Iterable[tuple], count: int) -> Int[np.ndarray, "members"]:
-    """For each member the number of the split in which it is left out."""
+def numbered(parts: Iterable[Int[np.ndarray, "part"]], count: int) -> Int[np.ndarray, "members"]:
+    """For each of so many members the number of the part in which it is."""
     part = np.empty(count, np.int64)
-    for k, (_, members) in enumerate(splits):
+    for k, members in enumerate(parts):
         part[members] = k
     return part
 

@@ -51,7 +51,6 @@ class LinearBaseline:
         self.seen[list(without)] = 0
         self.tfidf = TfidfTransformer(sublinear_tf=True).fit(self.counts(train))
         features, labels = self.features(train), train.labels.cpu().numpy()
-        # The tolerance is one of the mean gradient: of many words that are rare each, it is small from the start.
         if before:
             self.model = fitted_from(before.model, features, labels, before.model.C)
         else:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import torch
 from jaxtyping import Bool, Float, Int
 from scipy import sparse, stats
 from statsmodels.stats.multitest import multipletests
@@ -27,23 +26,33 @@ TOP = 15  # words shown for each class
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
 
 
-def counts(
-    whole: Corpus, unit: Int[np.ndarray, "texts"], types: int
-) -> tuple[Int[np.ndarray, "types classes"], Int[np.ndarray, "classes"]]:
-    """For each word and class the number of units that hold it, and the number of units of each class.
+class Units:
+    """What is counted once: a text; or all texts of a class that are copies of one another or of one group.
 
-    A unit is a text; or all texts of a class that are copies of one another or belong to one group, once.
+    ``of``: texts of one number may be one unit.
     """
-    classes = whole.class_count
-    own = torch.from_numpy(unit) * classes + whole.labels
-    pair = torch.unique(own[whole.instance_of] * types + whole.tokens)
-    of_word = torch.bincount(pair % types * classes + pair // types % classes, minlength=types * classes)
-    sizes = torch.bincount(torch.unique(own) % classes, minlength=classes)
-    return of_word.reshape(types, classes).numpy(), sizes.numpy()
+
+    def __init__(self, whole: Corpus, of: Int[np.ndarray, "texts"], types: int):
+        labels, classes = whole.labels.numpy(), whole.class_count
+        _, first, unit = np.unique(of * classes + labels, return_index=True, return_inverse=True)
+        self.of_class = np.eye(classes)[labels[first]]  # units × classes
+        places = (unit[whole.instance_of.numpy()], whole.tokens.numpy())
+        self.held = sparse.csc_array((np.ones(len(places[0]), np.float32), places), (len(first), types))
+        self.held.sum_duplicates()
+        self.held.data[:] = 1  # units × words
+
+    @property
+    def sizes(self) -> Float[np.ndarray, "classes"]:
+        """How many units each class has."""
+        return self.of_class.sum(0)
+
+    def counts(self) -> Int[np.ndarray, "types classes"]:
+        """For each word and class the number of units that hold it."""
+        return (self.held.T @ self.of_class).astype(np.int64)
 
 
 def by_chance(
-    found: Int[np.ndarray, "words classes"], sizes: Int[np.ndarray, "classes"]
+    found: Int[np.ndarray, "words classes"], sizes: Float[np.ndarray, "classes"]
 ) -> Float[np.ndarray, "words classes"]:
     """p of each word and class: of the units that hold the word, would so many be of the class by chance?
 
@@ -54,8 +63,7 @@ def by_chance(
 
 
 def accounted_for(
-    whole: Corpus,
-    unit: Int[np.ndarray, "texts"],
+    units: Units,
     words: Int[np.ndarray, "words"],
     push: Float[np.ndarray, "words"],
     sure: Bool[np.ndarray, "words"],
@@ -67,15 +75,7 @@ def accounted_for(
 
     ``words``: ids; ``push``: on class k, by which one is stronger than another.
     """
-    place = np.full(int(whole.tokens.max()) + 1, -1)
-    place[words] = np.arange(len(words))
-    _, own = np.unique(unit * whole.class_count + whole.labels.numpy(), return_inverse=True)
-    column = place[whole.tokens.numpy()]
-    row = own[whole.instance_of.numpy()][column >= 0]
-    held = sparse.csr_array((np.ones(len(row)), (row, column[column >= 0])), (own.max() + 1, len(words)))
-    held.data[:] = 1  # csr_array summed what occurs again
-    of_class = np.zeros(len(held.indptr) - 1)
-    of_class[own] = whole.labels.numpy() == k
+    held, of_class = units.held[:, words].astype(float).tocsr(), units.of_class[:, k]
     both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
     n, found = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
     by_one = stats.binom.sf(found - 1, n, of_class.mean())
@@ -92,8 +92,8 @@ def false_discovery_rates(p: Float[np.ndarray, "words classes"]) -> Float[np.nda
     return multipletests(p.ravel(), method="fdr_bh")[1].reshape(p.shape)
 
 
-def word_table(pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "texts"]) -> pd.DataFrame:
-    """A row for each word of at least five texts and each class.
+def word_table(pushes: Pushes, vocabulary: Vocabulary, cluster: Int[np.ndarray, "texts"]) -> pd.DataFrame:
+    """A row for each word of at least five texts and each class; in tests a cluster counts once.
 
     Columns: word, class, listed, influence with its interval, probability (mean fall of the class's probability when
     the word is taken out), attention (mean share), texts (that hold the word), texts_of_class (those of the class),
@@ -101,13 +101,16 @@ def word_table(pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "te
     :meth:`~uaftc_lib.report.pushes.Pushes.beyond`).
     """
     whole, types = pushes.whole, len(vocabulary)
-    texts, _ = counts(whole, np.arange(len(whole)), types)
-    units, sizes = counts(whole, unit, types)
+    each = Units(whole, np.arange(len(whole)), types)
+    units = each if len(np.unique(cluster)) == len(cluster) else Units(whole, cluster, types)
+    texts = each.counts()
     attention, push, reach, fall = pushes.means()
     known = (texts.sum(1) >= FEWEST) & np.isfinite(push).all(1) & np.isfinite(reach).all(1)
     known[vocabulary.word_count :] = False
     influence, probability, held = push[known], fall[known], texts[known].sum(1)[:, None]
-    q, q_beyond = (false_discovery_rates(p) for p in (by_chance(units[known], sizes), pushes.beyond()[known]))
+    q, q_beyond = (
+        false_discovery_rates(p) for p in (by_chance(units.counts()[known], units.sizes), pushes.beyond()[known])
+    )
     alike = np.ones_like(influence)
     candidate = (q <= FALSE_DISCOVERIES) & (influence > 0) & (probability > 0)
     listed, ids = candidate & (q_beyond <= FALSE_DISCOVERIES), np.flatnonzero(known)
@@ -115,7 +118,7 @@ def word_table(pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "te
         asked = np.flatnonzero(candidate[:, k])
         asked = asked[np.argsort(-influence[asked, k] * held[asked, 0], kind="stable")][:MOST_COMPARED]
         if len(asked):
-            listed[asked, k] |= ~accounted_for(whole, unit, ids[asked], influence[asked, k], listed[asked, k], k)
+            listed[asked, k] |= ~accounted_for(units, ids[asked], influence[asked, k], listed[asked, k], k)
     table = {
         "listed": listed,
         "influence": influence,

@@ -16,11 +16,11 @@ import pandas as pd
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
+from uaftc_lib.report.lists import TOP
 from uaftc_lib.report.quality import VERDICTS
 
 SHOWN_NUMBERS = 500_000  # of words in the page
 SHOWN_WORDS = 5000
-OF_LIST = 15  # words of a class's list
 PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "total")  # and counts
 LEVELS = 5  # of colour, for each sign
 
@@ -60,8 +60,8 @@ def lists(words: pd.DataFrame) -> dict[str, list[dict]]:
     listed = words[words["listed"].astype(bool)].sort_values("total", ascending=False, kind="stable")
     found = {}
     for name, rows in listed.groupby("class", sort=False):
-        largest = rows.head(OF_LIST)
-        surest = rows.nlargest(OF_LIST, "influence_low")
+        largest = rows.head(TOP)
+        surest = rows.nlargest(TOP, "influence_low")
         both = pd.concat([largest, surest[~surest["word"].isin(largest["word"])]])
         numbers = {column: rounded(both[column].to_numpy(float)) for column in PER_CLASS if column in both}
         found[name] = both.assign(**numbers).to_dict("records")
@@ -108,10 +108,9 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     quality, names = report["quality"], [each["name"] for each in report["classes"]]
-    listed = lists(words) if quality["verdict"] != "useless" else {}
+    listed = lists(words)
     first = {row["word"] for rows in listed.values() for row in rows}
     deciding = [row | {"names": parted(row["word"], words)} for row in report["deciding"]]
-    deciding = deciding if quality["verdict"] != "useless" else []
     first |= {word for row in deciding for word in row["names"]}
     first |= {row["word"] for row in report["attended_without_effect"]}
     shown = word_rows(words, len(names), first)
@@ -124,7 +123,7 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
         lists=listed,
         deciding=deciding,
         percent=percent,
-        of_list=OF_LIST,
+        of_list=TOP,
         known={row[0] for row in shown},
         data={"classes": names, "shares": [report["shares"][name] for name in names], "rows": shown},
         columns={name: about["description"] for name, about in columns.items()},

@@ -20,19 +20,14 @@ from scipy import stats
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import beside, probabilities
-from uaftc_lib.explain.words import Pairs, class_polarity, pair_values, word_instance_pairs
-from uaftc_lib.report.again import read_again
+from uaftc_lib.explain.words import Pairs, class_polarity, word_instance_pairs
+from uaftc_lib.report.again import push_columns, word_values
 from uaftc_lib.report.folds import Fold
 from uaftc_lib.report.training import PART, Reader
 
-Table = Float[np.ndarray, "types classes"]
+ByClass = Float[np.ndarray, "types classes"]
 MOST_AGAIN = {"test": 1000, "rest": 500}  # texts of a fold that a recurrent encoder reads again without each word
 LEVEL = 0.95
-
-
-def PUSH(classes: int) -> slice:
-    """Where the pushes stand among the columns of :func:`~uaftc_lib.explain.words.pair_values`."""
-    return slice(2 + classes, 2 + 2 * classes)
 
 
 class Pushes:
@@ -60,15 +55,11 @@ class Pushes:
 
         P₋ is the class's probability without the word. A word that the model does not know pushes as <unk> does.
         """
-        corpus, seen = self.whole[torch.from_numpy(rows)], reader.read(self.whole, rows)
-        classes = corpus.class_count
+        corpus = self.whole[torch.from_numpy(rows)]
+        classes, pushes = corpus.class_count, push_columns(corpus.class_count)
         word, instance, pair_of = word_instance_pairs(corpus, self.types)
-        out = reader.model(seen)
-        if reader.model.recurrent is None:
-            found = pair_values(out, seen, pair_of, instance)
-        else:
-            found = read_again(reader.model, seen, pair_of, instance)
-        push, fall = found[:, PUSH(classes)], found[:, PUSH(classes).stop :]
+        out, found = word_values(reader.model, reader.translated(corpus), pair_of, instance)
+        push, fall = found[:, pushes], found[:, pushes.stop :]
         without = probabilities(out.polarity)[instance].numpy() - fall
         of_class = np.eye(classes)[corpus.labels[instance].numpy()]
         weight = self.weights[rows][instance.numpy()][:, None]
@@ -79,18 +70,19 @@ class Pushes:
     @torch.no_grad()
     def seen(self, reader: Reader, rows: Int[np.ndarray, "rows"]) -> Float[np.ndarray, "types columns"]:
         """Sums over texts for each word: 1, and its push on each class."""
-        corpus, seen = self.whole[torch.from_numpy(rows)], reader.read(self.whole, rows)
+        corpus = self.whole[torch.from_numpy(rows)]
+        seen = reader.translated(corpus)
         word, instance, pair_of = word_instance_pairs(corpus, self.types)
         if reader.model.recurrent is not None:
-            found = read_again(reader.model, seen, pair_of, instance)
+            _, found = word_values(reader.model, seen, pair_of, instance)
             pairs = Pairs(word.numpy(), instance.numpy(), self.types, len(corpus))
-            return pairs.sums(np.hstack([found[:, :1], found[:, PUSH(corpus.class_count)]]))
-        out = reader.model(seen)
+            return pairs.sums(np.hstack([found[:, :1], found[:, push_columns(corpus.class_count)]]))
+        out = reader.model(seen)  # pushes alone are wanted here, and these need no words left out
         push = class_polarity(beside(out.weights, out.token_polarity) * out.token_polarity).double()
         of_word = torch.zeros(self.types, push.shape[1], dtype=push.dtype).index_add_(0, corpus.tokens, push)
         return np.hstack([torch.bincount(word, minlength=self.types).numpy()[:, None], of_word.numpy()])
 
-    def means(self) -> tuple[Float[np.ndarray, "types"], Table, Table, Table]:
+    def means(self) -> tuple[Float[np.ndarray, "types"], ByClass, ByClass, ByClass]:
         """Over the unseen texts of each word: attention, push, half width of its interval, and fall of P."""
         K, classes = len(self.others), self.whole.class_count
         with np.errstate(invalid="ignore"):
@@ -100,7 +92,7 @@ class Pushes:
         reach = stats.t.ppf((1 + LEVEL) / 2, K - 1) * np.sqrt(variance)
         return found[:, 0], found[:, 1 : 1 + classes], reach, found[:, 1 + classes :]
 
-    def beyond(self) -> Table:
+    def beyond(self) -> ByClass:
         """p of each word and class: is the class commoner among the word's texts than their other words foretell?
 
         The score test of a word beside the others: Σ (y − P₋) / √Σ P₋(1 − P₋) over its unseen texts, one-sided.

@@ -15,8 +15,9 @@ from jaxtyping import Float, Int
 import uaftc_lib
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report import files
+from uaftc_lib.report.copies import LOUD
 from uaftc_lib.report.examples import examples
-from uaftc_lib.report.folds import FOLDS, Fold, folds, parts
+from uaftc_lib.report.folds import FOLDS, Fold, folds, numbered, parts
 from uaftc_lib.report.leaks import leaks
 from uaftc_lib.report.linear import LinearBaseline
 from uaftc_lib.report.lists import attended_without_effect, top_words, word_table
@@ -28,8 +29,6 @@ from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import Prepared, prepare
 from uaftc_lib.report.training import Reader
 from uaftc_lib.report.words import Cutter
-
-COPIES = 0.05  # share of texts that are near-copies, above which it is said before all else
 
 
 def explain_file(
@@ -162,9 +161,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
             readers.append(reader)
     tested = np.flatnonzero(times)
     if prepared.test is None:
-        part = np.empty(len(whole), np.int64)
-        for k, fold in enumerate(chosen):
-            part[fold.test] = k
+        part = numbered((fold.test for fold in chosen), len(whole))
     else:
         part = parts(labels[tested], prepared.cluster[tested], FOLDS, settings.seed)
     trained = {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer, "folds": FOLDS}
@@ -238,7 +235,7 @@ def linear_words(prepared: Prepared, trained: Trained, most: int = 10) -> dict[s
 def copied(prepared: Prepared) -> list[str]:
     """A loud line where many texts are near-copies."""
     near = prepared.copies["near"]
-    if near <= COPIES * len(prepared.texts):
+    if near <= LOUD * len(prepared.texts):
         return []
     return [
         f"{near:,} of the {len(prepared.texts):,} texts are near-copies of others (names, numbers and dates apart). "

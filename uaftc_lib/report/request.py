@@ -14,6 +14,7 @@ from pathlib import Path
 from uaftc_lib.extras import needs
 
 FORMATS = {"CSV": (".csv",), "TSV": (".tsv", ".tab"), "JSON lines": (".jsonl", ".ndjson"), "Parquet": (".parquet",)}
+FILES = ("words.csv", "report.json", "report.html")  # of a report
 DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
 
 
@@ -80,6 +81,9 @@ def check_folder(out: Path) -> None:
         raise Refused(f"{nearest} is a file: --out names a folder")
     if not os.access(nearest, os.W_OK):
         raise Refused(f"nothing can be written into {nearest}: choose another folder for --out")
+    for path in (out / name for name in FILES):
+        if path.is_dir():
+            raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another --out")
 
 
 def check_columns(path: Path, columns: Columns, found: list[str]) -> None:

@@ -89,7 +89,7 @@ def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: 
     if not table.rows_read:
         raise Refused(f"{path.name} holds no rows")
     tidy(table)
-    table.notes += remarks(table)
+    remark(table)
     return table
 
 
@@ -191,9 +191,8 @@ def ambiguous_dates(cells: pd.Series, read: pd.Series) -> list[str]:
     ]
 
 
-def remarks(table: Table) -> list[str]:
-    """What is read as it stands, and may not be meant so."""
-    found = []
+def remark(table: Table) -> None:
+    """Say what is read as it stands, and may not be meant so."""
     spellings: dict[str, list[str]] = {}
     for label in sorted(table.rows["label"].unique()):
         spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
@@ -203,8 +202,7 @@ def remarks(table: Table) -> list[str]:
             f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same"
         )
     if marked := sum("<" in text and bool(TAG.search(text)) for text in table.rows["text"]):
-        found.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
-    return found
+        table.notes.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
 
 
 def frame(numbers: Iterable[int], cells: Iterable[Iterable], columns: Columns) -> pd.DataFrame:

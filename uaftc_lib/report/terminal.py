@@ -44,12 +44,11 @@ def told(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         right, mean = share(found["accuracy"]), share(found["balanced_accuracy"])
         yield name, f"{right} right of unseen texts; mean over classes {mean}"
     yield from zip(("verdict", "because"), (text.format_map(quality) for text in VERDICTS[quality["verdict"]]))
-    useless = quality["verdict"] == "useless"
-    for one in () if useless else report["deciding"]:
+    for one in report["deciding"]:
         found = f"{one['texts_of_class']:,} of its {one['texts']:,} texts"
         linear = f"{share(one['recall'])} of the class with it and {share(one['recall_without'])} without"
         yield "look at", f"{one['word']!r} nearly decides {one['class']!r} ({found}); a linear model finds {linear}"
-    for name, words in () if useless else report["top_words"].items():
+    for name, words in () if quality["verdict"] == "useless" else report["top_words"].items():
         yield name, ", ".join(word["word"] for word in words[:NAMED]) or "no word"
     if report["replaced"]:
         yield "replaced", ", ".join(report["replaced"])

@@ -34,7 +34,7 @@ class Reader:
         word, *_ = word_instance_pairs(train, len(vocabulary))
         known = torch.bincount(word, minlength=len(vocabulary)) >= KNOWN
         self.ids = torch.where(known, torch.arange(len(vocabulary)), vocabulary.unk)
-        splits = {name: self.read(whole, getattr(fold, name)) for name in ("train", "dev")}
+        splits = {"train": self.translated(train), "dev": self.read(whole, fold.dev)}
         self.model = AttentionClassifier(
             len(vocabulary),
             settings.dimension,
@@ -57,7 +57,10 @@ class Reader:
 
     def read(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Corpus:
         """Some texts as this model sees them."""
-        corpus = whole[torch.from_numpy(rows)]
+        return self.translated(whole[torch.from_numpy(rows)])
+
+    def translated(self, corpus: Corpus) -> Corpus:
+        """Texts with what the model does not know as <unk>."""
         return Corpus(self.ids[corpus.tokens], corpus.offsets, corpus.labels, corpus.class_count, corpus.classes)
 
     @torch.no_grad()
