@@ -23,9 +23,10 @@ WINGS = {  # what each may import besides the core and its engine room
     "plots": set(),
     "report": {"plots"},
     "lab": {"plots"},
-    "book": {"plots", "experiments", "lab"},
-    "publish": {"book", "plots", "experiments", "lab"},
-    "cli": {"book", "plots", "experiments", "lab", "report", "publish"},
+    "neighbours": {"plots"},
+    "book": {"plots", "experiments", "lab", "neighbours"},
+    "publish": {"book", "plots", "experiments", "lab", "neighbours"},
+    "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish"},
 }
 CORE_LINES, FILE_LINES = 3900, 350
 

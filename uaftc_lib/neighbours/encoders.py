@@ -1,0 +1,96 @@
+"""The classifiers of Jain & Wallace (2019), and of Wiegreffe & Pinter (2019), who took them over.
+
+What is pooled is a word's embedding, a projection of it, or the state of a bidirectional LSTM. The logit is
+Σ_j α_j s_j with s_j = W·h_j in all of them, so that ``explain`` is exact for states. Their output bias is left out:
+as Σ_j α_j = 1 it would only shift all s_j.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from uaftc_lib import checks
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.neighbours.settings import JAIN_WALLACE
+from uaftc_lib.streams import generator
+
+READS = tuple(JAIN_WALLACE.states)  # words, projection, bilstm
+KEYS = ("tanh", "dot")
+
+
+class JainWallaceClassifier(AttentionClassifier):
+    """Two classes, one logit; all weights but the LSTM's start as torch's linear layers do, in ±1/√(inputs).
+
+    Parameters
+    ----------
+    vocabulary_size : int
+    reads : {"words", "projection", "bilstm"}
+        h_j = e_j, tanh(P e_j + b) (theirs is called "average"), or the states of a bidirectional LSTM.
+    keys : {"tanh", "dot"}
+        a_j = V·tanh(M h_j + c)/λ, with half as many elements, or V·h_j/λ.
+    lam : float, optional
+        The scaling factor λ; theirs, and the default: 1 with "tanh", the square root of the size of a state with "dot".
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        For an unknown choice or an impossible number.
+    """
+
+    def __init__(
+        self, vocabulary_size: int, reads: str = "bilstm", keys: str = "tanh", lam: float | None = None, seed: int = 0
+    ):
+        checks.one_of("reads", reads, READS)
+        checks.one_of("keys", keys, KEYS)
+        states = JAIN_WALLACE.states[reads]
+        super().__init__(
+            vocabulary_size,
+            JAIN_WALLACE.dimension,
+            lam=default_lam(reads, keys) if lam is None else lam,
+            encoder="lstm" if reads == "bilstm" else "none",
+            hidden=states // 2,
+            embedding_range=JAIN_WALLACE.embedding_range,
+            seed=seed,
+        )
+        self.reads, self.keys = reads, keys
+        draws = generator(seed, "projections")
+
+        def linear(inputs: int, *shape: int) -> nn.Parameter:
+            values = (2 * torch.rand(*shape, generator=draws, dtype=torch.float64) - 1) / inputs**0.5
+            return nn.Parameter(values.float())
+
+        if reads == "projection":
+            self.P, self.b = linear(JAIN_WALLACE.dimension, states, JAIN_WALLACE.dimension), linear(states, states)
+        compared = states // 2 if keys == "tanh" else states
+        self.V, self.W = linear(compared, compared), linear(states, states)
+        if keys == "tanh":
+            self.M, self.c = linear(states, compared, states), linear(states, compared)
+
+    def encode(
+        self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
+    ) -> Float[Tensor, "tokens h"]:
+        """Representations h of tokens, as :meth:`AttentionClassifier.encode`."""
+        if self.reads == "projection":
+            return torch.tanh(embeddings @ self.P.T + self.b)
+        return super().encode(embeddings, offsets)
+
+    def score(
+        self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
+    ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens"], Float[Tensor, "tokens h"]]:
+        """Attention scores, polarity scores and representations h of tokens."""
+        h = self.encode(embeddings, offsets)
+        keys = torch.tanh(h @ self.M.T + self.c) if self.keys == "tanh" else h
+        return keys @ self.V / self.lam, h @ self.W, h
+
+    @property
+    def attention_parameters(self) -> list[nn.Parameter]:
+        """Those that only weights depend on."""
+        return [self.V, self.M, self.c] if self.keys == "tanh" else [self.V]
+
+
+def default_lam(reads: str, keys: str) -> float:
+    """The λ that Jain & Wallace's attention amounts to: 1, or √H of scaled dot products."""
+    return JAIN_WALLACE.states[reads] ** 0.5 if keys == "dot" else 1.0

@@ -1,0 +1,36 @@
+"""The settings of chapter 14's runs, from ``settings.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class JainWallace:
+    """The protocol of Jain & Wallace (2019); ``states``: the size of a representation h, by what is read."""
+
+    dimension: int
+    embedding_range: float
+    states: dict[str, int]
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    length_noise: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is measured, and on how much: see the file."""
+
+    shortest: int
+    read_again: int
+    texts: dict[str, int]
+    permutations: int
+
+
+_read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
+JAIN_WALLACE = JainWallace(**_read["jain-wallace"])
+MEASURES = Measures(**_read["measures"])
