@@ -42,7 +42,7 @@ class JainWallaceTrainer:
             {"params": others, "weight_decay": JAIN_WALLACE.weight_decay},
             {"params": model.attention_parameters},
         ]
-        self.optimizer = torch.optim.Adam(groups, lr=config.learning_rate, amsgrad=True)
+        self.optimizer = torch.optim.Adam(groups, lr=config.learning_rate, amsgrad=True, fused=True)
 
     def epoch(self, _batches: list[Tensor]) -> float:
         """One pass; the mean of the instances' losses."""
