@@ -214,10 +214,7 @@ class AttentionClassifier(nn.Module):
         instance_of, instances = corpus.instance_of, len(corpus)
         if dropout is None and self.recurrent is None:
             # h depends on the type alone: each type is scored once, then gathered.
-            rows, where = self.embedding, corpus.tokens
-            if sparse:
-                types, where = torch.unique(corpus.tokens, return_inverse=True)
-                rows = functional.embedding(types, self.embedding, sparse=True)
+            rows, where = self.type_rows(corpus, sparse)
             a, s, _ = self.score(rows)
             scores, token_polarity = a[where], s[where]
             weights = softmax_by_instance(scores, instance_of, instances)
@@ -232,6 +229,15 @@ class AttentionClassifier(nn.Module):
             pooled = sum_by_instance(weights.unsqueeze(1) * h, instance_of, instances)
             polarity = (pooled if dropout is None else pooled * dropout.pooled) @ self.W
         return Output(polarity, scores, weights, token_polarity)
+
+    def type_rows(
+        self, corpus: Corpus, sparse: bool
+    ) -> tuple[Float[Tensor, "types d"], Int[Tensor, "positions"]]:
+        """Embeddings of types, among them all that occur, and which of these each position holds."""
+        if not sparse:
+            return self.embedding, corpus.tokens
+        types, where = torch.unique(corpus.tokens, return_inverse=True)
+        return functional.embedding(types, self.embedding, sparse=True), where
 
     def loss(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Float[Tensor, ""]:
         """The mean loss over the instances: logistic (Eq 5), or softmax cross-entropy (Eq 74)."""

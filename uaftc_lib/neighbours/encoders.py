@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from uaftc_lib import checks
+from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.settings import JAIN_WALLACE
 from uaftc_lib.streams import generator
@@ -84,6 +85,13 @@ class JainWallaceClassifier(AttentionClassifier):
         h = self.encode(embeddings, offsets)
         keys = torch.tanh(h @ self.M.T + self.c) if self.keys == "tanh" else h
         return keys @ self.V / self.lam, h @ self.W, h
+
+    def type_rows(
+        self, corpus: Corpus, sparse: bool
+    ) -> tuple[Float[Tensor, "types d"], Int[Tensor, "positions"]]:
+        """As :meth:`AttentionClassifier.type_rows`; AMSGrad needs a whole gradient, yet not all types to be read."""
+        types, where = torch.unique(corpus.tokens, return_inverse=True)
+        return self.embedding[types], where
 
     @property
     def attention_parameters(self) -> list[nn.Parameter]:
