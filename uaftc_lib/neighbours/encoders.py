@@ -86,9 +86,7 @@ class JainWallaceClassifier(AttentionClassifier):
         keys = torch.tanh(h @ self.M.T + self.c) if self.keys == "tanh" else h
         return keys @ self.V / self.lam, h @ self.W, h
 
-    def type_rows(
-        self, corpus: Corpus, sparse: bool
-    ) -> tuple[Float[Tensor, "types d"], Int[Tensor, "positions"]]:
+    def type_rows(self, corpus: Corpus, sparse: bool) -> tuple[Float[Tensor, "types d"], Int[Tensor, "positions"]]:
         """As :meth:`AttentionClassifier.type_rows`; AMSGrad needs a whole gradient, yet not all types to be read."""
         types, where = torch.unique(corpus.tokens, return_inverse=True)
         return self.embedding[types], where

@@ -1,4 +1,4 @@
-"""Training as Jain & Wallace (2019) did: batches of near-equal length, AMSGrad, a summed loss, the best epoch by AUC."""
+"""Training as Jain & Wallace (2019) did: batches of near-equal length, AMSGrad, the best epoch by AUC."""
 
 from __future__ import annotations
 
