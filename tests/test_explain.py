@@ -218,7 +218,7 @@ def test_adversary_agrees_with_linear_programming_vertices():
     tolerance = 0.05
     adversary = explain.adversarial_attention(model, corpus, tolerance)
     for t, (_, alpha, s, logit) in enumerate(by_instance(model, corpus)):
-        n, (fall, rise) = len(alpha), log_odds_bounds(torch.tensor([logit]), tolerance)[0].tolist()
+        n, (fall, rise) = len(alpha), log_odds_bounds(torch.tensor([float(logit)]), tolerance)[0].tolist()
         rows, limits = [*-np.eye(n)], [0.0] * n
         for side, limit in ((s, rise + logit), (-s, fall - logit)):
             if np.isfinite(limit):
