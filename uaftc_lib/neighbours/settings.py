@@ -31,6 +31,17 @@ class Measures:
     permutations: int
 
 
+@dataclass(frozen=True)
+class Quarrel:
+    """The runs of chapter 14: how many seeds of every model, and of which models at which λ."""
+
+    datasets: tuple[str, ...]
+    seeds: int
+    lams: tuple[float, ...]
+    by_lam: dict[str, int]
+
+
 _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
 JAIN_WALLACE = JainWallace(**_read["jain-wallace"])
 MEASURES = Measures(**_read["measures"])
+QUARREL = Quarrel(**_read["quarrel"])

@@ -1,0 +1,65 @@
+"""Chapter 14: the classifiers of both sides of the quarrel, many seeds and λ of each, and all that is measured of them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from sklearn.metrics import f1_score, roc_auc_score
+
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import train_real
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.neighbours.encoders import KEYS, READS, default_lam
+from uaftc_lib.neighbours.measured import measured
+from uaftc_lib.neighbours.protocol import train
+from uaftc_lib.neighbours.settings import QUARREL
+from uaftc_lib.settings import MODELS
+from uaftc_lib.training import Run
+
+THEIRS = tuple(f"{reads}+{keys}" for reads, keys in product(READS, KEYS))
+
+
+def usual_lam(model: str) -> float:
+    """The λ at which a model is looked at by itself: 10 for those of Table 2, what it amounts to for the others."""
+    return 10.0 if model in MODELS else default_lam(*model.split("+"))
+
+
+def trained(data: Dataset, model: str, lam: float, seed: int) -> tuple[AttentionClassifier, Run]:
+    """A model of Table 2 by its protocol ("DP", "DP-L"), or one of Jain & Wallace's by theirs ("bilstm+tanh", ...)."""
+    if model in MODELS:
+        return train_real(data, model=model, lam=lam, seed=seed)
+    return train(data, *model.split("+"), lam=lam, seed=seed)
+
+
+def jobs() -> list[dict]:
+    """Every model at its usual λ, then four of them at every λ; in this order they are made."""
+    usual = [
+        {"dataset": dataset, "model": model, "lam": usual_lam(model), "seed": seed}
+        for dataset, model, seed in product(QUARREL.datasets, ("DP", "DP-L", *THEIRS), range(QUARREL.seeds))
+    ]
+    by_lam = [
+        {"dataset": dataset, "model": model, "lam": lam, "seed": seed}
+        for dataset, (model, seeds), lam in product(QUARREL.datasets, QUARREL.by_lam.items(), QUARREL.lams)
+        for seed in range(seeds)
+    ]
+    return [dict(one) for one in dict.fromkeys(tuple(job.items()) for job in usual + by_lam)]
+
+
+@experiment(jobs=jobs(), rows=1)
+def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
+    """What a model's attention agrees with, how soon its decisions turn, how free its weights are: on the test set."""
+    data = load_dataset(dataset)
+    fitted, run = trained(data, model, lam, seed)
+    return [accuracies(fitted, data.test) | {"best_epoch": run.best_epoch} | measured(fitted, data.test, seed)]
+
+
+def accuracies(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+    """Share that is right, F1 of the positive class, area under the curve."""
+    labels, logit = corpus.labels.numpy(), model(corpus).polarity.detach().numpy()
+    return {
+        "accuracy": float(((logit > 0) == labels).mean()),
+        "F1": float(f1_score(labels, logit > 0)),
+        "AUC": float(roc_auc_score(labels, logit)),
+    }
