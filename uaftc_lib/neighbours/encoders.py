@@ -100,3 +100,13 @@ class JainWallaceClassifier(AttentionClassifier):
 def default_lam(reads: str, keys: str) -> float:
     """The λ that Jain & Wallace's attention amounts to: 1, or √H of scaled dot products."""
     return JAIN_WALLACE.states[reads] ** 0.5 if keys == "dot" else 1.0
+
+
+def fresh(model: AttentionClassifier, seed: int) -> AttentionClassifier:
+    """A model of the same kind and size at another start: one of theirs, or the paper's DP or DP-L."""
+    if isinstance(model, JainWallaceClassifier):
+        return JainWallaceClassifier(len(model.embedding), model.reads, model.keys, model.lam, seed)
+    types, dimension = model.embedding.shape
+    return AttentionClassifier(
+        types, dimension, model.lam, model.encoder, model.attention, hidden=len(model.V) // 2, seed=seed
+    )

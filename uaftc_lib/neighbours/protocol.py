@@ -18,43 +18,45 @@ from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.streams import generator
 from uaftc_lib.training import Run, fit
 
+Objective = Callable[[AttentionClassifier, Corpus, Output], Tensor]  # (model, batch, output) -> its instances' sum
+
+
+def class_balanced(corpus: Corpus) -> Objective:
+    """Their loss, in which the classes of a corpus weigh alike: the positive instances' counts N/Σy − 1 times."""
+    weight = 1 / corpus.labels.double().mean() - 1
+
+    def loss(_model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
+        return binary_cross_entropy_with_logits(
+            out.polarity, batch.labels.to(out.polarity), pos_weight=weight.to(out.polarity), reduction="sum"
+        )
+
+    return loss
+
 
 class JainWallaceTrainer:
-    """Takes the steps for :func:`uaftc_lib.fit`, in batches of its own.
+    """Takes the steps for :func:`uaftc_lib.fit`, in batches of its own, on :func:`class_balanced` or another objective.
 
-    The classes weigh alike: the loss of the positive instances counts N/Σy − 1 times. ``added(model, batch, output)``,
-    if given, is added to the loss of a batch.
+    What only the attention depends on (``model.attention_parameters``; V of the paper's own model) does not decay.
     """
 
     def __init__(
-        self,
-        model: JainWallaceClassifier,
-        corpus: Corpus,
-        config: TrainingConfig,
-        added: Callable[[JainWallaceClassifier, Corpus, Output], Tensor] | None = None,
+        self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig, objective: Objective | None = None
     ):
-        self.model, self.corpus, self.batch_size, self.added = model, corpus, config.batch_size, added
-        self.weight = 1 / corpus.labels.double().mean() - 1
+        self.model, self.corpus, self.batch_size = model, corpus, config.batch_size
+        self.objective = objective or class_balanced(corpus)
         self.draws = generator(config.seed, "masks")
-        attention = {id(one) for one in model.attention_parameters}
+        undecayed = getattr(model, "attention_parameters", [model.V])
+        attention = {id(one) for one in undecayed}
         others = [one for one in model.parameters() if id(one) not in attention]
-        groups = [
-            {"params": others, "weight_decay": JAIN_WALLACE.weight_decay},
-            {"params": model.attention_parameters},
-        ]
+        groups = [{"params": others, "weight_decay": JAIN_WALLACE.weight_decay}, {"params": undecayed}]
         self.optimizer = torch.optim.Adam(groups, lr=config.learning_rate, amsgrad=True, fused=True)
 
-    def epoch(self, _batches: list[Tensor]) -> float:
+    def epoch(self, _batches: list[Tensor] | None = None) -> float:
         """One pass; the mean of the instances' losses."""
         total = 0.0
         for indices in by_length(self.corpus, self.batch_size, self.draws):
             batch = self.corpus[indices]
-            out = self.model(batch)
-            loss = binary_cross_entropy_with_logits(
-                out.polarity, batch.labels.to(out.polarity), pos_weight=self.weight.to(out.polarity), reduction="sum"
-            )
-            if self.added is not None:
-                loss = loss + self.added(self.model, batch, out)
+            loss = self.objective(self.model, batch, self.model(batch))
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self.optimizer.step()
@@ -75,6 +77,40 @@ def area_under_curve(model: AttentionClassifier, corpus: Corpus) -> float:
     return float(roc_auc_score(corpus.labels.numpy(), model(corpus).polarity.numpy()))
 
 
+def lowest(objective: Objective) -> Callable[[AttentionClassifier, Corpus], float]:
+    """By it the best epoch is that of the lowest objective on dev."""
+
+    @torch.no_grad()
+    def best(model: AttentionClassifier, corpus: Corpus) -> float:
+        return -float(objective(model, corpus, model(corpus)))
+
+    return best
+
+
+def configuration(seed: int, epochs: int = JAIN_WALLACE.epochs) -> TrainingConfig:
+    """How they train."""
+    return TrainingConfig(
+        optimizer="adam",
+        learning_rate=JAIN_WALLACE.learning_rate,
+        batch_size=JAIN_WALLACE.batch_size,
+        epochs=epochs,
+        seed=seed,
+    )
+
+
+def train_model(
+    model: AttentionClassifier,
+    dataset: Dataset,
+    seed: int = 0,
+    epochs: int = JAIN_WALLACE.epochs,
+    trainer: Callable = JainWallaceTrainer,
+    best: Callable[[AttentionClassifier, Corpus], float] = area_under_curve,
+    progress: bool = False,
+) -> Run:
+    """Train a model of two classes in place, leaving it at the epoch of the best AUC on dev, or of another ``best``."""
+    return fit(model, dataset, configuration(seed, epochs), trainer=trainer, best=best, progress=progress)
+
+
 def train(
     dataset: Dataset,
     reads: str,
@@ -93,11 +129,4 @@ def train(
         For an unknown choice or an impossible number, or a data set of other than two classes.
     """
     model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed)
-    config = TrainingConfig(
-        optimizer="adam",
-        learning_rate=JAIN_WALLACE.learning_rate,
-        batch_size=JAIN_WALLACE.batch_size,
-        epochs=epochs,
-        seed=seed,
-    )
-    return model, fit(model, dataset, config, trainer=trainer, best=area_under_curve, progress=progress)
+    return model, train_model(model, dataset, seed, epochs, trainer, progress=progress)

@@ -41,7 +41,26 @@ class Quarrel:
     by_lam: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Adversary:
+    """The adversary that is trained as a whole (Wiegreffe & Pinter 2019)."""
+
+    strengths: list[float]
+    epochs: int
+    patience: int
+    tolerances: list[float]
+
+
+@dataclass(frozen=True)
+class Deception:
+    """Training that hides attention (Pruthi et al. 2020)."""
+
+    strengths: list[float]
+
+
 _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
 JAIN_WALLACE = JainWallace(**_read["jain-wallace"])
 MEASURES = Measures(**_read["measures"])
 QUARREL = Quarrel(**_read["quarrel"])
+ADVERSARY = Adversary(**_read["adversary"])
+DECEPTION = Deception(**_read["deception"])

@@ -1,0 +1,288 @@
+"""Trained attacks and diagnostics of other papers, on made-up texts of a few words."""
+
+import pytest
+import torch
+
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
+from uaftc_lib.explain import adversarial_attention, contributions, jensen_shannon
+from uaftc_lib.models import Output, softmax_by_instance, sum_by_instance
+from uaftc_lib.neighbours import adversary, controls, deception, guided, protocol, variation
+from uaftc_lib.neighbours.encoders import KEYS, READS, JainWallaceClassifier, fresh
+
+TYPES = 12  # words 0 and 1 tell the class "yes", 2 and 3 "no"; the others say nothing
+
+
+def texts(instances, seed):
+    draws = torch.Generator().manual_seed(seed)
+    made, labels = [], torch.arange(instances) % 2
+    for label in labels.tolist():
+        length = int(torch.randint(3, 9, (), generator=draws))
+        text = torch.randint(4, TYPES - 3, (length,), generator=draws)
+        told = torch.randperm(length, generator=draws)[:2]
+        text[told] = torch.randint(2, (2,), generator=draws) + 2 * (1 - label)
+        made.append(text.tolist())
+    return Corpus.from_lists(made, labels.tolist())
+
+
+@pytest.fixture(scope="module")
+def told():
+    """A data set whose labels four words tell."""
+    words = Vocabulary([f"word {i}" for i in range(TYPES - 3)])
+    return Dataset("told", words, ("no", "yes"), *(texts(n, n) for n in (320, 80, 120)))
+
+
+@pytest.fixture(scope="module")
+def base(told):
+    """A classifier of plain embeddings that has learnt it."""
+    model, run = protocol.train(told, "words", "tanh", seed=1, epochs=12)
+    assert run.test_accuracy == 1
+    return model
+
+
+# --- the trainer
+
+
+def test_fused_steps_are_the_plain_ones(told, monkeypatch):
+    plain = torch.optim.Adam
+
+    def trained():
+        return list(protocol.train(told, "bilstm", "tanh", epochs=1)[0].parameters())
+
+    fused = trained()
+    monkeypatch.setattr(torch.optim, "Adam", lambda groups, fused, **told: plain(groups, fused=False, **told))
+    for one, other in zip(fused, trained()):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_an_objective_takes_the_place_of_the_loss(told):
+    """Every model keeps its start under an objective that is always 0, but for the decay of what decays."""
+    for model in (JainWallaceClassifier(TYPES, "words", seed=2), AttentionClassifier(TYPES, 5, seed=2)):
+        start = {name: value.clone() for name, value in model.named_parameters()}
+        nothing = protocol.JainWallaceTrainer(
+            model, told.train, protocol.configuration(0), lambda model, batch, out: 0 * out.polarity.sum()
+        )
+        assert nothing.epoch() == 0
+        moved = {name for name, value in model.named_parameters() if not torch.equal(value, start[name])}
+        assert moved == {"embedding", "W"}
+
+
+@pytest.mark.parametrize("reads", READS)
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_fresh_model_is_of_the_same_kind(reads, keys):
+    model = JainWallaceClassifier(TYPES, reads, keys, 3.0, seed=1)
+    other = fresh(model, 2)
+    assert (other.reads, other.keys, other.lam, other.seed) == (reads, keys, 3.0, 2)
+    again = fresh(other, 1)
+    assert all(torch.equal(one, two) for one, two in zip(model.parameters(), again.parameters()))
+
+
+@pytest.mark.parametrize("encoder", ["none", "lstm"])
+def test_a_fresh_model_of_the_paper_is_of_the_same_kind(encoder):
+    model = AttentionClassifier(TYPES, 6, 3.0, encoder, hidden=4, seed=1)
+    again = fresh(fresh(model, 2), 1)
+    assert all(torch.equal(one, two) for one, two in zip(model.parameters(), again.parameters()))
+    assert again.lam == 3.0
+
+
+# --- the adversary
+
+
+def test_log_weights_are_finite_where_weights_underflow():
+    corpus = Corpus.from_lists([[0, 1, 2], [3]], [0, 1])
+    scores = torch.tensor([0.0, -900.0, -1.0, 5.0])
+    found = adversary.log_weights(scores, corpus)
+    weights = softmax_by_instance(scores, corpus.instance_of, 2)
+    torch.testing.assert_close(found.exp(), weights)
+    assert float(weights[1]) == 0 and float(found[1]) == pytest.approx(-900 - torch.tensor(-1.0).exp().log1p().item())
+
+
+def test_divergence_and_distance_are_those_of_their_definitions():
+    corpus = Corpus.from_lists([[0, 1, 2], [3, 4]], [0, 1])
+    draws = torch.Generator().manual_seed(0)
+    one, two = (torch.randn(5, generator=draws, dtype=torch.float64) for _ in range(2))
+    logits = torch.randn(2, 2, generator=draws, dtype=torch.float64)
+    outs = [
+        Output(logit, scores, softmax_by_instance(scores, corpus.instance_of, 2), scores)
+        for logit, scores in zip(logits, (one, two))
+    ]
+    p, q = (out.weights.split([3, 2]) for out in outs)
+    expected = torch.stack([(a * (a / b).log()).sum() for a, b in zip(p, q)])
+    torch.testing.assert_close(adversary.divergence(*outs, corpus), expected)
+    first, second = (torch.stack([logit.sigmoid(), 1 - logit.sigmoid()]) for logit in logits)
+    torch.testing.assert_close(adversary.distance(*outs), (first - second).abs().sum(0) / 2)
+
+
+def test_the_adversary_imitates_and_then_diverges(base, told):
+    rows = adversary.curve(base, told, 5, (0.0, 0.02), epochs=15, patience=15)
+    mild, strong = rows
+    assert mild["TVD"] < 0.05 and mild["agreement"] == 1 and mild["accuracy"] == 1
+    assert strong["JSD"] > mild["JSD"] + 0.1 and strong["KL"] > mild["KL"]
+    assert list(mild) == list(strong) and mild["strength"] == 0.0
+
+
+def test_the_adversary_starts_elsewhere_and_leaves_the_base_alone(base, told):
+    before = [value.clone() for value in base.parameters()]
+    with pytest.raises(ValueError, match="start"):
+        adversary.train_adversary(base, told, 0.1, base.seed)
+    adversary.train_adversary(base, told, 0.1, 7, epochs=1)
+    assert all(torch.equal(*pair) for pair in zip(before, base.parameters()))
+
+
+def test_training_stops_where_the_loss_falls_no_more(base, told, monkeypatch):
+    losses, taken = iter([3.0, 2.0, 2.5, 2.5, 1.0]), []
+
+    def epoch(self, _batches=None):
+        taken.append(next(losses))
+        return taken[-1]
+
+    monkeypatch.setattr(protocol.JainWallaceTrainer, "epoch", epoch)
+    adversary.train_adversary(base, told, 0.1, 7, epochs=5, patience=2)
+    assert taken == [3.0, 2.0, 2.5, 2.5]
+
+
+def test_the_bound_is_the_exact_adversary_at_each_texts_own_tolerance(base, told):
+    corpus = told.test[:20]
+    tolerances = torch.linspace(0, 0.9, 20)
+    found = adversary.bound(base, corpus, tolerances)
+    for t, tolerance in enumerate(tolerances.tolist()):
+        expected = adversarial_attention(base, corpus[t], tolerance).divergence
+        torch.testing.assert_close(found[t : t + 1], expected)
+    rows = adversary.ceiling(base, corpus, (0.01, 0.1))
+    assert rows[0]["JSD"] <= rows[1]["JSD"] and [row["tolerance"] for row in rows] == [0.01, 0.1]
+
+
+def test_other_weights_over_the_same_states_keep_to_the_bound(base, told):
+    """Nothing above the bound for an adversary that shares all but V; its weights are not the base's."""
+    model = controls.redrawn(base, 3, ("attention",))
+    model.V.data *= 20
+    found = adversary.compared(base, model, told.test)
+    assert found["above"] == 0 and 0.01 < found["JSD"] <= found["JSD bound"]
+    itself = adversary.compared(base, base, told.test)
+    assert itself["TVD"] == itself["JSD"] == itself["KL"] == 0 and itself["agreement"] == 1
+
+
+# --- given weights
+
+
+@pytest.mark.parametrize("reads", READS)
+def test_a_model_guided_by_itself_is_itself(reads, told):
+    model = JainWallaceClassifier(TYPES, reads, seed=4)
+    same = guided.GuidedClassifier(TYPES, guided.weights_of(model), reads, seed=4)
+    for one, other in zip(model(told.dev)[:1], same(told.dev)[:1]):
+        torch.testing.assert_close(one, other)
+    out = same(told.dev)
+    torch.testing.assert_close(softmax_by_instance(out.scores, told.dev.instance_of, len(told.dev)), out.weights)
+
+
+def test_uniform_weights_take_the_mean_and_attention_stays_at_its_start(told):
+    model = guided.GuidedClassifier(TYPES, guided.uniform, "bilstm", seed=1)
+    start = [value.clone() for value in model.attention_parameters]
+    run = protocol.train_model(model, told, epochs=3)
+    assert run.test_accuracy > 0.9
+    assert all(torch.equal(*pair) for pair in zip(start, model.attention_parameters))
+    out = model(told.test)
+    mean = sum_by_instance(out.token_polarity, told.test.instance_of, len(told.test)) / told.test.lengths
+    torch.testing.assert_close(out.polarity, mean)
+
+
+def test_a_guide_that_looks_away_from_the_words_that_tell_spoils_it(told):
+    def blind(corpus):
+        return softmax_by_instance(-50.0 * (corpus.tokens < 4), corpus.instance_of, len(corpus))
+
+    found = guided.rows(told, {"uniform": guided.uniform, "own": None, "blind": blind}, epochs=4)
+    scores = {row["weights"]: row["accuracy"] for row in found}
+    assert scores["uniform"] > 0.95 and scores["own"] > 0.95 and scores["blind"] < 0.8
+
+
+# --- deception
+
+
+def test_the_chosen_words_are_those_that_tell(told):
+    assert sorted(deception.impermissible_words(told).tolist()) == [0, 1, 2, 3]
+
+
+def test_the_penalty_is_that_of_its_definition():
+    corpus = Corpus.from_lists([[0, 1, 5], [2, 2], [5, 6]], [0, 1, 1])
+    words = torch.tensor([0, 1, 2])
+    model = JainWallaceClassifier(TYPES, "words", seed=1).requires_grad_(False)
+    out = model(corpus)
+    with_penalty, usual = (deception.penalised(corpus, words, s)(model, corpus, out) for s in (0.5, 0.0))
+    expected = -0.5 * (1 - out.weights[:2].sum()).log()  # the second text holds nothing else, the third none of them
+    torch.testing.assert_close(with_penalty - usual, expected)
+    hidden = out._replace(scores=torch.tensor([0.0, 300, -5, 1, 1, 1, 1]))
+    assert float(deception.penalised(corpus, words, 1.0)(model, corpus, hidden)) == pytest.approx(305 + float(usual))
+
+
+def test_contributions_show_hidden_words_where_nothing_else_can_tell_of_them(told):
+    start, words = JainWallaceClassifier(TYPES, "words", "dot"), deception.impermissible_words(told)
+    honest, hiding = deception.rows(start, told, words, seed=1, strengths=(0.0, 3.0), epochs=20)
+    assert hiding["attention"] < hiding["tokens"] / 2 < honest["tokens"] == hiding["tokens"] < honest["attention"]
+    assert honest["accuracy"] > 0.95 and hiding["accuracy"] > 0.95
+    assert hiding["contributions"] > 0.7 and hiding["kept without states"] == hiding["kept without words"] < 0.7
+
+
+def test_an_lstm_carries_hidden_words_into_the_states_of_others(told):
+    words = deception.impermissible_words(told)
+    (row,) = deception.rows(JainWallaceClassifier(TYPES, "bilstm"), told, words, strengths=(1.0,), epochs=12)
+    assert row["attention"] < 0.01 and row["contributions"] < 0.01 and row["accuracy"] > 0.95
+    assert row["kept without states"] == 1 and row["kept without words"] < 0.7
+
+
+def test_what_is_shown_adds_up(base, told):
+    words = torch.tensor([0, 1, 2, 3])
+    corpus = Corpus.from_lists([[0, 5], [0, 1], [5, 6]], [1, 1, 0])
+    found = deception.shown(base, corpus, words)
+    assert found["texts"] == 1 and found["tokens"] == 0.5
+    parts = contributions(base, corpus)[:2].abs()
+    assert found["contributions"] == pytest.approx(float(parts[0] / parts.sum()), rel=1e-5)
+    assert found["attention"] == pytest.approx(float(base(corpus).weights[0].detach()), rel=1e-5)
+    # Without an encoder dropping states and dropping words are the same.
+    whole = deception.shown(base, told.test, words)
+    assert whole["kept without states"] == whole["kept without words"] < 0.9
+
+
+def test_leaving_positions_out_keeps_the_rest():
+    corpus = Corpus.from_lists([[0, 5, 1], [6, 7]], [1, 0])
+    left = deception.without(corpus, torch.isin(corpus.tokens, torch.tensor([0, 1, 6])))
+    assert left.tokens.tolist() == [5, 7] and left.offsets.tolist() == [0, 1, 2] and left.labels.tolist() == [1, 0]
+
+
+# --- variation, controls
+
+
+def test_variation_is_the_median_over_trainings():
+    corpus = Corpus.from_lists([[0, 1], [2, 3, 4, 5, 6]], [0, 1])
+    even = torch.tensor([0.5, 0.5, *[0.2] * 5])
+    sharp = torch.tensor([1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    apart = variation.median_divergence(even, [even, sharp, sharp], corpus)
+    torch.testing.assert_close(apart, jensen_shannon(even.double(), sharp.double(), corpus))
+    half = variation.median_divergence(even, [even, sharp], corpus)
+    torch.testing.assert_close(half, apart / 2)
+    rows = variation.rows(even, [even, sharp, sharp], corpus)
+    assert [(row["largest weight from"], row["texts"]) for row in rows] == [(0.0, 1), (0.25, 1)]
+    assert rows[1]["JSD"] == rows[1]["median"] == pytest.approx(float(apart[0]))
+
+
+def test_permuted_labels_teach_nothing_and_the_data_set_stays(base, told):
+    labels = told.train.labels.clone()
+    model = controls.trained_on_permuted_labels(base, told, 3, epochs=4)
+    assert torch.equal(told.train.labels, labels)
+    assert model.accuracy(told.test) < 0.9
+
+
+def test_a_part_drawn_anew_is_a_start_and_the_others_stay(told):
+    model = JainWallaceClassifier(TYPES, "projection", seed=1)
+    for parameter in model.parameters():
+        parameter.data += 1
+    start = dict(fresh(model, 9).named_parameters())
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    names = {"output": {"W"}, "attention": {"V", "M", "c"}, "encoder": {"P", "b"}, "embedding": {"embedding"}}
+    for part, expected in names.items():
+        for name, value in controls.redrawn(model, 9, (part,)).named_parameters():
+            assert torch.equal(value, start[name] if name in expected else before[name])
+    assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
+    recurrent = controls.redrawn(JainWallaceClassifier(TYPES, "bilstm", seed=1), 9, ("encoder",))
+    fresh_one = JainWallaceClassifier(TYPES, "bilstm", seed=9)
+    assert torch.equal(recurrent.recurrent.onward.weight_hh_l0, fresh_one.recurrent.onward.weight_hh_l0)
+    with pytest.raises(ValueError, match="part"):
+        controls.redrawn(model, 9, ("head",))

@@ -1,0 +1,173 @@
+"""The adversary of Wiegreffe & Pinter (2019): a second model with the predictions of the first and other weights.
+
+It is trained from a start of its own on the sum over texts of TVD − strength · KL(its weights ‖ those of the base
+model). TVD is the paper's, ½Σ_c |p_c − q_c| = |p − q| for two classes; their code adds up one of the two classes only
+and halves, and so prints half of it. Weights are compared by their logarithms and there is no padding, so that KL
+cannot become 0·log 0, as it does in their code on today's torch.
+
+The exact adversary (:func:`uaftc_lib.explain.adversarial_attention`) holds the base's states fixed, and is then the
+most that can be had in each text. An adversary that is trained changes its states as well: nothing forbids it to go
+farther, and whether it does is measured here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from math import inf
+
+import torch
+from jaxtyping import Float
+from sklearn.metrics import f1_score
+from torch import Tensor
+
+from uaftc_lib import checks
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.explain import adversarial_attention, jensen_shannon
+from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
+from uaftc_lib.neighbours.encoders import fresh
+from uaftc_lib.neighbours.protocol import JainWallaceTrainer, Objective, configuration, lowest
+from uaftc_lib.neighbours.settings import ADVERSARY
+from uaftc_lib.threads import one_thread
+
+ROUNDING = 1e-4  # nats by which a divergence must exceed its bound
+
+
+def log_sum_by_instance(scores: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
+    """log Σ_j exp(a_j) of each instance, which needs one finite score."""
+    largest = scores.new_full((len(corpus),), -torch.inf)
+    largest = largest.scatter_reduce(0, corpus.instance_of, scores.detach(), "amax")
+    shifted = (scores - largest[corpus.instance_of]).exp()
+    return largest + sum_by_instance(shifted, corpus.instance_of, len(corpus)).log()
+
+
+def log_weights(scores: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "positions"]:
+    """log α_j from scores, finite where α_j underflows."""
+    return scores - log_sum_by_instance(scores, corpus)[corpus.instance_of]
+
+
+def distance(out: Output, base: Output) -> Float[Tensor, "instances"]:
+    """The total variation distance of two models' predictions of two classes."""
+    return (out.polarity.sigmoid() - base.polarity.sigmoid()).abs()
+
+
+def divergence(out: Output, base: Output, corpus: Corpus) -> Float[Tensor, "instances"]:
+    """KL(weights ‖ weights of the base model), in nats."""
+    terms = out.weights * (log_weights(out.scores, corpus) - log_weights(base.scores, corpus))
+    return sum_by_instance(terms, corpus.instance_of, len(corpus))
+
+
+def against(base: AttentionClassifier, strength: float) -> Objective:
+    """What the adversary of a base model minimises."""
+
+    def loss(_model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
+        with torch.no_grad():
+            told = base(batch)
+        return (distance(out, told) - strength * divergence(out, told, batch)).sum()
+
+    return loss
+
+
+@one_thread()
+def train_adversary(
+    base: AttentionClassifier,
+    dataset: Dataset,
+    strength: float,
+    seed: int,
+    epochs: int = ADVERSARY.epochs,
+    patience: int = ADVERSARY.patience,
+) -> AttentionClassifier:
+    """A model of the base's kind, left at the epoch of the lowest objective on dev; labels play no part.
+
+    Theirs is left at the epoch of the best AUC on the *test* set.
+
+    Raises
+    ------
+    ValueError
+        If the start would be the base's own, or the strength is no number from 0 on.
+    """
+    checks.number("strength", strength)
+    if seed == base.seed:
+        raise ValueError(f"the adversary would start where the base model did, from seed {seed}: give another")
+    model, objective = fresh(base, seed).to(base.V.device), against(base, strength)
+    trainer, best = JainWallaceTrainer(model, dataset.train, configuration(seed, epochs), objective), lowest(objective)
+    least, since, highest, kept = inf, 0, -inf, model.state_dict()
+    for _ in range(epochs):
+        loss = trainer.epoch()
+        least, since = min(least, loss), 0 if loss < least else since + 1
+        if (reached := best(model, dataset.dev)) > highest:
+            highest, kept = reached, deepcopy(model.state_dict())
+        if since == patience:
+            break
+    model.load_state_dict(kept)
+    return model
+
+
+@torch.no_grad()
+def bound(
+    base: AttentionClassifier, corpus: Corpus, tolerances: Float[Tensor, "instances"]
+) -> Float[Tensor, "instances"]:
+    """The largest JSD that other weights over the base's own states can have, each text with a tolerance of its own."""
+    most = tolerances.clamp(max=1 - 1e-6).tolist()
+    return torch.cat([adversarial_attention(base, text, at).divergence for text, at in zip(corpus, most)])
+
+
+@torch.no_grad()
+def compared(base: AttentionClassifier, model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+    """Distance, divergences and quality of an adversary, and the bound that holds while the base's states do.
+
+    TVD, JSD, KL: means over texts. JSD bound: the mean of what :func:`bound` allows each text at its own TVD; above:
+    the share of texts that exceed it, as only other states can.
+    """
+    out, told = model(corpus), base(corpus)
+    apart = distance(out, told)
+    jsd = jensen_shannon(out.weights.double(), told.weights.double(), corpus)
+    most = bound(base, corpus, apart)
+    decided = out.polarity > 0
+    return {
+        "TVD": float(apart.mean()),
+        "JSD": float(jsd.mean()),
+        "KL": float(divergence(out, told, corpus).mean()),
+        "JSD bound": float(most.mean()),
+        "above": float((jsd > most + ROUNDING).double().mean()),
+        "agreement": float((decided == (told.polarity > 0)).double().mean()),
+        **quality(model, corpus),
+    }
+
+
+def quality(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+    """Accuracy, and F1 of the positive class."""
+    predicted = model.predict(corpus)
+    f1 = f1_score(corpus.labels.cpu().numpy(), predicted.cpu().numpy(), zero_division=0.0)
+    return {"accuracy": float((predicted == corpus.labels).double().mean()), "F1": float(f1)}
+
+
+def curve(
+    base: AttentionClassifier,
+    dataset: Dataset,
+    seed: int,
+    strengths: Sequence[float] = ADVERSARY.strengths,
+    epochs: int = ADVERSARY.epochs,
+    patience: int = ADVERSARY.patience,
+) -> list[dict]:
+    """A row for each strength: what :func:`compared` says of a trained adversary on the test set."""
+    rows = []
+    for strength in strengths:
+        model = train_adversary(base, dataset, strength, seed, epochs, patience)
+        rows.append({"strength": strength} | compared(base, model, dataset.test))
+    return rows
+
+
+def ceiling(
+    base: AttentionClassifier, corpus: Corpus, tolerances: Sequence[float] = ADVERSARY.tolerances
+) -> list[dict]:
+    """A row for each tolerance: the mean JSD of the exact adversary, the base's states held fixed.
+
+    Each text may move by the whole tolerance, and none by more. Where a trained adversary spreads the same mean TVD
+    unevenly, :func:`bound` at each text's own TVD is the bound that holds, not this curve.
+    """
+    rows = []
+    for tolerance in tolerances:
+        found = adversarial_attention(base, corpus, tolerance)
+        rows.append({"tolerance": tolerance, "JSD": float(found.divergence.double().mean())})
+    return rows
