@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from uaftc_lib.checks import one_of, whole
@@ -237,6 +237,12 @@ class Corpus:
             labels=self.labels[chosen],
         )
 
+    def without(self, dropped: Bool[Tensor, "positions"]) -> Corpus:
+        """The instances without some of their positions; one of which nothing is left goes altogether."""
+        left = torch.bincount(self.instance_of[~dropped], minlength=len(self))
+        offsets = torch.cat([left.new_zeros(1), left[left > 0].cumsum(0)])
+        return self._with(tokens=self.tokens[~dropped], offsets=offsets, labels=self.labels[left > 0])
+
     def to(self, device: str | torch.device) -> Corpus:
         """The same corpus on another device."""
         return self._with(tokens=self.tokens.to(device), offsets=self.offsets.to(device), labels=self.labels.to(device))
@@ -299,8 +305,7 @@ class Dataset:
         corpus = self.splits[split]
         if whole("instance", instance) >= len(corpus):
             raise ValueError(f"{split} holds instances 0 to {len(corpus) - 1}, got {instance}")
-        begin, end = corpus.offsets[instance : instance + 2].tolist()
-        return [self.vocabulary.word(i) for i in corpus.tokens[begin:end].tolist()]
+        return [self.vocabulary.word(i) for i in corpus[instance].tokens.tolist()]
 
     def to(self, device: str | torch.device) -> Dataset:
         """The same data set on another device."""

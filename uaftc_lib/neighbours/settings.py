@@ -26,7 +26,10 @@ class Measures:
     """What is measured, and on how much: see the file."""
 
     shortest: int
+    longest: int
     read_again: int
+    integrated_steps: int
+    integrated_positions: int
     texts: dict[str, int]
     permutations: int
 

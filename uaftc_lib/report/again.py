@@ -42,14 +42,10 @@ def read_again(
     Each text is read again without each of its words; the contribution of a word is the fall of the logit. A word that
     is the whole text has none.
     """
-    pairs, lengths = len(instance), corpus.lengths[instance]
-    pair = torch.repeat_interleave(torch.arange(pairs), lengths)
-    position = torch.arange(len(pair)) + (corpus.offsets[:-1][instance] - lengths.cumsum(0) + lengths)[pair]
-    kept = pair_of[position] != pair
-    left = torch.bincount(pair[kept], minlength=pairs)
-    erased = left > 0
-    offsets = torch.cat([left.new_zeros(1), left[erased].cumsum(0)])
-    others = corpus._with(tokens=corpus.tokens[position[kept]], offsets=offsets, labels=corpus.labels[instance[erased]])
+    pairs, copies = len(instance), corpus[instance]
+    dropped = corpus._with(tokens=pair_of)[instance].tokens == copies.instance_of
+    erased = torch.bincount(copies.instance_of[~dropped], minlength=pairs) > 0
+    others = copies.without(dropped)
     logit, P = class_polarity(out.polarity)[instance], probabilities(out.polarity)[instance]
     without, P_without = logit.clone(), P.clone()
     again = model(others).polarity

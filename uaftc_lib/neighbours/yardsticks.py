@@ -1,0 +1,213 @@
+"""What is said to show how much a word matters to a decision: eight quantities of every position, and how they agree.
+
+Two classes. Positions that were not read are nan. ŷ = σ(s) is the probability of the positive class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from scipy.special import expit
+from scipy.stats import kendalltau
+from torch import Tensor
+from torch.nn import functional
+
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.explain.contributions import leave_group_out
+from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
+from uaftc_lib.neighbours.again import drawn, drawn_texts, in_float64, logits_without, place_in_text
+from uaftc_lib.neighbours.settings import MEASURES
+
+PART = 2**14  # positions whose gradients are held together
+
+Positions = Float[np.ndarray, "positions"]
+
+
+def yardsticks(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[str, Positions]:
+    """All of them, by name. What has a sign has that of the logit.
+
+    - attention α_j, contribution α_j s_j;
+    - gradient |e_j·∂ŷ/∂e_j| with α held fixed, as Jain & Wallace have it, and "gradient through" α;
+    - integrated gradients of the logit;
+    - "state fall": of the logit without the word, the states of the others held fixed; "fall": the others read again;
+    - "state leave-one-out" and "leave-one-out": how far these two move ŷ, |Δŷ|.
+    """
+    with torch.no_grad():
+        out = in_float64(model(corpus), corpus)
+        state_fall = state_left_out(out, corpus)
+    held, through = gradients(model, corpus)
+    fall = left_out(model, corpus, seed=seed)
+    logit = out.polarity.cpu().numpy()[corpus.instance_of.cpu().numpy()]
+    slope = expit(logit) * expit(-logit)
+    return {
+        "attention": out.weights.cpu().numpy(),
+        "contribution": (out.weights * out.token_polarity).cpu().numpy(),
+        "gradient": slope * abs(held),
+        "gradient through": slope * abs(through),
+        "integrated": integrated_gradients(model, corpus, seed=seed),
+        "state fall": state_fall,
+        "fall": fall,
+        "state leave-one-out": change(logit, state_fall),
+        "leave-one-out": change(logit, fall),
+    }
+
+
+def change(logit: Float[np.ndarray, "rows"], fall: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
+    """|σ(s − fall) − σ(s)|, which does not vanish where ŷ is near 1: σ(a) − σ(b) = σ(a) σ(−b) (1 − e^(b−a))."""
+    low, high = np.minimum(logit, logit - fall), np.maximum(logit, logit - fall)
+    return -expit(high) * expit(-low) * np.expm1(-abs(fall))
+
+
+def state_left_out(out: Output, corpus: Corpus) -> Positions:
+    """:func:`uaftc_lib.explain.leave_one_out` of an output."""
+    each = torch.arange(len(corpus.tokens), device=corpus.tokens.device)
+    return leave_group_out(out, corpus, each, corpus.instance_of).cpu().numpy()
+
+
+def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.read_again, seed: int = 0) -> Positions:
+    """s(x) − s(x₋ⱼ), x₋ⱼ read again where states know their neighbours: so many positions of a text, drawn.
+
+    Elsewhere leaving out the state is the same, and is done for all positions.
+    """
+    with torch.no_grad():
+        out = in_float64(model(corpus), corpus)
+    if model.recurrent is None:
+        return state_left_out(out, corpus)
+    found, read = np.full(len(corpus.tokens), np.nan), drawn(corpus, most, seed)
+    instance, place = corpus.instance_of.cpu().numpy(), place_in_text(corpus)
+    found[read] = out.polarity.cpu().numpy()[instance[read]]
+    found[read] -= logits_without(model, corpus, place, instance[read], place[read])
+    return found
+
+
+def fixed(model: AttentionClassifier) -> AttentionClassifier:
+    """A copy whose parameters take no gradients, in float64 where no states are read one after the other."""
+    model = deepcopy(model).requires_grad_(False)
+    return model.double() if model.recurrent is None else model
+
+
+def parts(corpus: Corpus, most: int = PART) -> Iterator[Int[Tensor, "some"]]:
+    """Instances of near-equal length, as many as hold so many positions, or one that is longer."""
+    order = corpus.lengths.argsort(stable=True)
+    part = (corpus.lengths[order].cumsum(0) - 1) // most
+    return iter(order.split(torch.unique_consecutive(part, return_counts=True)[1].tolist()))
+
+
+def positions_of(corpus: Corpus, instances: Int[Tensor, "some"]) -> Int[Tensor, "positions"]:
+    """Where the positions of some instances stand."""
+    return corpus._with(tokens=torch.arange(len(corpus.tokens)).to(corpus.tokens))[instances].tokens
+
+
+def gradients(model: AttentionClassifier, corpus: Corpus) -> tuple[Positions, Positions]:
+    """e_j·∂s/∂e_j of every position: with the weights α held fixed, as Jain & Wallace did, and following."""
+    model, found = fixed(model), np.empty((2, len(corpus.tokens)))
+    for part in parts(corpus):
+        found[:, positions_of(corpus, part).cpu().numpy()] = slopes(model, corpus[part])
+    return found[0], found[1]
+
+
+HOLD = (True, False)  # the weights α: held fixed, and following
+
+
+@torch.enable_grad()
+def slopes(
+    model: AttentionClassifier, corpus: Corpus, scale: float = 1.0, hold: tuple[bool, ...] = HOLD
+) -> Float[np.ndarray, "holds positions"]:
+    """x_j·∂s/∂x_j at embeddings x = e times a scale."""
+    alone = model.recurrent is None  # then a_j and s_j depend on the word alone
+    rows, place = corpus.tokens, ...
+    if alone:
+        rows, place = torch.unique(rows, return_inverse=True)
+    x = (scale * functional.embedding(rows, model.embedding.detach())).requires_grad_()
+    a, s, _ = model.score(x, None if alone else corpus.offsets)
+
+    def along(total: Tensor) -> Tensor:
+        return (x.detach() * torch.autograd.grad(total, x, retain_graph=True)[0]).sum(1)[place]
+
+    weights = softmax_by_instance(a[place], corpus.instance_of, len(corpus))
+    if not alone:
+        found = [along(((weights.detach() if held else weights) * s).sum()) for held in hold]
+    else:
+        logit = sum_by_instance(weights * s[place], corpus.instance_of, len(corpus))[corpus.instance_of]
+        by_value, by_weight = along(s.sum()), (s[place] - logit) * along(a.sum())
+        found = [weights * (by_value if held else by_value + by_weight) for held in hold]
+    return torch.stack(found).detach().double().cpu().numpy()
+
+
+def integrated_gradients(
+    model: AttentionClassifier,
+    corpus: Corpus,
+    steps: int = MEASURES.integrated_steps,
+    most: int = MEASURES.integrated_positions,
+    seed: int = 0,
+) -> Positions:
+    """e_j·∫₀¹ ∂s(u e)/∂e_j du by Gauss and Legendre's rule: their sum is s(e) − s(0).
+
+    Where states know their neighbours, of texts, drawn, that hold so many positions together.
+    """
+    model = fixed(model)
+    nodes, shares = np.polynomial.legendre.leggauss(steps)
+    found = np.full(len(corpus.tokens), np.nan)
+    texts = torch.arange(len(corpus)) if model.recurrent is None else drawn_texts(corpus, most, seed)
+    for part in parts(corpus[texts]):
+        batch, places = corpus[texts[part]], positions_of(corpus, texts[part]).cpu().numpy()
+        found[places] = 0
+        for node, share in zip((1 + nodes) / 2, shares / 2):
+            found[places] += share / node * slopes(model, batch, node, (False,))[0]
+    return found
+
+
+def agreement(x: Positions, y: Positions, corpus: Corpus) -> pd.DataFrame:
+    """Kendall's τ-b of two quantities over the positions of each text where both are known, and its p.
+
+    nan where fewer than two are, or all of one quantity are equal.
+    """
+    x, y = rounded(x), rounded(y)
+    known, begins = np.isfinite(x) & np.isfinite(y), corpus.offsets.cpu().numpy()
+    found = np.full((len(corpus), 2), np.nan)
+    for t, (begin, end) in enumerate(zip(begins[:-1], begins[1:])):
+        mine = begin + np.flatnonzero(known[begin:end])
+        if len(mine) > 1:
+            found[t] = kendalltau(x[mine], y[mine])
+    return pd.DataFrame(found, columns=["tau", "p"])
+
+
+def rounded(values: Positions) -> Positions:
+    """To 30 bits: the same word twice in a text is a tie, whatever the order in which its sums were added."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(np.ldexp(mantissa, 30)), exponent - 30)
+
+
+AGREEMENTS = (  # sizes, and at the end what keeps its sign
+    ("attention", "gradient"),
+    ("attention", "gradient through"),
+    ("attention", "integrated"),
+    ("attention", "state leave-one-out"),
+    ("attention", "leave-one-out"),
+    ("gradient", "leave-one-out"),
+    ("gradient through", "leave-one-out"),
+    ("integrated", "leave-one-out"),
+    ("contribution", "leave-one-out"),
+    ("state leave-one-out", "leave-one-out"),
+    ("gradient", "integrated"),
+    ("signed contribution", "signed fall"),
+    ("signed integrated", "signed fall"),
+    ("signed state fall", "signed fall"),
+)
+
+
+def agreements(found: dict[str, Positions], side: Int[np.ndarray, "instances"], corpus: Corpus) -> dict[str, float]:
+    """Of each of :data:`AGREEMENTS`: mean and deviation of τ over texts, share with p ≤ .05, means by decision."""
+    row = {}
+    for pair in AGREEMENTS:
+        x, y = (found[one[7:]] if one.startswith("signed ") else abs(found[one]) for one in pair)
+        each, name = agreement(x, y, corpus), f"tau {pair[0]}, {pair[1]}"
+        known = each.dropna()
+        row |= {name: known.tau.mean(), f"{name} sd": known.tau.std(), f"{name} significant": (known.p <= 0.05).mean()}
+        row |= {f"{name} {of}": each.tau[side == one].mean() for of, one in (("negative", -1), ("positive", 1))}
+    return row
