@@ -1,5 +1,7 @@
 """Trained attacks and diagnostics of other papers, on made-up texts of a few words."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -34,8 +36,8 @@ def told():
 @pytest.fixture(scope="module")
 def base(told):
     """A classifier of plain embeddings that has learnt it."""
-    model, run = protocol.train(told, "words", "tanh", seed=1, epochs=12)
-    assert run.test_accuracy == 1
+    model, best_epoch = protocol.train(told, "words", "tanh", seed=1, epochs=12)
+    assert model.accuracy(told.test) == 1 and 1 <= best_epoch <= 12
     return model
 
 
@@ -58,9 +60,7 @@ def test_an_objective_takes_the_place_of_the_loss(told):
     """Every model keeps its start under an objective that is always 0, but for the decay of what decays."""
     for model in (JainWallaceClassifier(TYPES, "words", seed=2), AttentionClassifier(TYPES, 5, seed=2)):
         start = {name: value.clone() for name, value in model.named_parameters()}
-        nothing = protocol.JainWallaceTrainer(
-            model, told.train, protocol.configuration(0), lambda model, batch, out: 0 * out.polarity.sum()
-        )
+        nothing = protocol.JainWallaceTrainer(model, told.train, 0, lambda model, batch, out: 0 * out.polarity.sum())
         assert nothing.epoch() == 0
         moved = {name for name, value in model.named_parameters() if not torch.equal(value, start[name])}
         assert moved == {"embedding", "W"}
@@ -113,7 +113,7 @@ def test_divergence_and_distance_are_those_of_their_definitions():
 
 
 def test_the_adversary_imitates_and_then_diverges(base, told):
-    rows = adversary.curve(base, told, 5, (0.0, 0.02), epochs=15, patience=15)
+    rows = adversary.curve(base, told, 5, (0.0, 0.02), epochs=15)
     mild, strong = rows
     assert mild["TVD"] < 0.05 and mild["agreement"] == 1 and mild["accuracy"] == 1
     assert strong["JSD"] > mild["JSD"] + 0.1 and strong["KL"] > mild["KL"]
@@ -128,16 +128,19 @@ def test_the_adversary_starts_elsewhere_and_leaves_the_base_alone(base, told):
     assert all(torch.equal(*pair) for pair in zip(before, base.parameters()))
 
 
-def test_training_stops_where_the_loss_falls_no_more(base, told, monkeypatch):
-    losses, taken = iter([3.0, 2.0, 2.5, 2.5, 1.0]), []
+def test_training_stops_where_dev_is_reached_no_better(base, told, monkeypatch):
+    """It is left at the first of the best epochs; without dev at the last."""
+    reached, model = iter([1.0, 3.0, 3.0, 2.0, 9.0]), JainWallaceClassifier(TYPES, "words")
+    steps = []
 
-    def epoch(self, _batches=None):
-        taken.append(next(losses))
-        return taken[-1]
+    def epoch(self):
+        steps.append(0)
+        self.model.W.data.fill_(len(steps))
 
     monkeypatch.setattr(protocol.JainWallaceTrainer, "epoch", epoch)
-    adversary.train_adversary(base, told, 0.1, 7, epochs=5, patience=2)
-    assert taken == [3.0, 2.0, 2.5, 2.5]
+    assert protocol.train_model(model, told, epochs=5, best=lambda *_: next(reached), patience=2) == 2
+    assert len(steps) == 4 and set(model.W.tolist()) == {2.0}
+    assert protocol.train_model(model, replace(told, dev=None), epochs=5, patience=2) == 5 and len(steps) == 9
 
 
 def test_the_bound_is_the_exact_adversary_at_each_texts_own_tolerance(base, told):
@@ -177,8 +180,8 @@ def test_a_model_guided_by_itself_is_itself(reads, told):
 def test_uniform_weights_take_the_mean_and_attention_stays_at_its_start(told):
     model = guided.GuidedClassifier(TYPES, guided.uniform, "bilstm", seed=1)
     start = [value.clone() for value in model.attention_parameters]
-    run = protocol.train_model(model, told, epochs=3)
-    assert run.test_accuracy > 0.9
+    protocol.train_model(model, told, epochs=3)
+    assert model.accuracy(told.test) > 0.9
     assert all(torch.equal(*pair) for pair in zip(start, model.attention_parameters))
     out = model(told.test)
     mean = sum_by_instance(out.token_polarity, told.test.instance_of, len(told.test)) / told.test.lengths

@@ -115,7 +115,7 @@ def fit(
     config: TrainingConfig | None = None,
     record: Callable[[int, AttentionClassifier], dict] | None = None,
     trainer: Callable | None = None,
-    best: str | Callable[[AttentionClassifier, Corpus], float] = "accuracy",
+    best: str = "accuracy",
     progress: bool = True,
 ) -> Run:
     """Train the model in place; it is left at the best epoch on dev: the first of highest accuracy.
@@ -132,9 +132,8 @@ def fit(
     trainer : callable, optional
         ``trainer(model, corpus, config)`` takes the steps instead of the one that ``config.method`` chooses:
         an object with ``epoch(batches) -> mean loss`` (:class:`uaftc_lib.dynamics.ledger.LedgerTrainer`).
-    best : {"accuracy", "loss"} or callable
-        The best epoch is the first of the highest dev accuracy, or that of the smallest dev loss, or the first of the
-        highest ``best(model, dev)``. On small dev
+    best : {"accuracy", "loss"}
+        The best epoch is the first of the highest dev accuracy, or that of the smallest dev loss. On small dev
         splits the accuracy picks very different epochs in runs that differ in their seed only, and where classes
         are easily told apart it is perfect long before anything but the signs of the scores is learnt.
     progress : bool
@@ -146,8 +145,7 @@ def fit(
         If model, data and configuration do not fit together.
     """
     config = config or TrainingConfig()
-    if not callable(best):
-        checks.one_of("best", best, ("accuracy", "loss"))
+    checks.one_of("best", best, ("accuracy", "loss"))
     if not isinstance(dataset, Dataset):
         raise ValueError(f"fit trains on a Dataset, got {dataset!r}: wrap it, Dataset(name, vocabulary, ...)")
     unknown = set(config.learning_rates) - {name for name, _ in model.named_parameters()}
@@ -170,9 +168,7 @@ def fit(
         for epoch in progress_bar(epochs, desc="epochs", delay=3, leave=False, disable=not progress):
             loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
             dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
-            reached = dev_accuracy
-            if dev is not None and best != "accuracy":
-                reached = best(model, dev) if callable(best) else -dev_loss(model, dev)
+            reached = -dev_loss(model, dev) if best == "loss" and dev is not None else dev_accuracy
             if reached > highest:
                 best_epoch, highest = epoch, reached
                 best_state = deepcopy(model.state_dict())

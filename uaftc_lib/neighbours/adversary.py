@@ -13,8 +13,6 @@ farther, and whether it does is measured here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
-from math import inf
 
 import torch
 from jaxtyping import Float
@@ -26,9 +24,8 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain import adversarial_attention, jensen_shannon
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.neighbours.encoders import fresh
-from uaftc_lib.neighbours.protocol import JainWallaceTrainer, Objective, configuration, lowest
+from uaftc_lib.neighbours.protocol import Objective, lowest, train_model
 from uaftc_lib.neighbours.settings import ADVERSARY
-from uaftc_lib.threads import one_thread
 
 ROUNDING = 1e-4  # nats by which a divergence must exceed its bound
 
@@ -68,14 +65,8 @@ def against(base: AttentionClassifier, strength: float) -> Objective:
     return loss
 
 
-@one_thread()
 def train_adversary(
-    base: AttentionClassifier,
-    dataset: Dataset,
-    strength: float,
-    seed: int,
-    epochs: int = ADVERSARY.epochs,
-    patience: int = ADVERSARY.patience,
+    base: AttentionClassifier, dataset: Dataset, strength: float, seed: int, epochs: int = ADVERSARY.epochs
 ) -> AttentionClassifier:
     """A model of the base's kind, left at the epoch of the lowest objective on dev; labels play no part.
 
@@ -90,16 +81,7 @@ def train_adversary(
     if seed == base.seed:
         raise ValueError(f"the adversary would start where the base model did, from seed {seed}: give another")
     model, objective = fresh(base, seed).to(base.V.device), against(base, strength)
-    trainer, best = JainWallaceTrainer(model, dataset.train, configuration(seed, epochs), objective), lowest(objective)
-    least, since, highest, kept = inf, 0, -inf, model.state_dict()
-    for _ in range(epochs):
-        loss = trainer.epoch()
-        least, since = min(least, loss), 0 if loss < least else since + 1
-        if (reached := best(model, dataset.dev)) > highest:
-            highest, kept = reached, deepcopy(model.state_dict())
-        if since == patience:
-            break
-    model.load_state_dict(kept)
+    train_model(model, dataset, seed, epochs, objective, lowest(objective), ADVERSARY.patience)
     return model
 
 
@@ -148,12 +130,11 @@ def curve(
     seed: int,
     strengths: Sequence[float] = ADVERSARY.strengths,
     epochs: int = ADVERSARY.epochs,
-    patience: int = ADVERSARY.patience,
 ) -> list[dict]:
     """A row for each strength: what :func:`compared` says of a trained adversary on the test set."""
     rows = []
     for strength in strengths:
-        model = train_adversary(base, dataset, strength, seed, epochs, patience)
+        model = train_adversary(base, dataset, strength, seed, epochs)
         rows.append({"strength": strength} | compared(base, model, dataset.test))
     return rows
 

@@ -7,7 +7,6 @@ words only has no other place for its weight: it bears no penalty, and no share 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,10 +17,9 @@ from uaftc_lib.explain import contributions, leave_one_out
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.neighbours.adversary import log_sum_by_instance, quality
 from uaftc_lib.neighbours.encoders import fresh
-from uaftc_lib.neighbours.protocol import JainWallaceTrainer, Objective, class_balanced, lowest, train_model
+from uaftc_lib.neighbours.protocol import Objective, class_balanced, lowest, train_model
 from uaftc_lib.neighbours.settings import DECEPTION, JAIN_WALLACE
 from uaftc_lib.token_lists import token_types
-from uaftc_lib.training import Run
 
 
 def impermissible_words(dataset: Dataset) -> Int[Tensor, "ids"]:
@@ -56,14 +54,13 @@ def train_hiding(
     strength: float,
     seed: int = 0,
     epochs: int = JAIN_WALLACE.epochs,
-) -> Run:
+) -> int:
     """Train a model in place as Jain & Wallace did, with the penalty.
 
     It is left at the epoch of the lowest penalised loss on dev: the AUC there can be at its best before much is hidden.
     """
     objective = penalised(dataset.train, words, strength)
-    trainer = partial(JainWallaceTrainer, objective=objective)
-    return train_model(model, dataset, seed, epochs, trainer, lowest(objective))
+    return train_model(model, dataset, seed, epochs, objective, lowest(objective))
 
 
 def without(corpus: Corpus, left_out: Bool[Tensor, "positions"]) -> Corpus:
@@ -120,7 +117,7 @@ def rows(
     found = []
     for strength in strengths:
         model = fresh(base, seed)
-        run = train_hiding(model, dataset, words, strength, seed, epochs)
+        best_epoch = train_hiding(model, dataset, words, strength, seed, epochs)
         measured = quality(model, dataset.test) | shown(model, dataset.test, words)
-        found.append({"strength": strength, "best epoch": run.best_epoch} | measured)
+        found.append({"strength": strength, "best epoch": best_epoch} | measured)
     return found

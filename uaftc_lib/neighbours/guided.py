@@ -66,6 +66,6 @@ def rows(
         types = len(dataset.vocabulary)
         own = guide is None
         model = JainWallaceClassifier(types, reads, seed=seed) if own else GuidedClassifier(types, guide, reads, seed)
-        run = train_model(model, dataset, seed, epochs)
-        found.append({"reads": reads, "weights": name, "best epoch": run.best_epoch} | quality(model, dataset.test))
+        best_epoch = train_model(model, dataset, seed, epochs)
+        found.append({"reads": reads, "weights": name, "best epoch": best_epoch} | quality(model, dataset.test))
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
+from math import inf
 
 import torch
 from jaxtyping import Int
@@ -14,9 +16,9 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier, Output
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier
 from uaftc_lib.neighbours.settings import JAIN_WALLACE
-from uaftc_lib.settings import TrainingConfig
+from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import generator
-from uaftc_lib.training import Run, fit
+from uaftc_lib.threads import one_thread
 
 Objective = Callable[[AttentionClassifier, Corpus, Output], Tensor]  # (model, batch, output) -> its instances' sum
 
@@ -34,27 +36,25 @@ def class_balanced(corpus: Corpus) -> Objective:
 
 
 class JainWallaceTrainer:
-    """Takes the steps for :func:`uaftc_lib.fit`, in batches of its own, on :func:`class_balanced` or another objective.
+    """Takes their steps on :func:`class_balanced` or another objective.
 
     What only the attention depends on (``model.attention_parameters``; V of the paper's own model) does not decay.
     """
 
-    def __init__(
-        self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig, objective: Objective | None = None
-    ):
-        self.model, self.corpus, self.batch_size = model, corpus, config.batch_size
+    def __init__(self, model: AttentionClassifier, corpus: Corpus, seed: int, objective: Objective | None = None):
+        self.model, self.corpus = model, corpus
         self.objective = objective or class_balanced(corpus)
-        self.draws = generator(config.seed, "masks")
+        self.draws = generator(seed, "masks")
         undecayed = getattr(model, "attention_parameters", [model.V])
         attention = {id(one) for one in undecayed}
         others = [one for one in model.parameters() if id(one) not in attention]
         groups = [{"params": others, "weight_decay": JAIN_WALLACE.weight_decay}, {"params": undecayed}]
-        self.optimizer = torch.optim.Adam(groups, lr=config.learning_rate, amsgrad=True, fused=True)
+        self.optimizer = torch.optim.Adam(groups, lr=JAIN_WALLACE.learning_rate, amsgrad=True, fused=True)
 
-    def epoch(self, _batches: list[Tensor] | None = None) -> float:
+    def epoch(self) -> float:
         """One pass; the mean of the instances' losses."""
         total = 0.0
-        for indices in by_length(self.corpus, self.batch_size, self.draws):
+        for indices in by_length(self.corpus, JAIN_WALLACE.batch_size, self.draws):
             batch = self.corpus[indices]
             loss = self.objective(self.model, batch, self.model(batch))
             self.optimizer.zero_grad(set_to_none=True)
@@ -87,28 +87,34 @@ def lowest(objective: Objective) -> Callable[[AttentionClassifier, Corpus], floa
     return best
 
 
-def configuration(seed: int, epochs: int = JAIN_WALLACE.epochs) -> TrainingConfig:
-    """How they train."""
-    return TrainingConfig(
-        optimizer="adam",
-        learning_rate=JAIN_WALLACE.learning_rate,
-        batch_size=JAIN_WALLACE.batch_size,
-        epochs=epochs,
-        seed=seed,
-    )
-
-
+@one_thread()
 def train_model(
     model: AttentionClassifier,
     dataset: Dataset,
     seed: int = 0,
     epochs: int = JAIN_WALLACE.epochs,
-    trainer: Callable = JainWallaceTrainer,
+    objective: Objective | None = None,
     best: Callable[[AttentionClassifier, Corpus], float] = area_under_curve,
-    progress: bool = False,
-) -> Run:
-    """Train a model of two classes in place, leaving it at the epoch of the best AUC on dev, or of another ``best``."""
-    return fit(model, dataset, configuration(seed, epochs), trainer=trainer, best=best, progress=progress)
+    patience: int = JAIN_WALLACE.patience,
+) -> int:
+    """Train a model of two classes in place; the epoch, from 1, at which it is left.
+
+    That is the first of the highest ``best(model, dev)``; without a dev split the last. Training ends after ``epochs``,
+    or after as many in a row as ``patience`` says that did not reach further on dev.
+    """
+    trainer = JainWallaceTrainer(model, dataset.train, seed, objective)
+    best_epoch, highest, kept = epochs, -inf, None
+    for epoch in progress_bar(range(1, epochs + 1), desc="epochs", delay=3, leave=False):
+        trainer.epoch()
+        if dataset.dev is None:
+            continue
+        if (reached := best(model, dataset.dev)) > highest:
+            best_epoch, highest, kept = epoch, reached, deepcopy(model.state_dict())
+        if epoch - best_epoch == patience:
+            break
+    if kept is not None:
+        model.load_state_dict(kept)
+    return best_epoch
 
 
 def train(
@@ -118,9 +124,7 @@ def train(
     lam: float | None = None,
     seed: int = 0,
     epochs: int = JAIN_WALLACE.epochs,
-    trainer: Callable = JainWallaceTrainer,
-    progress: bool = False,
-) -> tuple[JainWallaceClassifier, Run]:
+) -> tuple[JainWallaceClassifier, int]:
     """A classifier of theirs, trained on a data set of two classes and left at the epoch of the best AUC on dev.
 
     Raises
@@ -129,4 +133,5 @@ def train(
         For an unknown choice or an impossible number, or a data set of other than two classes.
     """
     model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed)
-    return model, train_model(model, dataset, seed, epochs, trainer, progress=progress)
+    model.check(dataset.train)
+    return model, train_model(model, dataset, seed, epochs)

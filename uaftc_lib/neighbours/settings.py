@@ -15,6 +15,7 @@ class JainWallace:
     embedding_range: float
     states: dict[str, int]
     epochs: int
+    patience: int
     batch_size: int
     learning_rate: float
     weight_decay: float
@@ -38,9 +39,9 @@ class Measures:
 class Quarrel:
     """The runs of chapter 14: how many seeds of every model, and of which models at which λ."""
 
-    datasets: tuple[str, ...]
+    datasets: list[str]
     seeds: int
-    lams: tuple[float, ...]
+    lams: list[float]
     by_lam: dict[str, int]
 
 
