@@ -13,13 +13,13 @@ import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from scipy.special import expit
-from scipy.stats import kendalltau
 from torch import Tensor
 from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours.again import LeftOut, at_places, drawn_texts, left_out, whole_output
+from uaftc_lib.neighbours.kendall import kendall
 from uaftc_lib.neighbours.settings import MEASURES
 
 PART = 2**14  # positions whose gradients are held together
@@ -150,14 +150,8 @@ def agreement(x: Positions, y: Positions, corpus: Corpus) -> pd.DataFrame:
 
     nan where fewer than two are, or all of one quantity are equal.
     """
-    x, y = rounded(x), rounded(y)
-    known, begins = np.isfinite(x) & np.isfinite(y), corpus.offsets.cpu().numpy()
-    found = np.full((len(corpus), 2), np.nan)
-    for t, (begin, end) in enumerate(zip(begins[:-1], begins[1:])):
-        mine = begin + np.flatnonzero(known[begin:end])
-        if len(mine) > 1:
-            found[t] = kendalltau(x[mine], y[mine])
-    return pd.DataFrame(found, columns=["tau", "p"])
+    tau, p = kendall(rounded(x), rounded(y), corpus.offsets.cpu().numpy())
+    return pd.DataFrame({"tau": tau, "p": p})
 
 
 def rounded(values: Positions) -> Positions:
