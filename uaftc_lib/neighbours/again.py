@@ -1,8 +1,9 @@
-"""Texts with some of their words left out, read again."""
+"""Texts with some of their words left out, read again, and what that does beside holding states fixed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,52 +11,120 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
+from uaftc_lib.explain.contributions import leave_group_out
 from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
+from uaftc_lib.neighbours.settings import MEASURES
 
 PART = 2**20  # positions that are read again together
 
 
+class Reread(NamedTuple):
+    """Logits of texts without some words, Σ α_j s_j over the rest; nan where none is left.
+
+    ``fixed``: α from the scores of the whole text, and s_j of the whole text; ``values``: α from them, s_j as the rest
+    is read again; ``weights``: the other way round; ``again``: both read again, which is what the model says of it.
+    """
+
+    fixed: Float[np.ndarray, "copies"]
+    values: Float[np.ndarray, "copies"]
+    weights: Float[np.ndarray, "copies"]
+    again: Float[np.ndarray, "copies"]
+
+
 @torch.no_grad()
-def logits_without(
+def reread(
     model: AttentionClassifier,
     corpus: Corpus,
     key: Int[np.ndarray, "positions"],
     instance: Int[np.ndarray, "copies"],
     cut: Int[np.ndarray, "copies"],
     drop: Callable[[Tensor, Tensor], Tensor] = torch.eq,
-    again: bool = True,
-) -> Float[np.ndarray, "copies"]:
-    """The logit of each copy of an instance without its positions for which ``drop(key, cut)`` holds; nan: none left.
+) -> Reread:
+    """Copies of instances, each without the positions for which ``drop(key, cut)`` holds.
 
-    Where states know their neighbours the rest is read again; not so with ``again=False``, which leaves the states of
-    the rest as they are.
+    All four are the same where states do not know their neighbours, and nothing is read again.
     """
     key, instance, cut = (torch.from_numpy(one).to(corpus.tokens) for one in (key, instance, cut))
-    out, places = model(corpus), corpus._with(tokens=torch.arange(len(corpus.tokens)).to(corpus.tokens))
-    found = np.full(len(instance), np.nan)
+    before, places = model(corpus), at_places(corpus)
+    found = np.full((4, len(instance)), np.nan)
     part = (corpus.lengths[instance].cumsum(0) - 1) // PART
-    for of_part in torch.split(
-        torch.arange(len(instance)), torch.unique_consecutive(part, return_counts=True)[1].tolist()
-    ):
-        copies = places[instance[of_part]]
-        dropped = drop(key[copies.tokens], cut[of_part][copies.instance_of])
+    for copy in torch.arange(len(instance)).split(torch.unique_consecutive(part, return_counts=True)[1].tolist()):
+        copies = places[instance[copy]]
+        dropped = drop(key[copies.tokens], cut[copy][copies.instance_of])
         rest = copies.without(dropped)
         stays = torch.bincount(copies.instance_of[~dropped], minlength=len(copies)) > 0
-        if again and model.recurrent is not None:
-            logit = in_float64(model(rest._with(tokens=corpus.tokens[rest.tokens])), rest).polarity
-        else:
-            logit = in_float64(
-                Output(None, out.scores[rest.tokens], None, out.token_polarity[rest.tokens]), rest
-            ).polarity
-        found[of_part[stays.cpu()].numpy()] = logit.cpu().numpy()
-    return found
+        old = after = in_float64(before.scores[rest.tokens], before.token_polarity[rest.tokens], rest)
+        if model.recurrent is not None:
+            out = model(rest._with(tokens=corpus.tokens[rest.tokens]))
+            after = in_float64(out.scores, out.token_polarity, rest)
+        for row, weights, values in zip(found, (old, old, after, after), (old, after, old, after)):
+            logit = sum_by_instance(weights.weights * values.token_polarity, rest.instance_of, len(rest))
+            row[copy[stays.cpu()].numpy()] = logit.cpu().numpy()
+    return Reread(*found)
 
 
-def in_float64(out: Output, corpus: Corpus) -> Output:
-    """Weights and logits of one distribution in float64 from the scores on: at small λ float32 loses the order of α."""
-    scores, polarity = out.scores.double(), out.token_polarity.double()
+class LeftOut(NamedTuple):
+    """Falls of the logit without one word: ``whole`` = ``own`` + ``values`` + ``weights``; nan: not read again.
+
+    ``own``: with the states of the others held fixed. What reading them again adds comes by the others' s_j
+    (``values``) and by their weights; each is averaged over which of the two changes first.
+    """
+
+    own: Float[np.ndarray, "positions"]
+    values: Float[np.ndarray, "positions"]
+    weights: Float[np.ndarray, "positions"]
+    whole: Float[np.ndarray, "positions"]
+
+
+@torch.no_grad()
+def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.read_again, seed: int = 0) -> LeftOut:
+    """s(x) − s(x₋ⱼ) and its parts, for so many positions of a text, drawn.
+
+    For all of them where states do not know their neighbours: then the word's own part is everything.
+    """
+    out, instance = whole_output(model, corpus), corpus.instance_of.cpu().numpy()
+    own = leave_group_out(out, corpus, at_places(corpus).tokens, corpus.instance_of).cpu().numpy()
+    if model.recurrent is None:
+        return LeftOut(own, np.zeros_like(own), np.zeros_like(own), own)
+    read, place = drawn(corpus, most, seed), place_in_text(corpus)
+    without = reread(model, corpus, place, instance[read], place[read])
+    values, weights, whole = np.full((3, len(own)), np.nan)
+    values[read] = (without.fixed - without.values + without.weights - without.again) / 2
+    weights[read] = (without.fixed - without.weights + without.values - without.again) / 2
+    whole[read] = out.polarity.cpu().numpy()[instance[read]] - without.again
+    return LeftOut(own, values, weights, whole)
+
+
+def shares(left: LeftOut) -> dict[str, float]:
+    """Σ part·whole / Σ whole² for each part, which sum to 1; how often the own part has the sign of the whole."""
+    own, values, weights, whole = (one[np.isfinite(left.whole)] for one in left)
+    names = ("own state", "others' values", "others' weights")
+    row = {f"share of {name}": (one @ whole) / (whole @ whole) for name, one in zip(names, (own, values, weights))}
+    return row | {"own state has the sign": float((np.sign(own) == np.sign(whole)).mean())}
+
+
+def whole_output(model: AttentionClassifier, corpus: Corpus) -> Output:
+    """What the model says, in float64 from the scores on: at small λ float32 loses the order of the weights."""
+    out = model(corpus)
+    return in_float64(out.scores, out.token_polarity, corpus)
+
+
+def in_float64(scores: Float[Tensor, "positions"], polarity: Float[Tensor, "positions"], corpus: Corpus) -> Output:
+    """The weights and logits that follow from the scores of positions."""
+    scores, polarity = scores.double(), polarity.double()
     weights = softmax_by_instance(scores, corpus.instance_of, len(corpus))
     return Output(sum_by_instance(weights * polarity, corpus.instance_of, len(corpus)), scores, weights, polarity)
+
+
+def at_places(corpus: Corpus) -> Corpus:
+    """A corpus with, instead of each token, its position."""
+    return corpus._with(tokens=torch.arange(len(corpus.tokens)).to(corpus.tokens))
+
+
+def place_in_text(corpus: Corpus) -> Int[np.ndarray, "positions"]:
+    """0, 1, ... from the first word of each instance."""
+    begins = corpus.offsets[:-1].cpu().numpy()
+    return np.arange(len(corpus.tokens)) - begins[corpus.instance_of.cpu().numpy()]
 
 
 def drawn(corpus: Corpus, most: int, seed: int) -> Int[np.ndarray, "some"]:
@@ -63,12 +132,6 @@ def drawn(corpus: Corpus, most: int, seed: int) -> Int[np.ndarray, "some"]:
     instance_of = corpus.instance_of.cpu().numpy()
     order = np.lexsort((np.random.default_rng(seed).random(len(instance_of)), instance_of))
     return np.sort(order[place_in_text(corpus) < most])
-
-
-def place_in_text(corpus: Corpus) -> Int[np.ndarray, "positions"]:
-    """0, 1, ... from the first word of each instance."""
-    begins = corpus.offsets[:-1].cpu().numpy()
-    return np.arange(len(corpus.tokens)) - begins[corpus.instance_of.cpu().numpy()]
 
 
 def drawn_texts(corpus: Corpus, most: int, seed: int) -> Int[Tensor, "some"]:

@@ -13,14 +13,13 @@ import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from scipy.special import expit
-from scipy.stats import kendalltau
 from torch import Tensor
 from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.explain.contributions import leave_group_out
-from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
-from uaftc_lib.neighbours.again import drawn, drawn_texts, in_float64, logits_without, place_in_text
+from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
+from uaftc_lib.neighbours.again import LeftOut, at_places, drawn_texts, left_out, whole_output
+from uaftc_lib.neighbours.kendall import kendall
 from uaftc_lib.neighbours.settings import MEASURES
 
 PART = 2**14  # positions whose gradients are held together
@@ -28,20 +27,19 @@ PART = 2**14  # positions whose gradients are held together
 Positions = Float[np.ndarray, "positions"]
 
 
-def yardsticks(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[str, Positions]:
-    """All of them, by name. What has a sign has that of the logit.
+def yardsticks(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> tuple[dict[str, Positions], LeftOut]:
+    """All of them, by name, and the parts of leave-one-out. What has a sign has that of the logit.
 
     - attention α_j, contribution α_j s_j;
-    - gradient |e_j·∂ŷ/∂e_j| with α held fixed, as Jain & Wallace have it, and "gradient through" α;
-    - integrated gradients of the logit;
+    - gradient |e_j·∂ŷ/∂e_j| with α held fixed, as Jain & Wallace have it; "gradient through": α follows;
+    - "input × gradient" e_j·∂s/∂e_j, α following, and integrated gradients of the logit;
     - "state fall": of the logit without the word, the states of the others held fixed; "fall": the others read again;
     - "state leave-one-out" and "leave-one-out": how far these two move ŷ, |Δŷ|.
     """
     with torch.no_grad():
-        out = in_float64(model(corpus), corpus)
-        state_fall = state_left_out(out, corpus)
+        out = whole_output(model, corpus)
     held, through = gradients(model, corpus)
-    fall = left_out(model, corpus, seed=seed)
+    left = left_out(model, corpus, seed=seed)
     logit = out.polarity.cpu().numpy()[corpus.instance_of.cpu().numpy()]
     slope = expit(logit) * expit(-logit)
     return {
@@ -49,40 +47,19 @@ def yardsticks(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dic
         "contribution": (out.weights * out.token_polarity).cpu().numpy(),
         "gradient": slope * abs(held),
         "gradient through": slope * abs(through),
+        "input × gradient": through,
         "integrated": integrated_gradients(model, corpus, seed=seed),
-        "state fall": state_fall,
-        "fall": fall,
-        "state leave-one-out": change(logit, state_fall),
-        "leave-one-out": change(logit, fall),
-    }
+        "state fall": left.own,
+        "fall": left.whole,
+        "state leave-one-out": change(logit, left.own),
+        "leave-one-out": change(logit, left.whole),
+    }, left
 
 
 def change(logit: Float[np.ndarray, "rows"], fall: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
     """|σ(s − fall) − σ(s)|, which does not vanish where ŷ is near 1: σ(a) − σ(b) = σ(a) σ(−b) (1 − e^(b−a))."""
     low, high = np.minimum(logit, logit - fall), np.maximum(logit, logit - fall)
     return -expit(high) * expit(-low) * np.expm1(-abs(fall))
-
-
-def state_left_out(out: Output, corpus: Corpus) -> Positions:
-    """:func:`uaftc_lib.explain.leave_one_out` of an output."""
-    each = torch.arange(len(corpus.tokens), device=corpus.tokens.device)
-    return leave_group_out(out, corpus, each, corpus.instance_of).cpu().numpy()
-
-
-def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.read_again, seed: int = 0) -> Positions:
-    """s(x) − s(x₋ⱼ), x₋ⱼ read again where states know their neighbours: so many positions of a text, drawn.
-
-    Elsewhere leaving out the state is the same, and is done for all positions.
-    """
-    with torch.no_grad():
-        out = in_float64(model(corpus), corpus)
-    if model.recurrent is None:
-        return state_left_out(out, corpus)
-    found, read = np.full(len(corpus.tokens), np.nan), drawn(corpus, most, seed)
-    instance, place = corpus.instance_of.cpu().numpy(), place_in_text(corpus)
-    found[read] = out.polarity.cpu().numpy()[instance[read]]
-    found[read] -= logits_without(model, corpus, place, instance[read], place[read])
-    return found
 
 
 def fixed(model: AttentionClassifier) -> AttentionClassifier:
@@ -98,16 +75,11 @@ def parts(corpus: Corpus, most: int = PART) -> Iterator[Int[Tensor, "some"]]:
     return iter(order.split(torch.unique_consecutive(part, return_counts=True)[1].tolist()))
 
 
-def positions_of(corpus: Corpus, instances: Int[Tensor, "some"]) -> Int[Tensor, "positions"]:
-    """Where the positions of some instances stand."""
-    return corpus._with(tokens=torch.arange(len(corpus.tokens)).to(corpus.tokens))[instances].tokens
-
-
 def gradients(model: AttentionClassifier, corpus: Corpus) -> tuple[Positions, Positions]:
     """e_j·∂s/∂e_j of every position: with the weights α held fixed, as Jain & Wallace did, and following."""
     model, found = fixed(model), np.empty((2, len(corpus.tokens)))
     for part in parts(corpus):
-        found[:, positions_of(corpus, part).cpu().numpy()] = slopes(model, corpus[part])
+        found[:, at_places(corpus)[part].tokens.cpu().numpy()] = slopes(model, corpus[part])
     return found[0], found[1]
 
 
@@ -155,11 +127,22 @@ def integrated_gradients(
     found = np.full(len(corpus.tokens), np.nan)
     texts = torch.arange(len(corpus)) if model.recurrent is None else drawn_texts(corpus, most, seed)
     for part in parts(corpus[texts]):
-        batch, places = corpus[texts[part]], positions_of(corpus, texts[part]).cpu().numpy()
+        batch, places = corpus[texts[part]], at_places(corpus)[texts[part]].tokens.cpu().numpy()
         found[places] = 0
         for node, share in zip((1 + nodes) / 2, shares / 2):
             found[places] += share / node * slopes(model, batch, node, (False,))[0]
     return found
+
+
+def gap(model: AttentionClassifier, integrated: Positions, corpus: Corpus) -> float:
+    """How far Σ_j of integrated gradients is from s(e) − s(0), as a share of it: the median over texts."""
+    known = np.flatnonzero(np.isfinite(integrated[corpus.offsets[:-1].cpu().numpy()]))
+    corpus, integrated = corpus[known], integrated[at_places(corpus)[known].tokens.cpu().numpy()]
+    nothing = fixed(model)
+    nothing.embedding.zero_()
+    with torch.no_grad():
+        whole = (whole_output(model, corpus).polarity - whole_output(nothing, corpus).polarity).cpu().numpy()
+    return float(np.median(abs(np.bincount(corpus.instance_of.cpu().numpy(), integrated) / whole - 1)))
 
 
 def agreement(x: Positions, y: Positions, corpus: Corpus) -> pd.DataFrame:
@@ -167,14 +150,8 @@ def agreement(x: Positions, y: Positions, corpus: Corpus) -> pd.DataFrame:
 
     nan where fewer than two are, or all of one quantity are equal.
     """
-    x, y = rounded(x), rounded(y)
-    known, begins = np.isfinite(x) & np.isfinite(y), corpus.offsets.cpu().numpy()
-    found = np.full((len(corpus), 2), np.nan)
-    for t, (begin, end) in enumerate(zip(begins[:-1], begins[1:])):
-        mine = begin + np.flatnonzero(known[begin:end])
-        if len(mine) > 1:
-            found[t] = kendalltau(x[mine], y[mine])
-    return pd.DataFrame(found, columns=["tau", "p"])
+    tau, p = kendall(rounded(x), rounded(y), corpus.offsets.cpu().numpy())
+    return pd.DataFrame({"tau": tau, "p": p})
 
 
 def rounded(values: Positions) -> Positions:

@@ -1,0 +1,60 @@
+"""Everything that is measured of a trained classifier, as one row."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import torch
+
+from uaftc_lib import explain
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.neighbours.again import shares, whole_output
+from uaftc_lib.neighbours.erasure import erasure_row, orders, zeroed_row
+from uaftc_lib.neighbours.permutation import permutation_row, permutations
+from uaftc_lib.neighbours.settings import MEASURES
+from uaftc_lib.neighbours.yardsticks import agreements, gap, yardsticks
+
+TOLERANCE = 0.01  # largest change of a probability that counts as none
+IGNORED = 0.01  # a weight below this counts as none
+
+
+def looked_at(dataset: Dataset, seed: int = 0) -> Corpus:
+    """The test texts that are measured: neither too short nor too long, and at most so many, drawn."""
+    corpus = dataset.test
+    usable = torch.nonzero((corpus.lengths >= MEASURES.shortest) & (corpus.lengths <= MEASURES.longest)).squeeze(1)
+    order = np.random.default_rng(seed).permutation(len(usable))[: MEASURES.texts.get(dataset.name, len(usable))]
+    return corpus[usable[np.sort(order)]]
+
+
+def measured(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[str, float]:
+    """Every number of the wing's measures on a corpus of two classes; ``seed``: of what is drawn.
+
+    A share that no text can have a say in, such as that of a bin without texts, is nan.
+    """
+    found, left = yardsticks(model, corpus, seed)
+    with torch.no_grad():
+        out = whole_output(model, corpus)
+    logit, polarity = out.polarity.cpu().numpy(), out.token_polarity.cpu().numpy()
+    side = np.where(logit > 0, 1, -1)
+    adversary = explain.adversarial_attention(model, corpus, TOLERANCE)
+    return {
+        "texts": len(corpus),
+        "accuracy": float(((logit > 0) == corpus.labels.cpu().numpy()).mean()),
+        **agreements(found, side, corpus),
+        "integrated gap": gap(model, found["integrated"], corpus),
+        **shares(left),
+        **permutation_row(permutations(out, corpus, seed=seed)),
+        **zeroed_row(found, logit, corpus, seed),
+        **erasure_row(model, corpus, orders(found, polarity, side, corpus, seed), logit),
+        "exact adversary": float(adversary.divergence.double().mean()) / log(2),
+        "exact adversary over half": float((adversary.divergence > log(2) / 2).double().mean()),
+        "exact adversary ignores watched": ignored(adversary.weights.cpu().numpy(), found["attention"], corpus),
+    }
+
+
+def ignored(other: np.ndarray, weights: np.ndarray, corpus: Corpus) -> float:
+    """How often other weights give the most attended word of a text next to nothing."""
+    first = np.lexsort((-weights, corpus.instance_of.cpu().numpy()))[corpus.offsets[:-1].cpu().numpy()]
+    return float((other[first] < IGNORED).mean())
