@@ -14,6 +14,7 @@ from uaftc_lib.neighbours.again import shares, whole_output
 from uaftc_lib.neighbours.erasure import erasure_row, orders, zeroed_row
 from uaftc_lib.neighbours.permutation import permutation_row, permutations
 from uaftc_lib.neighbours.settings import MEASURES
+from uaftc_lib.neighbours.spread import spread
 from uaftc_lib.neighbours.yardsticks import agreements, gap, yardsticks
 
 TOLERANCE = 0.01  # largest change of a probability that counts as none
@@ -41,8 +42,8 @@ def measured(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[
     adversary = explain.adversarial_attention(model, corpus, TOLERANCE)
     return {
         "texts": len(corpus),
-        "accuracy": float(((logit > 0) == corpus.labels.cpu().numpy()).mean()),
         **agreements(found, side, corpus),
+        **spreads(found, corpus),
         "integrated gap": gap(model, found["integrated"], corpus),
         **shares(left),
         **permutation_row(permutations(out, corpus, seed=seed)),
@@ -52,6 +53,15 @@ def measured(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[
         "exact adversary over half": float((adversary.divergence > log(2) / 2).double().mean()),
         "exact adversary ignores watched": ignored(adversary.weights.cpu().numpy(), found["attention"], corpus),
     }
+
+
+def spreads(found: dict[str, np.ndarray], corpus: Corpus) -> dict[str, float]:
+    """How far attention spreads within texts beside two effects, and the τ that this foretells."""
+    row = {}
+    for effect in ("gradient", "leave-one-out"):
+        said = spread(found["attention"], found[effect], corpus)
+        row |= {f"spread {name} of {effect}".replace("_", " "): value for name, value in said._asdict().items()}
+    return row
 
 
 def ignored(other: np.ndarray, weights: np.ndarray, corpus: Corpus) -> float:

@@ -12,7 +12,7 @@ from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import KEYS, READS, default_lam
-from uaftc_lib.neighbours.measured import measured
+from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.protocol import train
 from uaftc_lib.neighbours.settings import QUARREL
 from uaftc_lib.settings import MODELS
@@ -52,7 +52,7 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     """What a model's attention agrees with, how soon its decisions turn, how free its weights are: on the test set."""
     data = load_dataset(dataset)
     fitted, best_epoch = trained(data, model, lam, seed)
-    return [accuracies(fitted, data.test) | {"best_epoch": best_epoch} | measured(fitted, data.test, seed)]
+    return [{"best_epoch": best_epoch} | accuracies(fitted, data.test) | measured(fitted, looked_at(data))]
 
 
 def accuracies(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
