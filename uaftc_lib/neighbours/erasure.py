@@ -66,17 +66,16 @@ def steps(
 ) -> tuple[Int[np.ndarray, "steps"], Int[np.ndarray, "steps"]]:
     """Instances and counts of removed words: ``every`` one that leaves a word, or :data:`AFTER` and some shares."""
 
-    def counts(n: int) -> Int[np.ndarray, "counts"]:
-        if every:
-            return np.arange(1, n)
-        some = np.array([*AFTER, *(removed_at(share, n) for share in (*SHARES, *RATIONALES))])
-        return np.unique(some[some < n])
+    if every:
+        return np.repeat(np.arange(len(lengths)), lengths - 1), np.concatenate([np.arange(1, n) for n in lengths])
+    columns = [np.full_like(lengths, count) for count in AFTER]
+    columns += [removed_at(share, lengths) for share in (*SHARES, *RATIONALES)]
+    counts, longest = np.stack(columns, 1), lengths.max() + 1
+    wanted = np.arange(len(lengths))[:, None] * longest + counts
+    return np.divmod(np.unique(wanted[counts < lengths[:, None]]), longest)
 
-    of_text = [counts(n) for n in lengths.tolist()]
-    return np.repeat(np.arange(len(lengths)), [len(one) for one in of_text]), np.concatenate(of_text)
 
-
-def removed_at(share: float, lengths: Int[np.ndarray, "..."]) -> Int[np.ndarray, "..."]:
+def removed_at(share: float, lengths: Int[np.ndarray, "instances"]) -> Int[np.ndarray, "instances"]:
     """How many words a share of a text is: at least one, and one at least is left."""
     return np.clip(np.ceil(share * lengths - 1e-9), 1, lengths - 1).astype(np.int64)
 
@@ -167,10 +166,11 @@ def erasure_row(
 def smallest_row(model: AttentionClassifier, corpus: Corpus, logit: Float[np.ndarray, "instances"]) -> dict[str, float]:
     """The fewest states without which the decision turns, and whether it does when the rest is read again."""
     sets, lengths = explain.minimal_flip_sets(model, corpus), corpus.lengths.cpu().numpy()
-    needed = np.array([np.nan if one is None else len(one) for one in sets])
+    needed = np.array([np.nan if one is None else len(one) for one in sets], dtype=float)
     left = np.ones(len(corpus.tokens), np.int64)
-    begins = corpus.offsets[:-1].tolist()
-    left[np.concatenate([begin + one.cpu().numpy() for begin, one in zip(begins, sets) if one is not None])] = 0
+    for begin, one in zip(corpus.offsets[:-1].tolist(), sets):
+        if one is not None:
+            left[begin + one.cpu().numpy()] = 0
     some = np.flatnonzero(~np.isnan(needed))
     again = reread(model, corpus, left, some, np.ones_like(some), torch.lt).again
     return {
