@@ -13,6 +13,7 @@ from uaftc_lib.neighbours.estimators import (
     captum_shapley,
     closed_forms,
     lime,
+    lime_factor,
     lime_weights,
     over_permutations,
     permutations_for,
@@ -135,3 +136,10 @@ def test_lime_of_a_linear_game_is_its_coefficients():
     assert (
         lime(lambda kept: kept @ coefficients, 4, seed=1) == lime(lambda kept: kept @ coefficients, 4, seed=1)
     ).all()
+
+
+@pytest.mark.parametrize("n", [3, 20])
+def test_lime_of_uniform_attention_is_the_gradient_times_a_factor(n):
+    game = Game(np.ones(n), np.random.default_rng(n).normal(0, 3, n))
+    found, gradient = lime(game.logit, n, 200_000), closed_forms(game)["gradient"]
+    np.testing.assert_allclose(found - found.mean(), lime_factor(n) * gradient, atol=0.02)

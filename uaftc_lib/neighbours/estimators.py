@@ -117,7 +117,21 @@ def lime(
 def lime_weights(
     kept: Bool[np.ndarray, "subsets words"], values: Float[np.ndarray, "subsets"]
 ) -> Float[np.ndarray, "words"]:
-    """LIME's regression: ridge with penalty 1, subsets weighted by their cosine similarity with the whole text."""
-    distance = 100 * (1 - np.sqrt(kept.mean(1)))
-    weights = np.exp(-((distance / KERNEL_WIDTH) ** 2) / 2)
-    return Ridge(alpha=1.0).fit(kept.astype(float), values, sample_weight=weights).coef_
+    """LIME's regression: ridge with penalty 1, subsets weighted by their similarity with the whole text."""
+    return Ridge(alpha=1.0).fit(kept.astype(float), values, sample_weight=similarity(kept.mean(1))).coef_
+
+
+def similarity(share: Float[np.ndarray, "subsets"]) -> Float[np.ndarray, "subsets"]:
+    """LIME's kernel, of the share of the words that are kept: their cosine with the whole text is its root."""
+    return np.exp(-((100 * (1 - np.sqrt(share)) / KERNEL_WIDTH) ** 2) / 2)
+
+
+def lime_factor(words: int) -> float:
+    """What multiple of α_j (s_j − s) LIME's weights are in the limit of many samples, where attention is uniform.
+
+    Among subsets of k of n words those with j are ahead of those without by (s_j − s) n / (k (n − 1)), and the
+    regression averages over k with the kernel times k (n − k): n Σ K(k/n) (n − k) / Σ K(k/n) k (n − k).
+    """
+    k = np.arange(1, words)
+    weights = similarity(k / words) * (words - k)
+    return float(words * weights.sum() / (weights * k).sum())
