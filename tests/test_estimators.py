@@ -27,19 +27,19 @@ def games(seed=6, lam=1.0):
     found = []
     for t, (a, _, s, _) in enumerate(by_instance(model, corpus)):
         if len(a) > 2:
-            found.append((t, slice(*corpus.offsets[t : t + 2].tolist()), Game(np.exp(a - a.max()), s)))
+            found.append((t, slice(*corpus.offsets[t : t + 2].tolist()), Game(a, s)))
     return model, corpus, found
 
 
 def test_the_game_is_the_model_without_the_words():
     model, corpus, found = games()
     for t, _, game in found:
-        kept = np.random.default_rng(t).random((20, len(game.weights))) < 0.5
+        kept = np.random.default_rng(t).random((20, len(game.scores))) < 0.5
         kept = kept[kept.any(1)]
         asked = of_kept_words(model, corpus[t])(torch.from_numpy(kept).double()).detach()
         np.testing.assert_allclose(game.logit(kept), asked, atol=1e-12)
         np.testing.assert_allclose(game.probability(kept), asked.sigmoid(), atol=1e-12)
-        assert game.logit(~np.ones((1, len(game.weights)), bool)) == 0
+        assert game.logit(~np.ones((1, len(game.scores)), bool)) == 0
 
 
 def test_closed_forms_are_those_of_the_library():
@@ -52,16 +52,16 @@ def test_closed_forms_are_those_of_the_library():
         told = closed_forms(game)
         for name, values in exact.items():
             np.testing.assert_allclose(told[name], values[own], atol=1e-11)
-        mask = torch.ones(len(game.weights), dtype=torch.float64, requires_grad=True)
+        mask = torch.ones(len(game.scores), dtype=torch.float64, requires_grad=True)
         weights, s = torch.from_numpy(game.weights) * mask, torch.from_numpy(game.polarity)
         (weights @ s / weights.sum()).backward()
         np.testing.assert_allclose(told["gradient"], mask.grad, atol=1e-12)
 
 
-def test_integrated_gradients_are_captums():
+def test_gradients_of_embeddings_are_captums():
     captum = pytest.importorskip("captum.attr", reason="captum is not installed: the cross-check is skipped")
     model, corpus, found = games()
-    for _, own, _ in found:
+    for _, own, game in found:
         h = model.embedding.detach()[corpus.tokens[own]]
 
         def logit(embeddings):
@@ -69,15 +69,16 @@ def test_integrated_gradients_are_captums():
             return (scores.softmax(1) * polarity).sum(1)
 
         told = captum.IntegratedGradients(logit).attribute(h[None], n_steps=64)[0].sum(1)
-        a, s = (h @ model.V / model.lam).detach().numpy(), (h @ model.W).detach().numpy()
-        np.testing.assert_allclose(closed_forms(Game(np.exp(a), s))["integrated gradients"], told, atol=1e-10)
+        np.testing.assert_allclose(closed_forms(game)["integrated gradients"], told, atol=1e-10)
+        told = captum.InputXGradient(logit).attribute(h[None].clone().requires_grad_())[0].sum(1).detach()
+        np.testing.assert_allclose(closed_forms(game)["gradient × embedding"], told, atol=1e-10)
 
 
 def test_sampled_values_come_near_the_exact_ones():
     model, corpus, found = games()
     exact = explain.shapley(model, corpus).numpy()
     for _, own, game in found:
-        n = len(game.weights)
+        n = len(game.scores)
         assert permutations_for(1000, n) * n == pytest.approx(1000, abs=n) and permutations_for(1, n) == 1
         draws = np.array([sampled_shapley(game, 2000, seed) for seed in range(20)])
         np.testing.assert_allclose(draws.sum(1), exact[own].sum(), atol=1e-12)
@@ -85,7 +86,7 @@ def test_sampled_values_come_near_the_exact_ones():
         assert (abs(draws.mean(0) - exact[own]) < 5 * error / 20**0.5).all() and (error > 0).all()
         finer = np.array([sampled_shapley(game, 20_000, seed) for seed in range(20)]).std(0, ddof=1)
         assert 2 < error.mean() / finer.mean() < 5, "ten times the evaluations, √10 of the noise"
-    every = np.array([*permutations(range(len(game.weights)))])
+    every = np.array([*permutations(range(len(game.scores)))])
     np.testing.assert_allclose(over_permutations(game, every), exact[own], atol=1e-12)
 
 
@@ -94,7 +95,7 @@ def test_captum_does_the_same():
     _, _, found = games()
     before = torch.random.get_rng_state()
     for _, _, game in found:
-        n = len(game.weights)
+        n = len(game.scores)
         told = captum_shapley(game, 10 * n, seed=3)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)
@@ -108,7 +109,7 @@ def test_lime_is_what_lime_fits():
     text = pytest.importorskip("lime.lime_text", reason="lime is not installed: the cross-check is skipped")
     _, _, found = games()
     for t, _, game in found:
-        n, asked = len(game.weights), []
+        n, asked = len(game.scores), []
 
         def answer(texts, n=n, game=game, asked=asked):
             kept = np.array([[str(j) in one.split() for j in range(n)] for one in texts])
@@ -140,6 +141,6 @@ def test_lime_of_a_linear_game_is_its_coefficients():
 
 @pytest.mark.parametrize("n", [3, 20])
 def test_lime_of_uniform_attention_is_the_gradient_times_a_factor(n):
-    game = Game(np.ones(n), np.random.default_rng(n).normal(0, 3, n))
+    game = Game(np.zeros(n), np.random.default_rng(n).normal(0, 3, n))
     found, gradient = lime(game.logit, n, 200_000), closed_forms(game)["gradient"]
     np.testing.assert_allclose(found - found.mean(), lime_factor(n) * gradient, atol=0.02)

@@ -21,15 +21,21 @@ KERNEL_WIDTH = 25  # of LIME on texts, for a hundred times the cosine distance
 
 
 class Game(NamedTuple):
-    """A text whose words are kept or dropped: their weights, up to a factor, and their polarity scores."""
+    """A text whose words are kept or dropped: their attention and polarity scores."""
 
-    weights: Float[np.ndarray, "words"]
+    scores: Float[np.ndarray, "words"]
     polarity: Float[np.ndarray, "words"]
+
+    @property
+    def weights(self) -> Float[np.ndarray, "words"]:
+        """e^{a_j}, up to a factor."""
+        return np.exp(self.scores - self.scores.max())
 
     def logit(self, kept: Bool[np.ndarray, "subsets words"]) -> Float[np.ndarray, "subsets"]:
         """v(S) = Σ_S w_j s_j / Σ_S w_j, and 0 of no words."""
-        total = kept @ self.weights
-        return np.divide(kept @ (self.weights * self.polarity), total, out=np.zeros(len(kept)), where=total > 0)
+        weights = self.weights
+        total = kept @ weights
+        return np.divide(kept @ (weights * self.polarity), total, out=np.zeros(len(kept)), where=total > 0)
 
     def probability(self, kept: Bool[np.ndarray, "subsets words"]) -> Float[np.ndarray, "subsets"]:
         """σ(v(S)), and a half of no words."""
@@ -37,10 +43,10 @@ class Game(NamedTuple):
 
 
 def closed_forms(game: Game) -> dict[str, Float[np.ndarray, "words"]]:
-    """What a word is said to do, by formulas of α_j, s_j, the logit s and, last, a_j from which α_j comes.
+    """What a word is said to do, by formulas of α_j, s_j, the logit s and, the last two, a_j.
 
-    "gradient" is that of the logit with respect to a mask of ones that multiplies the e^{a_j}. "integrated gradients"
-    are with respect to the embeddings of a model without encoder, whose a_j and s_j are linear in them, from zero.
+    "gradient" is that of the logit with respect to a mask of ones that multiplies the e^{a_j}. The last two are with
+    respect to the embeddings of a model without encoder, whose a_j and s_j are linear in them; the last from zero.
     """
     alpha, s = game.weights / game.weights.sum(), game.polarity
     differs = alpha * (s - alpha @ s)
@@ -49,7 +55,8 @@ def closed_forms(game: Game) -> dict[str, Float[np.ndarray, "words"]]:
         "contribution": alpha * s,
         "gradient": differs,
         "leave one out": np.divide(differs, 1 - alpha, out=np.zeros_like(alpha), where=alpha < 1),
-        "integrated gradients": along_a_ray(np.log(game.weights), s),
+        "gradient × embedding": alpha * s + game.scores * differs,
+        "integrated gradients": along_a_ray(game.scores, s),
     }
 
 
@@ -69,7 +76,7 @@ def permutations_for(evaluations: int, words: int) -> int:
 
 def sampled_shapley(game: Game, evaluations: int, seed: int = 0) -> Float[np.ndarray, "words"]:
     """Shapley values over :func:`permutations_for` the evaluations, drawn at random (Castro et al., 2009)."""
-    n = len(game.weights)
+    n = len(game.scores)
     ordered = np.tile(np.arange(n), (permutations_for(evaluations, n), 1))
     return over_permutations(game, np.random.default_rng(seed).permuted(ordered, axis=1))
 
@@ -89,7 +96,7 @@ def captum_shapley(game: Game, evaluations: int, seed: int = 0) -> Float[np.ndar
     def logit(kept: Tensor) -> Tensor:
         return torch.from_numpy(game.logit(kept.numpy() > 0))
 
-    n = len(game.weights)
+    n = len(game.scores)
     text, count = torch.ones(1, n, dtype=torch.float64), permutations_for(evaluations, n)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -27,7 +27,8 @@ EVALUATIONS = (100, 1000, 10_000)  # of the model, for one sentence
 LIMES = (100, 1000, 5000)  # the last is LIME's own default
 DRAWS, FEWER_DRAWS = 20, 5  # seeds of each, and of what is not asked for its noise
 CAPTUM = 1000  # evaluations of Captum's, once, for the time it takes
-FORMS = ("exact Shapley", "attention", "contribution", "gradient", "leave one out", "integrated gradients")
+FORMS = ("exact Shapley", "attention", "contribution", "gradient", "leave one out")
+FORMS += ("gradient × embedding", "integrated gradients")
 Values = list[Float[np.ndarray, "words"]]
 
 
@@ -43,7 +44,7 @@ def games(model: AttentionClassifier, corpus: Corpus) -> list[Game]:
         out = model(corpus)
     sizes = corpus.lengths.tolist()
     parts = zip(out.scores.split(sizes), out.token_polarity.split(sizes))
-    return [Game((a - a.max()).exp().numpy(), s.numpy()) for a, s in parts]
+    return [Game(a.numpy(), s.numpy()) for a, s in parts]
 
 
 def correlation(x: Float[np.ndarray, "words"], y: Float[np.ndarray, "words"]) -> float:
@@ -98,10 +99,10 @@ def estimators() -> Iterator[tuple[str, int, int, Callable]]:
         yield "sampled Shapley", count, DRAWS, partial(sampled_shapley, evaluations=count)
     yield "sampled Shapley (Captum)", CAPTUM, 1, partial(captum_shapley, evaluations=CAPTUM)
     for count in LIMES:
-        yield "LIME", count, DRAWS, lambda game, seed, count=count: lime(game.logit, len(game.weights), count, seed)
+        yield "LIME", count, DRAWS, lambda game, seed, count=count: lime(game.logit, len(game.scores), count, seed)
     yield (
         "LIME on probabilities", LIMES[-1], FEWER_DRAWS,
-        lambda game, seed: lime(game.probability, len(game.weights), LIMES[-1], seed),
+        lambda game, seed: lime(game.probability, len(game.scores), LIMES[-1], seed),
     )  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def timed(function: Callable, *given: object) -> tuple[object, float]:
     return function(*given), process_time() - begin
 
 
-@experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0))], rows=14)
+@experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0))], rows=15)
 def shapley_estimates(lam: float, seed: int) -> list[dict]:
     """SST, DP, a hundred test sentences: what is used in practice beside exact Shapley values; seconds a sentence."""
     data = load_dataset("sst")
@@ -133,7 +134,7 @@ def shapley_estimates(lam: float, seed: int) -> list[dict]:
     for name, evaluations, seeds, estimate in estimators():
         estimate(of[0], seed=0)
         draws, seconds = timed(drawn, estimate, seeds, of)
-        spent = [permutations_for(evaluations, len(g.weights)) * len(g.weights) for g in of]
+        spent = [permutations_for(evaluations, len(g.scores)) * len(g.scores) for g in of]
         once = [beside_exact([one[k] for one in draws], exact) for k in range(seeds)]
         rows.append(
             {
