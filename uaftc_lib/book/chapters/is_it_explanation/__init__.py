@@ -294,8 +294,7 @@ def searches(read: Reading, seed: int, **settings: float) -> dict[str, Found]:
 @experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0, UNIFORM))], rows=1)
 def explanation_starts(lam: float, seed: int) -> list[dict]:
     """SST, DP: what attention tells of decisions on the test set. Divergences are shares of the largest possible."""
-    data = load_dataset("sst")
-    model, run = train_real(data, lam=lam, seed=seed)
+    model, run = train_real(data := load_dataset("sst"), lam=lam, seed=seed)
     read = Reading.of(model, usable(data.test))
     lead, mixed = leads(read), shuffled(read, seed)
     row = {
