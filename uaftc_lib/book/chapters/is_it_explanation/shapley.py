@@ -29,7 +29,7 @@ DRAWS, FEWER_DRAWS = 20, 5  # seeds of each, and of what is not asked for its no
 CAPTUM = 1000  # evaluations of Captum's, once, for the time it takes
 FORMS = ("exact Shapley", "attention", "contribution", "gradient", "leave one out")
 FORMS += ("gradient × embedding", "integrated gradients")
-Values = list[Float[np.ndarray, "words"]]
+Values = list[Float[np.ndarray, "_"]]  # of each sentence
 
 
 def sentences(corpus: Corpus, count: int = SENTENCES) -> Corpus:
