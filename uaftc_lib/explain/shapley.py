@@ -40,8 +40,8 @@ def shapley(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "positi
     Returns
     -------
     Tensor
-        "positions" with one logit, "positions classes" with more. Structured attention: the sum over its hops, each
-        a game of its own, as the logits of the hops sum to those of the model.
+        "positions" with one logit, "positions classes" with more; computed in float64. Structured attention: the sum
+        over its hops, each a game of its own, as the logits of the hops sum to those of the model.
     """
     return sum(shapley_of(hop, corpus) for hop in by_hop(model(corpus), corpus))
 
