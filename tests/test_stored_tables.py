@@ -109,6 +109,7 @@ def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
         ("short_runs", {"dataset": "sst", "lam": 10.0, "seed": 3}),
         ("panel_controls", {"dataset": "sst", "model": "DP-A", "lam": 20.0, "labels": "permuted", "seed": 3}),
         ("explanation_starts", {"lam": 10.0, "seed": 3}),
+        ("shapley_estimates", {"lam": 10.0, "seed": 3}),
         ("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}),
     ],
 )

@@ -13,6 +13,7 @@ from uaftc_lib.explain.contributions import (
     probabilities,
 )
 from uaftc_lib.explain.flips import minimal_flip_sets
+from uaftc_lib.explain.shapley import shapley
 from uaftc_lib.explain.words import (
     association_matrix,
     attention_matrix,
@@ -33,5 +34,6 @@ __all__ = [
     "minimal_flip_sets",
     "permutation_test",
     "probabilities",
+    "shapley",
     "word_class_influence",
 ]

@@ -18,6 +18,7 @@ from torch import Tensor
 from uaftc_lib import explain
 from uaftc_lib.book import rules
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
+from uaftc_lib.book.chapters.is_it_explanation import shapley  # noqa: F401  (registers its experiment)
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import column
 from uaftc_lib.book.small_data import SEEDS
@@ -293,8 +294,7 @@ def searches(read: Reading, seed: int, **settings: float) -> dict[str, Found]:
 @experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0, UNIFORM))], rows=1)
 def explanation_starts(lam: float, seed: int) -> list[dict]:
     """SST, DP: what attention tells of decisions on the test set. Divergences are shares of the largest possible."""
-    data = load_dataset("sst")
-    model, run = train_real(data, lam=lam, seed=seed)
+    model, run = train_real(data := load_dataset("sst"), lam=lam, seed=seed)
     read = Reading.of(model, usable(data.test))
     lead, mixed = leads(read), shuffled(read, seed)
     row = {

@@ -1,0 +1,144 @@
+"""What is estimated of a word in practice: sampled Shapley values, Captum's too, and LIME's weights.
+
+Both ask a model again and again about a text with words taken out. Here they ask the very game of which
+:func:`uaftc_lib.explain.shapley` gives the exact values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from sklearn.linear_model import Ridge
+from torch import Tensor
+
+from uaftc_lib.extras import needs
+
+KERNEL_WIDTH = 25  # of LIME on texts, for a hundred times the cosine distance
+
+
+class Game(NamedTuple):
+    """A text whose words are kept or dropped: their attention and polarity scores."""
+
+    scores: Float[np.ndarray, "words"]
+    polarity: Float[np.ndarray, "words"]
+
+    @property
+    def weights(self) -> Float[np.ndarray, "words"]:
+        """e^{a_j}, up to a factor."""
+        return np.exp(self.scores - self.scores.max())
+
+    def logit(self, kept: Bool[np.ndarray, "subsets words"]) -> Float[np.ndarray, "subsets"]:
+        """v(S) = Σ_S w_j s_j / Σ_S w_j, and 0 of no words."""
+        weights = self.weights
+        total = kept @ weights
+        return np.divide(kept @ (weights * self.polarity), total, out=np.zeros(len(kept)), where=total > 0)
+
+    def probability(self, kept: Bool[np.ndarray, "subsets words"]) -> Float[np.ndarray, "subsets"]:
+        """σ(v(S)), and a half of no words."""
+        return 1 / (1 + np.exp(-self.logit(kept)))
+
+
+def closed_forms(game: Game) -> dict[str, Float[np.ndarray, "words"]]:
+    """What a word is said to do, by formulas of α_j, s_j, the logit s and, the last two, a_j.
+
+    "gradient" is that of the logit with respect to a mask of ones that multiplies the e^{a_j}. The last two are with
+    respect to the embeddings of a model without encoder, whose a_j and s_j are linear in them; the last from zero.
+    """
+    alpha, s = game.weights / game.weights.sum(), game.polarity
+    differs = alpha * (s - alpha @ s)
+    return {
+        "attention": alpha,
+        "contribution": alpha * s,
+        "gradient": differs,
+        "leave one out": np.divide(differs, 1 - alpha, out=np.zeros_like(alpha), where=alpha < 1),
+        "gradient × embedding": alpha * s + game.scores * differs,
+        "integrated gradients": along_a_ray(game.scores, s),
+    }
+
+
+def along_a_ray(a: Float[np.ndarray, "words"], s: Float[np.ndarray, "words"]) -> Float[np.ndarray, "words"]:
+    """∫₀¹ α_j (s_j + τ a_j (s_j − Σ_k α_k s_k)) dτ with α = softmax(τa): every embedding grows from 0 by τ."""
+    tau, share = np.polynomial.legendre.leggauss(64)
+    tau = (1 + tau[:, None]) / 2
+    alpha = np.exp(tau * (a - a.max()))
+    alpha /= alpha.sum(1, keepdims=True)
+    return share @ (alpha * (s + tau * a * (s - (alpha @ s)[:, None]))) / 2
+
+
+def permutations_for(evaluations: int, words: int) -> int:
+    """How many permutations that many evaluations are, at least one: in each the words come one by one."""
+    return max(1, round(evaluations / words))
+
+
+def sampled_shapley(game: Game, evaluations: int, seed: int = 0) -> Float[np.ndarray, "words"]:
+    """Shapley values over :func:`permutations_for` the evaluations, drawn at random (Castro et al., 2009)."""
+    n = len(game.scores)
+    ordered = np.tile(np.arange(n), (permutations_for(evaluations, n), 1))
+    return over_permutations(game, np.random.default_rng(seed).permuted(ordered, axis=1))
+
+
+def over_permutations(game: Game, orders: Int[np.ndarray, "permutations words"]) -> Float[np.ndarray, "words"]:
+    """What each word adds to those before it: the mean over some orders."""
+    weights = game.weights[orders]
+    logits = (weights * game.polarity[orders]).cumsum(1) / weights.cumsum(1)
+    return np.bincount(orders.ravel(), np.diff(logits, axis=1, prepend=0).ravel()) / len(orders)
+
+
+def captum_shapley(game: Game, evaluations: int, seed: int = 0) -> Float[np.ndarray, "words"]:
+    """The same by Captum's ``ShapleyValueSampling``, which asks for the logits of one permutation at a time."""
+    with needs("Captum's Shapley values", "captum"):
+        from captum.attr import ShapleyValueSampling
+
+    def logit(kept: Tensor) -> Tensor:
+        return torch.from_numpy(game.logit(kept.numpy() > 0))
+
+    n = len(game.scores)
+    text, count = torch.ones(1, n, dtype=torch.float64), permutations_for(evaluations, n)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        found = ShapleyValueSampling(logit).attribute(text, n_samples=count, perturbations_per_eval=n)
+    return found[0].double().numpy()
+
+
+def lime(
+    value: Callable[[Bool[np.ndarray, "subsets words"]], Float[np.ndarray, "subsets"]],
+    words: int,
+    evaluations: int = 5000,
+    seed: int = 0,
+) -> Float[np.ndarray, "words"]:
+    """The weights of LIME for texts (Ribeiro et al., 2016), every position a feature, with its own settings.
+
+    The text itself and subsets of which the number of dropped words is uniform in 1 ... n. Its own code draws them and
+    makes a text of each one by one; here all are drawn at once.
+    """
+    draws = np.random.default_rng(seed)
+    kept = draws.random((evaluations, words)).argsort(1) >= draws.integers(1, words + 1, (evaluations, 1))
+    kept[0] = True
+    return lime_weights(kept, value(kept))
+
+
+def lime_weights(
+    kept: Bool[np.ndarray, "subsets words"], values: Float[np.ndarray, "subsets"]
+) -> Float[np.ndarray, "words"]:
+    """LIME's regression: ridge with penalty 1, subsets weighted by their similarity with the whole text."""
+    return Ridge(alpha=1.0).fit(kept.astype(float), values, sample_weight=similarity(kept.mean(1))).coef_
+
+
+def similarity(share: Float[np.ndarray, "subsets"]) -> Float[np.ndarray, "subsets"]:
+    """LIME's kernel, of the share of the words that are kept: their cosine with the whole text is its root."""
+    return np.exp(-((100 * (1 - np.sqrt(share)) / KERNEL_WIDTH) ** 2) / 2)
+
+
+def lime_factor(words: int) -> float:
+    """What multiple of α_j (s_j − s) LIME's weights are in the limit of many samples, where attention is uniform.
+
+    Among subsets of k of n words those with j are ahead of those without by (s_j − s) n / (k (n − 1)), and the
+    regression averages over k with the kernel times k (n − k): n Σ K(k/n) (n − k) / Σ K(k/n) k (n − k).
+    """
+    k = np.arange(1, words)
+    weights = similarity(k / words) * (words - k)
+    return float(words * weights.sum() / (weights * k).sum())
