@@ -151,12 +151,17 @@ def test_the_bound_is_the_exact_adversary_at_each_texts_own_tolerance(base, told
     assert rows[0]["JSD"] <= rows[1]["JSD"] and [row["tolerance"] for row in rows] == [0.01, 0.1]
 
 
-def test_other_weights_over_the_same_states_keep_to_the_bound(base, told):
-    """Nothing above the bound for an adversary that shares all but V; its weights are not the base's."""
-    model = controls.redrawn(base, 3, ("attention",))
-    model.V.data *= 20
-    found = adversary.compared(base, model, told.test)
+def test_other_weights_over_the_same_states_keep_to_the_bound_and_the_exact_ones_reach_it(base, told):
+    other = controls.redrawn(base, 3, ("attention",))
+    other.V.data *= 20
+    found = adversary.compared(base, other, told.test)
     assert found["above"] == 0 and 0.01 < found["JSD"] <= found["JSD bound"]
+
+    exact = guided.GuidedClassifier(TYPES, lambda corpus: adversarial_attention(base, corpus, 0.3).weights, "words")
+    exact.load_state_dict(base.state_dict())
+    found = adversary.compared(base, exact, told.test)
+    assert 0.01 < found["TVD"] < 0.3 and found["JSD"] == pytest.approx(found["JSD bound"], abs=1e-4)
+
     itself = adversary.compared(base, base, told.test)
     assert itself["TVD"] == itself["JSD"] == itself["KL"] == 0 and itself["agreement"] == 1
 
