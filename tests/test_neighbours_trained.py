@@ -5,7 +5,7 @@ import torch
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
 from uaftc_lib.explain import adversarial_attention, contributions, jensen_shannon
-from uaftc_lib.models import Output, softmax_by_instance, sum_by_instance
+from uaftc_lib.models import Output, model_arguments, softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours import adversary, controls, deception, guided, protocol, variation
 from uaftc_lib.neighbours.encoders import KEYS, READS, JainWallaceClassifier, fresh
 
@@ -126,6 +126,17 @@ def test_the_adversary_starts_elsewhere_and_leaves_the_base_alone(base, told):
         adversary.train_adversary(base, told, 0.1, base.seed)
     adversary.train_adversary(base, told, 0.1, 7, epochs=1)
     assert all(torch.equal(*pair) for pair in zip(before, base.parameters()))
+
+
+@pytest.mark.parametrize("kind", ["DP", "DP-L", "projection", "bilstm"])
+def test_every_kind_of_model_can_have_an_adversary_and_hide(kind, told):
+    start = JainWallaceClassifier(TYPES, kind) if kind in READS else None
+    start = start or AttentionClassifier(TYPES, 6, 3.0, model_arguments(kind)["encoder"], hidden=4)
+    small = Dataset("small", told.vocabulary, told.classes, told.train[:64], told.dev[:20], told.test[:20])
+    (row,) = adversary.curve(start, small, 3, (0.001,), epochs=1)
+    assert 0 <= row["TVD"] <= 1 and 0 <= row["JSD"] <= 0.6932 and row["KL"] > 0
+    (row,) = deception.rows(start, small, torch.arange(4), 3, (0.1,), epochs=1)
+    assert 0 < row["attention"] < 1 and row["best epoch"] == 1
 
 
 def test_training_stops_where_the_loss_falls_no_more(base, told, monkeypatch):
