@@ -7,7 +7,7 @@ import torch
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
 from uaftc_lib.explain import adversarial_attention, contributions, jensen_shannon
-from uaftc_lib.models import Output, softmax_by_instance, sum_by_instance
+from uaftc_lib.models import Output, model_arguments, softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours import adversary, controls, deception, guided, protocol, variation
 from uaftc_lib.neighbours.encoders import KEYS, READS, JainWallaceClassifier, fresh
 
@@ -128,6 +128,17 @@ def test_the_adversary_starts_elsewhere_and_leaves_the_base_alone(base, told):
     assert all(torch.equal(*pair) for pair in zip(before, base.parameters()))
 
 
+@pytest.mark.parametrize("kind", ["DP", "DP-L", "projection", "bilstm"])
+def test_every_kind_of_model_can_have_an_adversary_and_hide(kind, told):
+    start = JainWallaceClassifier(TYPES, kind) if kind in READS else None
+    start = start or AttentionClassifier(TYPES, 6, 3.0, model_arguments(kind)["encoder"], hidden=4)
+    small = Dataset("small", told.vocabulary, told.classes, told.train[:64], told.dev[:20], told.test[:20])
+    (row,) = adversary.curve(start, small, 3, (0.001,), epochs=1)
+    assert 0 <= row["TVD"] <= 1 and 0 <= row["JSD"] <= 0.6932 and row["KL"] > 0
+    (row,) = deception.rows(start, small, torch.arange(4), 3, (0.1,), epochs=1)
+    assert 0 < row["attention"] < 1 and row["best epoch"] == 1
+
+
 def test_training_stops_where_dev_is_reached_no_better(base, told, monkeypatch):
     """It is left at the first of the best epochs; without dev at the last."""
     reached, model = iter([1.0, 3.0, 3.0, 2.0, 9.0]), JainWallaceClassifier(TYPES, "words")
@@ -148,18 +159,24 @@ def test_the_bound_is_the_exact_adversary_at_each_texts_own_tolerance(base, told
     tolerances = torch.linspace(0, 0.9, 20)
     found = adversary.bound(base, corpus, tolerances)
     for t, tolerance in enumerate(tolerances.tolist()):
-        expected = adversarial_attention(base, corpus[t], tolerance).divergence
+        expected = adversarial_attention(base, corpus[t], tolerance + adversary.OUTSIDE).divergence
         torch.testing.assert_close(found[t : t + 1], expected)
     rows = adversary.ceiling(base, corpus, (0.01, 0.1))
     assert rows[0]["JSD"] <= rows[1]["JSD"] and [row["tolerance"] for row in rows] == [0.01, 0.1]
 
 
-def test_other_weights_over_the_same_states_keep_to_the_bound(base, told):
-    """Nothing above the bound for an adversary that shares all but V; its weights are not the base's."""
-    model = controls.redrawn(base, 3, ("attention",))
-    model.V.data *= 20
-    found = adversary.compared(base, model, told.test)
+def test_other_weights_over_the_same_states_keep_to_the_bound_and_the_exact_ones_reach_it(base, told):
+    other = controls.redrawn(base, 3, ("attention",))
+    other.V.data *= 20
+    found = adversary.compared(base, other, told.test)
     assert found["above"] == 0 and 0.01 < found["JSD"] <= found["JSD bound"]
+
+    exact = guided.GuidedClassifier(TYPES, lambda corpus: adversarial_attention(base, corpus, 0.3).weights, "words")
+    exact.load_state_dict(base.state_dict())
+    found = adversary.compared(base, exact, told.test)
+    assert 0.01 < found["TVD"] < 0.3 and found["above"] == 0
+    assert found["JSD"] == pytest.approx(found["JSD bound"], abs=1e-6)
+
     itself = adversary.compared(base, base, told.test)
     assert itself["TVD"] == itself["JSD"] == itself["KL"] == 0 and itself["agreement"] == 1
 

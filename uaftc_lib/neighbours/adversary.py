@@ -28,6 +28,7 @@ from uaftc_lib.neighbours.protocol import Objective, lowest, train_model
 from uaftc_lib.neighbours.settings import ADVERSARY
 
 ROUNDING = 1e-4  # nats by which a divergence must exceed its bound
+OUTSIDE = 1e-5  # added to a tolerance that was reached, as the search stays a little inside
 
 
 def log_sum_by_instance(scores: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
@@ -90,7 +91,7 @@ def bound(
     base: AttentionClassifier, corpus: Corpus, tolerances: Float[Tensor, "instances"]
 ) -> Float[Tensor, "instances"]:
     """The largest JSD that other weights over the base's own states can have, each text with a tolerance of its own."""
-    most = tolerances.clamp(max=1 - 1e-6).tolist()
+    most = (tolerances.double() + OUTSIDE).clamp(max=1 - 1e-6).tolist()
     return torch.cat([adversarial_attention(base, text, at).divergence for text, at in zip(corpus, most)])
 
 
