@@ -230,9 +230,7 @@ class AttentionClassifier(nn.Module):
             polarity = (pooled if dropout is None else pooled * dropout.pooled) @ self.W
         return Output(polarity, scores, weights, token_polarity)
 
-    def type_rows(
-        self, corpus: Corpus, sparse: bool
-    ) -> tuple[Float[Tensor, "types d"], Int[Tensor, "positions"]]:
+    def type_rows(self, corpus: Corpus, sparse: bool) -> tuple[Float[Tensor, "types d"], Int[Tensor, "positions"]]:
         """Embeddings of types, among them all that occur, and which of these each position holds."""
         if not sparse:
             return self.embedding, corpus.tokens
