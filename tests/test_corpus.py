@@ -66,6 +66,13 @@ def test_selection_by_slice_mask_and_integer():
     assert [each.tokens.tolist() for each in corpus] == [[0], [1, 1], [2, 2, 2]]
 
 
+def test_positions_can_be_left_out():
+    corpus = Corpus.from_lists([[4, 5, 6], [7, 7], [8]], [0, 1, 1])
+    left = corpus.without(torch.tensor([False, True, False, True, True, False]))
+    assert [one.tokens.tolist() for one in left] == [[4, 6], [8]] and left.labels.tolist() == [0, 1]
+    assert corpus.without(torch.ones(6, dtype=torch.bool)).offsets.tolist() == [0]
+
+
 @pytest.mark.parametrize(
     "chosen, words",
     [

@@ -1,4 +1,4 @@
-"""What is said to show how much a word matters to a decision: eight quantities of every position, and how they agree.
+"""What is said to show how much a word matters to a decision: quantities of every position, and how they agree.
 
 Two classes. Positions that were not read are nan. ŷ = σ(s) is the probability of the positive class.
 """
