@@ -145,6 +145,7 @@ def test_lime_of_uniform_attention_is_the_gradient_times_a_factor(n):
     game = Game(np.zeros(n), np.random.default_rng(n).normal(0, 3, n))
     found, gradient = lime(game.logit, n, 200_000), closed_forms(game)["gradient"]
     np.testing.assert_allclose(found - found.mean(), lime_factor(n) * gradient, atol=0.02)
+    assert lime_factor(n) == pytest.approx({3: 1.858090, 20: 1.772356}[n], abs=1e-5), "its kernel's"
 
 
 def test_estimates_are_held_against_what_is_exact():
