@@ -6,12 +6,14 @@ from math import log
 
 import numpy as np
 import torch
+from jaxtyping import Int
 
 from uaftc_lib import explain
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.again import shares, whole_output
 from uaftc_lib.neighbours.erasure import erasure_row, orders, zeroed_row
+from uaftc_lib.neighbours.people import Phrases, people_row
 from uaftc_lib.neighbours.permutation import permutation_row, permutations
 from uaftc_lib.neighbours.settings import MEASURES
 from uaftc_lib.neighbours.spread import spread
@@ -29,10 +31,16 @@ def looked_at(dataset: Dataset, seed: int = 0) -> Corpus:
     return corpus[usable[np.sort(order)]]
 
 
-def measured(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[str, float]:
+def measured(
+    model: AttentionClassifier,
+    corpus: Corpus,
+    seed: int = 0,
+    people: tuple[Phrases, Int[np.ndarray, "types"]] | None = None,
+) -> dict[str, float]:
     """Every number of the wing's measures on a corpus of two classes; ``seed``: of what is drawn.
 
-    A share that no text can have a say in, such as that of a bin without texts, is nan.
+    ``people``: the phrases of SST that people rated, and how often each word occurs in its training texts. A share that
+    no text can have a say in, such as that of a bin without texts, is nan.
     """
     found, left = yardsticks(model, corpus, seed)
     with torch.no_grad():
@@ -40,6 +48,7 @@ def measured(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[
     logit, polarity = out.polarity.cpu().numpy(), out.token_polarity.cpu().numpy()
     side = np.where(logit > 0, 1, -1)
     adversary = explain.adversarial_attention(model, corpus, TOLERANCE)
+    rated = people_row(model, corpus, found, *people, seed) if people else {}
     return {
         "texts": len(corpus),
         **agreements(found, side, corpus),
@@ -52,6 +61,7 @@ def measured(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> dict[
         "exact adversary": float(adversary.divergence.double().mean()) / log(2),
         "exact adversary over half": float((adversary.divergence > log(2) / 2).double().mean()),
         "exact adversary ignores watched": ignored(adversary.weights.cpu().numpy(), found["attention"], corpus),
+        **rated,
     }
 
 

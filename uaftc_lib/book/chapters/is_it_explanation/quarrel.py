@@ -10,9 +10,11 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.table2 import train_real
+from uaftc_lib.locations import data_home
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import KEYS, READS, default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
+from uaftc_lib.neighbours.people import rated
 from uaftc_lib.neighbours.protocol import train
 from uaftc_lib.neighbours.settings import QUARREL
 from uaftc_lib.settings import MODELS
@@ -52,7 +54,11 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     """What a model's attention agrees with, how soon its decisions turn, how free its weights are: on the test set."""
     data = load_dataset(dataset)
     fitted, best_epoch = trained(data, model, lam, seed)
-    return [{"best_epoch": best_epoch} | accuracies(fitted, data.test) | measured(fitted, looked_at(data))]
+    corpus, people = looked_at(data), None
+    if dataset == "sst":
+        counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
+        people = rated(corpus, data.vocabulary, data_home()), counts
+    return [{"best_epoch": best_epoch} | accuracies(fitted, data.test) | measured(fitted, corpus, people=people)]
 
 
 def accuracies(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
