@@ -61,7 +61,7 @@ def explain_file(
         Columns: texts of one group are never on both sides of a split; texts marked test are the unseen ones; the
         latest fifth of the texts are the unseen ones.
     all_words : bool
-        Whether words.csv holds every word, however many there are.
+        Whether words.csv holds every word of two texts or more, however many there are.
     progress : bool
         Whether bars are shown.
 
@@ -94,7 +94,7 @@ def explain_file(
         begin("training")
         trained = train(prepared, settings, bar_of)
         begin("judging")
-        words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster)
+        words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
         report = {
             "version": uaftc_lib.__version__,
             "file": path.name,
@@ -191,6 +191,7 @@ def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFr
     judged = quality(trained.ours, trained.linear, trained.prior, labels[trained.tested], trained.part, independent)
     if judged["verdict"] == "useless":
         words["listed"] = False
+    words = words[words["influence_low"].notna()]
     worse = judged["verdict"] == "worse than linear"
     return {
         "classes": class_counts(prepared, trained),
