@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from uaftc_lib.report.request import Columns, Refused, check_folder
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import Prepared, prepare
-from uaftc_lib.report.training import Reader
+from uaftc_lib.report.training import Reader, readers
 from uaftc_lib.report.words import Cutter
 
 
@@ -143,11 +144,13 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     times = np.bincount(np.concatenate([fold.test for fold in chosen]), minlength=len(whole))
     own = pd.Series(prepared.cluster * whole.class_count + labels)
     weights = 1 / own.groupby(own).transform("size").to_numpy() / times.clip(1)
-    pushes, readers, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
+    pushes, kept, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
     config = settings.training(len(chosen[0].train), settings.seed)
-    with bar(desc="epochs", total=FOLDS * config.epochs) as epochs:
-        for k, fold in enumerate(chosen):
-            reader = Reader(whole, prepared.vocabulary, fold, settings, settings.seed + k, epochs.update)
+    with (
+        bar(desc="epochs", total=FOLDS * config.epochs) as epochs,
+        closing(readers(whole, prepared.vocabulary, chosen, settings, epochs.update)) as made,
+    ):
+        for fold, reader in zip(chosen, made):
             line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
             coefficients = coefficients + line.coefficients() / FOLDS
             pushes.add(reader, fold, settings.seed)
@@ -158,7 +161,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
                 ("prior", shares),
             ):
                 said[name][fold.test] += found / times[fold.test, None]
-            readers.append(reader)
+            kept.append(reader)
     tested = np.flatnonzero(times)
     if prepared.test is None:
         part = numbered((fold.test for fold in chosen), len(whole))
@@ -167,7 +170,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     trained = {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer, "folds": FOLDS}
     said = {name: found[tested] for name, found in said.items()}
     told = {"coefficients": coefficients, "line": line, "settings": trained}
-    return Trained(chosen, readers, pushes, tested, part, **said, **told)
+    return Trained(chosen, kept, pushes, tested, part, **said, **told)
 
 
 def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
+import joblib
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -14,6 +17,7 @@ from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.report.folds import Fold
 from uaftc_lib.report.settings import Settings
+from uaftc_lib.threads import one_thread
 from uaftc_lib.training import fit
 
 PART = 20_000  # texts that are looked at together
@@ -68,3 +72,27 @@ class Reader:
         """Class probabilities of some texts."""
         parts = (rows[start : start + PART] for start in range(0, len(rows), PART))
         return np.concatenate([probabilities(self.model(self.read(whole, part)).polarity).double() for part in parts])
+
+
+def readers(
+    whole: Corpus, vocabulary: Vocabulary, folds: list[Fold], settings: Settings, done: Callable
+) -> Iterator[Reader]:
+    """A model for each fold, one after another; as many as there are processors are trained at once.
+
+    ``done()`` after each epoch. When this is closed, models that are not done are given up after their epoch.
+    """
+    closed = Event()
+
+    def one(k: int) -> Reader:
+        return Reader(whole, vocabulary, folds[k], settings, settings.seed + k, counted)
+
+    def counted(epochs: int) -> None:
+        if closed.is_set():
+            raise InterruptedError
+        done(epochs)
+
+    with one_thread(), ThreadPoolExecutor(min(len(folds), joblib.cpu_count())) as pool:
+        try:
+            yield from pool.map(one, range(len(folds)))
+        finally:
+            closed.set()
