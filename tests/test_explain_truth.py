@@ -46,11 +46,13 @@ def test_beside_a_model_that_learnt_too_little_stand_the_linear_models_words(tmp
     rows, truth = made_files.known_causes(0, rows=2000)
     report, _ = explained(rows, tmp_path, Settings(epochs=2))
     assert report["quality"]["verdict"] == "worse than linear" and report["quality"]["margin"]["low"] > 0
+    assert any("best after their last epoch, number 2" in line for line in report["loud"])
     for name, causes in truth["causes"].items():
         assert len({*report["linear_words"][name]} & {*causes}) >= 7
         assert "The linear model, which is better, leans most on" in (tmp_path / "out" / "report.html").read_text()
     report, _ = explained(rows, tmp_path)
     assert report["quality"]["verdict"] == "sound" and report["linear_words"] == {}
+    assert not any("last epoch" in line for line in report["loud"] + report["notes"])
 
 
 def test_a_signature_that_is_ignored_decides_nothing(tmp_path):
@@ -60,7 +62,9 @@ def test_a_signature_that_is_ignored_decides_nothing(tmp_path):
     assert {"finance", "desk"} <= {word for one in report["deciding"] for word in one["word"].split(",")}
     report, words = explained(rows, tmp_path, Settings(ignore="sent by .* desk"))
     assert not report["deciding"] and "finance" not in set(words["word"])
-    assert any(f"is in {(rows['label'] == 'class B').sum():,} of {len(rows):,} texts" in note for note in report["notes"])
+    assert any(
+        f"is in {(rows['label'] == 'class B').sum():,} of {len(rows):,} texts" in note for note in report["notes"]
+    )
 
 
 def test_words_of_every_kind_and_script_are_found_whole(tmp_path):

@@ -96,19 +96,21 @@ def explain_file(
         trained = train(prepared, settings, bar_of)
         begin("judging")
         words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
+        judged = judge(prepared, cutter, trained, words)
+        worse, more = judged["quality"]["verdict"] == "worse than linear", unfinished(trained)
         report = {
             "version": uaftc_lib.__version__,
             "file": path.name,
             "columns": asdict(columns),
             "rows": {"read": table.rows_read, "used": len(prepared.texts), "dropped": table.dropped},
-            "loud": [*table.loud, *copied(prepared)],
-            "notes": table.notes,
+            "loud": [*table.loud, *copied(prepared), *(more if worse else ())],
+            "notes": [*table.notes, *(() if worse else more)],
             "cut": cutter.told,
             "tested": "split" if split else "time" if time else "folds",
             "copies": prepared.copies,
             "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
             "settings": asdict(settings) | trained.settings,
-        } | judge(prepared, cutter, trained, words)
+        } | judged
         begin("writing")
         replaced = files.write(report, words, out, all_words)
     return report | {"replaced": replaced}
@@ -244,4 +246,14 @@ def copied(prepared: Prepared) -> list[str]:
     return [
         f"{near:,} of the {len(prepared.texts):,} texts are near-copies of others (names, numbers and dates apart). "
         "Copies are kept on one side of every split, and count once"
+    ]
+
+
+def unfinished(trained: Trained) -> list[str]:
+    """A line where most models were still getting better when their training ended."""
+    if sum(reader.unfinished for reader in trained.readers) <= FOLDS / 2:
+        return []
+    return [
+        f"Most trainings were best after their last epoch, number {trained.settings['epochs']}: more of them "
+        "(--epochs) may teach the models more"
     ]

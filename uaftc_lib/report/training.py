@@ -21,6 +21,7 @@ from uaftc_lib.threads import one_thread
 from uaftc_lib.training import fit
 
 PART = 20_000  # texts that are looked at together
+AT_ONCE = 2_000_000  # texts of all models that are trained at once: of a million texts two models
 KNOWN = 2  # training texts that a word needs, or nothing can be learnt about it
 
 
@@ -54,7 +55,8 @@ class Reader:
 
         config = settings.training(len(fold.train), seed)
         dataset = Dataset("file", vocabulary, whole.classes, **splits)
-        fit(self.model, dataset, config, record, best="loss", progress=False)
+        run = fit(self.model, dataset, config, record, best="loss", progress=False)
+        self.unfinished = run.best_epoch == config.epochs
         if not self.model.binary:
             with torch.no_grad():
                 self.model.W -= self.model.W.mean(1, keepdim=True)
@@ -77,7 +79,7 @@ class Reader:
 def readers(
     whole: Corpus, vocabulary: Vocabulary, folds: list[Fold], settings: Settings, done: Callable
 ) -> Iterator[Reader]:
-    """A model for each fold, one after another; as many as there are processors are trained at once.
+    """A model for each fold, one after another; as many as there are processors are trained at once, fewer of large files.
 
     ``done()`` after each epoch. When this is closed, models that are not done are given up after their epoch.
     """
@@ -91,7 +93,8 @@ def readers(
             raise InterruptedError
         done(epochs)
 
-    with one_thread(), ThreadPoolExecutor(min(len(folds), joblib.cpu_count())) as pool:
+    most = max(1, min(len(folds), joblib.cpu_count(), AT_ONCE // len(whole)))
+    with one_thread(), ThreadPoolExecutor(most) as pool:
         try:
             yield from pool.map(one, range(len(folds)))
         finally:

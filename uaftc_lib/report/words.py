@@ -12,7 +12,7 @@ from uaftc_lib.extras import needs
 WORDS = ("rule", "spaces", "characters", "spacy")
 TOLD = {
     "rule": "Words are runs of letters and digits, with apostrophes, hyphens and decimal points inside (isn't, "
-    "well-known, 3.5); C++, C#, .NET, node.js, AT&T, U.S.A, $5, 50%, :-) and the like, web and e-mail addresses, "
+    "well-known, 3.5); C++, C#, .NET, node.js, AT&T, U.S.A, $5, 50%, :-), <3 and the like, web and e-mail addresses, "
     "@names, #tags and emoji count whole; in scripts without spaces each character is a word. Other punctuation is "
     "left out.",
     "spaces": "Words are what stands between spaces, punctuation included.",
