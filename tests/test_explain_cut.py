@@ -29,7 +29,7 @@ from uaftc_lib.report.words import WORDS, Cutter
         ("C/C++11 Notepad++ node.js ASP.NET .NET", ["c", "c++11", "notepad++", "node.js", "asp.net", ".net"]),
         ("AT&T, at&t U.S.A. i.e. R&amp;D a.b.cd", ["at&t", "at&t", "u.s.a", "i.e", "r", "amp", "d", "a", "b", "cd"]),
         ("a&b&c x&lt; love&peace", ["a", "b", "c", "x", "lt", "love", "peace"]),
-        ("love it <3, </3! x<3 <3% <30 <b>", ["love", "it", "<3", "</3", "x", "3", "3%", "30", "b"]),
+        ("love it <3, </3. x<3 <3.5 <30 <b>", ["love", "it", "<3", "</3", "x", "3", "3.5", "30", "b"]),
         ("$5, 1.000,50€ 50%! $5k 3:4 a%", ["$5", "1.000,50€", "50%", "5k", "3", "4", "a"]),
         ("good :) bad :-(( ;D (as: x) see:(", ["good", ":)", "bad", ":-((", ";d", "as", "x", "see"]),
         ("3.5 of 1,000,000, v1.2.3.", ["3.5", "of", "1,000,000", "v1.2.3"]),
