@@ -79,7 +79,7 @@ class Reader:
 def readers(
     whole: Corpus, vocabulary: Vocabulary, folds: list[Fold], settings: Settings, done: Callable
 ) -> Iterator[Reader]:
-    """A model for each fold, one after another; as many as there are processors are trained at once, fewer of large files.
+    """A model for each fold, in their order. As many as there are processors are trained at once, fewer of large files.
 
     ``done()`` after each epoch. When this is closed, models that are not done are given up after their epoch.
     """
