@@ -120,3 +120,14 @@ def test_models_are_the_same_however_many_are_trained_at_once_and_are_given_up(m
     with pytest.raises(KeyboardInterrupt):
         list(training.readers(*asked[:3], Settings(epochs=100_000), stopped))
     assert threading.active_count() == before and len(given_up) < 1000
+
+
+def test_signal_that_never_makes_a_majority_is_no_lack_of_conclusion(tmp_path):
+    """The rare class is never the likeliest answer: accuracy cannot tell that anything was learnt."""
+    effects = {word: np.array([0.0, 2.0]) for word in made_files.spelling("ca", 3)}
+    draws, bias = np.random.default_rng(0), np.array([0.0, -3.2])
+    rows, _ = made_files.file_of(draws, 3000, effects, {}, (), bias, shares=(0.08, 0.12))
+    report, words = explained(rows, tmp_path)
+    quality = report["quality"]
+    assert rows["label"].eq("class B").mean() < 0.15 and quality["auc"]["low"] > 0.5 and quality["log_loss"]["low"] > 0
+    assert quality["verdict"] != "useless" and listed(words) == {(word, "class B") for word in effects}
