@@ -26,15 +26,13 @@ rerun: $(VENV)/book.installed
 	@$(BIN)/uaftc book --forget $(if $(STRICT),--strict)
 
 # A file is one worker's, and conftest.py says which come first. A third worker computes while tests of pages and
-# of processes wait. Every notebook is replayed twice, without progress bars: whether one shows depends on the
-# machine's speed.
+# of processes wait. Every notebook is replayed without progress bars: whether one shows depends on the machine's speed.
 test: book $(VENV)/test.installed
 	$(BIN)/ruff check .
 	@for chapter in notebooks/*.md; do \
 	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
 	done
 	$(FILES) -n 3 tests
-	TQDM_DISABLE=1 $(FILES) -n 2 --nbval -q book
 	TQDM_DISABLE=1 $(FILES) -n 2 --nbval book
 
 test-long: $(VENV)/test.installed

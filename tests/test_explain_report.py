@@ -145,6 +145,31 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
     assert not (tmp_path / "new").exists(), "a folder that was made in vain goes again"
 
 
+@pytest.mark.parametrize("error", [OSError(13, "Permission denied"), KeyboardInterrupt()])
+@pytest.mark.parametrize("fails_at", range(5))  # two files are moved aside, and three moved in
+def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_at, error):
+    report, words = made_report()
+    former = tmp_path / "former"
+    files.write(report, words, former)
+    (former / "report.json").unlink()
+    before = {path.name: path.read_bytes() for path in former.iterdir()}
+    real, calls = Path.replace, []
+
+    def refuse(path, target):
+        calls.append(path)
+        if len(calls) - 1 == fails_at:
+            raise error
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    for folder in (former, tmp_path / "new")[: 2 if fails_at < 3 else 1]:
+        calls.clear()
+        with pytest.raises((Refused, KeyboardInterrupt)):
+            files.write(report | {"file": "another"}, words, folder)
+    assert {path.name: path.read_bytes() for path in former.iterdir()} == before
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_folder_in_the_place_of_a_file_mixes_nothing(tmp_path, name):
     report, words = made_report()
@@ -176,6 +201,10 @@ def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "some" / "report.json").read_text(encoding="utf-8"))["vocabulary"]["in_csv"] == 50
     files.write(report, words, tmp_path / "all", all_words=True)
     assert len(read_csv(tmp_path / "all" / "words.csv")) == len(words)
+    rare = words.tail(30).assign(word=np.repeat(["rare0", "rare1", "rare2"], 10), influence_low=np.nan, q=np.nan)
+    files.write(report, pd.concat([words, rare]), tmp_path / "rare", all_words=True)
+    assert len(read_csv(tmp_path / "rare" / "words.csv")) == len(words) + 30
+    assert "rare0" not in (tmp_path / "rare" / "report.html").read_text(encoding="utf-8")
     assert f"words.csv holds the 50 of {words['word'].nunique()} words" in told and "--all-words" in told
     assert "--all-words" not in (tmp_path / "all" / "report.html").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Voca
 from uaftc_lib.fast import FusedTrainer, TypewiseTrainer
 from uaftc_lib.models import MODELS
 from uaftc_lib.streams import generator
-from uaftc_lib.training import AutogradTrainer, batches_of, draw_dropout
+from uaftc_lib.training import AutogradTrainer, batches_of, dev_loss, draw_dropout
 
 TYPES, D = 12, 4
 KINDS = {name: arguments for name, arguments in MODELS.items() if arguments["encoder"] in ("none", "affine")}
@@ -276,6 +276,30 @@ def test_best_dev_epoch_first_of_equals(scripted, accuracies, best):
     assert run.history["dev_accuracy"].tolist()[1:] == accuracies
     assert same(state(model), states[best])
     assert not same(states[best], states[best - 1])
+
+
+def test_the_epoch_is_chosen_by_loss_only_when_asked():
+    """By default the first of equally accurate epochs."""
+    others = torch.randint(2, 40, (200, 6), generator=torch.Generator().manual_seed(0)).tolist()
+    texts, labels = [[i % 2, *others[i]] for i in range(200)], [i % 2 for i in range(200)]
+    corpora = [Corpus.from_lists(texts[rows], labels[rows]) for rows in (slice(120), slice(120, 200))]
+    dataset = Dataset("made", Vocabulary([f"word{i}" for i in range(40)]), ("0", "1"), *corpora)
+    runs, losses = {}, []
+    for best in ("accuracy", "loss"):
+        model = AttentionClassifier(len(dataset.vocabulary), 8, seed=0)
+
+        def record(epoch, model):
+            return {"dev_loss": dev_loss(model, dataset.dev)}
+
+        runs[best] = fit(model, dataset, TrainingConfig(epochs=12, learning_rate=0.3), record, best=best)
+        losses.append(dev_loss(model, dataset.dev))
+    history = runs["accuracy"].history.set_index("epoch").loc[1:]
+    first = history["dev_accuracy"].idxmax()
+    assert runs["accuracy"].best_epoch == first
+    assert runs["loss"].best_epoch == history["dev_loss"].idxmin() != first
+    assert losses == [pytest.approx(history["dev_loss"][first]), pytest.approx(history["dev_loss"].min())]
+    with pytest.raises(ValueError, match="best must be one of accuracy, loss"):
+        fit(model, dataset, best="last")
 
 
 def test_accuracies_are_those_of_the_model_that_is_left():

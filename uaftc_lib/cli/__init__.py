@@ -241,7 +241,7 @@ def tables(names: tuple[str, ...], make: bool, out: Path | None, workers: int, d
 @click.option("--group", help="Column: texts of one group (author, customer) stay on one side of every split.")
 @click.option("--split", help="Column: texts marked test are the unseen ones, those marked train are trained on.")
 @click.option("--time", help="Column of dates or numbers: the latest fifth of the texts are the unseen ones.")
-@click.option("--all-words", is_flag=True, help="Write every word into words.csv, however many there are.")
+@click.option("--all-words", is_flag=True, help="Write every word of two texts or more into words.csv.")
 @click.option("--encoding", default="utf-8", help="Of the file, if it is not UTF-8, e.g. cp1252.")
 def explain(
     file: Path,

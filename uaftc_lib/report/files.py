@@ -29,11 +29,13 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
     report : dict
         What report.json holds; see report.schema.json.
     words : DataFrame
-        A row for each word and each class, the classes of a word together and in the report's order.
+        A row for each word and each class, the classes of a word together and in the report's order. Only words with an
+        interval are shown on the page.
     folder : path
         Is made.
     all_words : bool
-        Whether words.csv holds more than 120,000 rows if need be; else those that move the model least are left out.
+        Whether words.csv holds words without an interval, and more than 120,000 rows if need be; else those that move
+        the model least are left out.
 
     Raises
     ------
@@ -42,8 +44,9 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
     """
     check_folder(folder)
     classes = len(report["classes"])
-    kept = words
-    if len(words) > MOST_ROWS and not all_words:
+    every, words = words, words[words["influence_low"].notna()]
+    kept = every if all_words else words
+    if len(kept) > MOST_ROWS and not all_words:
         places = np.sort(leading(words, classes, MOST_ROWS // classes))
         kept = words.iloc[(places[:, None] * classes + np.arange(classes)).ravel()]
     counted = {"with_interval": len(words) // classes, "in_csv": len(kept) // classes}
@@ -56,9 +59,7 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
         folder.mkdir(parents=True, exist_ok=True)
         for (path, draft), text in zip(drafts.items(), contents.values()):
             put(draft, text, path)
-        replaced = [path.name for path in drafts if path.exists()]
-        for path, draft in drafts.items():
-            draft.replace(path)
+        replaced = put_all(drafts)
     except OSError as error:
         named = error.filename2 or error.filename or folder  # of a move, where to
         raise Refused(f"{named} cannot be written: {error.strerror or error}") from None
@@ -79,13 +80,33 @@ def put(draft: Path, text: str, path: Path) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
+def put_all(drafts: dict[Path, Path]) -> list[str]:
+    """Every draft in its place, or, if one cannot go there, all files as they were; the names of those replaced."""
+    former = {path: draft.with_name(f"{draft.name}.former") for path, draft in drafts.items() if path.exists()}
+    try:
+        for path, draft in drafts.items():
+            if path in former:
+                path.replace(former[path])
+            draft.replace(path)
+    except BaseException:
+        for path in drafts:
+            if path not in former:
+                path.unlink(missing_ok=True)
+            elif former[path].exists():
+                former[path].replace(path)
+        raise
+    for old in former.values():
+        old.unlink()
+    return [path.name for path in former]
+
+
 def table(words: pd.DataFrame) -> str:
     """words.csv: the columns that the schema describes, numbers as exact as they are of use."""
     shown = words[list(COLUMNS)].round(DECIMALS)
     for name in ("word", "class"):
         shown[name] = harmless(shown[name])
     for name in ("q", "q_beyond"):
-        shown[name] = shown[name].map("{:.2g}".format)
+        shown[name] = shown[name].map("{:.2g}".format, na_action="ignore")
     return shown.to_csv(index=False, lineterminator="\n")
 
 

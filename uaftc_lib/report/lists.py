@@ -88,12 +88,19 @@ def accounted_for(
 
 
 def false_discovery_rates(p: Float[np.ndarray, "words classes"]) -> Float[np.ndarray, "words classes"]:
-    """Benjamini & Hochberg's correction over all words and classes."""
-    return multipletests(p.ravel(), method="fdr_bh")[1].reshape(p.shape)
+    """Benjamini & Hochberg's correction over all words and classes of which there is a p."""
+    found, there = np.full_like(p, np.nan), np.isfinite(p)
+    if there.any():
+        found[there] = multipletests(p[there], method="fdr_bh")[1]
+    return found
 
 
-def word_table(pushes: Pushes, vocabulary: Vocabulary, cluster: Int[np.ndarray, "texts"]) -> pd.DataFrame:
+def word_table(
+    pushes: Pushes, vocabulary: Vocabulary, cluster: Int[np.ndarray, "texts"], all_words: bool = False
+) -> pd.DataFrame:
     """A row for each word of at least five texts and each class; in tests a cluster counts once.
+
+    ``all_words``: rarer words as well; they have no interval, no q, and are never listed.
 
     Columns: word, class, listed, influence with its interval, probability (mean fall of the class's probability when
     the word is taken out), attention (mean share), texts (that hold the word), texts_of_class (those of the class),
@@ -106,14 +113,17 @@ def word_table(pushes: Pushes, vocabulary: Vocabulary, cluster: Int[np.ndarray, 
     texts = each.counts()
     attention, push, reach, fall = pushes.means()
     known = (texts.sum(1) >= FEWEST) & np.isfinite(push).all(1) & np.isfinite(reach).all(1)
-    known[vocabulary.word_count :] = False
-    influence, probability, held = push[known], fall[known], texts[known].sum(1)[:, None]
+    told = np.isfinite(push).all(1) if all_words else known.copy()
+    known[vocabulary.word_count :] = told[vocabulary.word_count :] = False
+    reach[~known] = np.nan
+    influence, probability, held = push[told], fall[told], texts[told].sum(1)[:, None]
     q, q_beyond = (
-        false_discovery_rates(p) for p in (by_chance(units.counts()[known], units.sizes), pushes.beyond()[known])
+        false_discovery_rates(np.where(known[told, None], p, np.nan))
+        for p in (by_chance(units.counts()[told], units.sizes), pushes.beyond()[told])
     )
     alike = np.ones_like(influence)
     candidate = (q <= FALSE_DISCOVERIES) & (influence > 0) & (probability > 0)
-    listed, ids = candidate & (q_beyond <= FALSE_DISCOVERIES), np.flatnonzero(known)
+    listed, ids = candidate & (q_beyond <= FALSE_DISCOVERIES), np.flatnonzero(told)
     for k in range(whole.class_count):
         asked = np.flatnonzero(candidate[:, k])
         asked = asked[np.argsort(-influence[asked, k] * held[asked, 0], kind="stable")][:MOST_COMPARED]
@@ -122,17 +132,17 @@ def word_table(pushes: Pushes, vocabulary: Vocabulary, cluster: Int[np.ndarray, 
     table = {
         "listed": listed,
         "influence": influence,
-        "influence_low": influence - reach[known],
-        "influence_high": influence + reach[known],
+        "influence_low": influence - reach[told],
+        "influence_high": influence + reach[told],
         "probability": probability,
-        "attention": attention[known, None] * alike,
+        "attention": attention[told, None] * alike,
         "texts": held * alike.astype(int),
-        "texts_of_class": texts[known],
+        "texts_of_class": texts[told],
         "total": influence * held,
         "q": q,
         "q_beyond": q_beyond,
     }
-    words = np.array([vocabulary.word(i) for i in np.flatnonzero(known).tolist()], dtype=object)
+    words = np.array([vocabulary.word(i) for i in ids.tolist()], dtype=object)
     classes = np.array(whole.classes, dtype=object)
     names = {"word": words.repeat(len(classes)), "class": np.tile(classes, len(words))}
     return pd.DataFrame(names | {name: column.reshape(-1) for name, column in table.items()})

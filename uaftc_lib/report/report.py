@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from uaftc_lib.report.request import Columns, Refused, check_folder
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import Prepared, prepare
-from uaftc_lib.report.training import Reader
+from uaftc_lib.report.training import Reader, readers
 from uaftc_lib.report.words import Cutter
 
 
@@ -61,7 +62,7 @@ def explain_file(
         Columns: texts of one group are never on both sides of a split; texts marked test are the unseen ones; the
         latest fifth of the texts are the unseen ones.
     all_words : bool
-        Whether words.csv holds every word, however many there are.
+        Whether words.csv holds every word of two texts or more, however many there are.
     progress : bool
         Whether bars are shown.
 
@@ -94,20 +95,22 @@ def explain_file(
         begin("training")
         trained = train(prepared, settings, bar_of)
         begin("judging")
-        words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster)
+        words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
+        judged = judge(prepared, cutter, trained, words)
+        worse, more = judged["quality"]["verdict"] == "worse than linear", unfinished(trained)
         report = {
             "version": uaftc_lib.__version__,
             "file": path.name,
             "columns": asdict(columns),
             "rows": {"read": table.rows_read, "used": len(prepared.texts), "dropped": table.dropped},
-            "loud": [*table.loud, *copied(prepared)],
-            "notes": table.notes,
+            "loud": [*table.loud, *copied(prepared), *(more if worse else ())],
+            "notes": [*table.notes, *(() if worse else more)],
             "cut": cutter.told,
             "tested": "split" if split else "time" if time else "folds",
             "copies": prepared.copies,
             "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
             "settings": asdict(settings) | trained.settings,
-        } | judge(prepared, cutter, trained, words)
+        } | judged
         begin("writing")
         replaced = files.write(report, words, out, all_words)
     return report | {"replaced": replaced}
@@ -143,11 +146,13 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     times = np.bincount(np.concatenate([fold.test for fold in chosen]), minlength=len(whole))
     own = pd.Series(prepared.cluster * whole.class_count + labels)
     weights = 1 / own.groupby(own).transform("size").to_numpy() / times.clip(1)
-    pushes, readers, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
+    pushes, kept, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
     config = settings.training(len(chosen[0].train), settings.seed)
-    with bar(desc="epochs", total=FOLDS * config.epochs) as epochs:
-        for k, fold in enumerate(chosen):
-            reader = Reader(whole, prepared.vocabulary, fold, settings, settings.seed + k, epochs.update)
+    with (
+        bar(desc="epochs", total=FOLDS * config.epochs) as epochs,
+        closing(readers(whole, prepared.vocabulary, chosen, settings, epochs.update)) as made,
+    ):
+        for fold, reader in zip(chosen, made):
             line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
             coefficients = coefficients + line.coefficients() / FOLDS
             pushes.add(reader, fold, settings.seed)
@@ -158,7 +163,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
                 ("prior", shares),
             ):
                 said[name][fold.test] += found / times[fold.test, None]
-            readers.append(reader)
+            kept.append(reader)
     tested = np.flatnonzero(times)
     if prepared.test is None:
         part = numbered((fold.test for fold in chosen), len(whole))
@@ -167,7 +172,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     trained = {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer, "folds": FOLDS}
     said = {name: found[tested] for name, found in said.items()}
     told = {"coefficients": coefficients, "line": line, "settings": trained}
-    return Trained(chosen, readers, pushes, tested, part, **said, **told)
+    return Trained(chosen, kept, pushes, tested, part, **said, **told)
 
 
 def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
@@ -191,6 +196,7 @@ def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFr
     judged = quality(trained.ours, trained.linear, trained.prior, labels[trained.tested], trained.part, independent)
     if judged["verdict"] == "useless":
         words["listed"] = False
+    words = words[words["influence_low"].notna()]
     worse = judged["verdict"] == "worse than linear"
     return {
         "classes": class_counts(prepared, trained),
@@ -240,4 +246,14 @@ def copied(prepared: Prepared) -> list[str]:
     return [
         f"{near:,} of the {len(prepared.texts):,} texts are near-copies of others (names, numbers and dates apart). "
         "Copies are kept on one side of every split, and count once"
+    ]
+
+
+def unfinished(trained: Trained) -> list[str]:
+    """A line where most models were still getting better when their training ended."""
+    if sum(reader.unfinished for reader in trained.readers) <= FOLDS / 2:
+        return []
+    return [
+        f"Most trainings were best after their last epoch, number {trained.settings['epochs']}: more of them "
+        "(--epochs) may teach the models more"
     ]

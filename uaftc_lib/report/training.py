@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
+import joblib
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -14,9 +17,11 @@ from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.report.folds import Fold
 from uaftc_lib.report.settings import Settings
+from uaftc_lib.threads import one_thread
 from uaftc_lib.training import fit
 
 PART = 20_000  # texts that are looked at together
+AT_ONCE = 2_000_000  # texts of all models that are trained at once: of a million texts two models
 KNOWN = 2  # training texts that a word needs, or nothing can be learnt about it
 
 
@@ -50,7 +55,8 @@ class Reader:
 
         config = settings.training(len(fold.train), seed)
         dataset = Dataset("file", vocabulary, whole.classes, **splits)
-        fit(self.model, dataset, config, record, best="loss", progress=False)
+        run = fit(self.model, dataset, config, record, best="loss", progress=False)
+        self.unfinished = run.best_epoch == config.epochs
         if not self.model.binary:
             with torch.no_grad():
                 self.model.W -= self.model.W.mean(1, keepdim=True)
@@ -68,3 +74,28 @@ class Reader:
         """Class probabilities of some texts."""
         parts = (rows[start : start + PART] for start in range(0, len(rows), PART))
         return np.concatenate([probabilities(self.model(self.read(whole, part)).polarity).double() for part in parts])
+
+
+def readers(
+    whole: Corpus, vocabulary: Vocabulary, folds: list[Fold], settings: Settings, done: Callable
+) -> Iterator[Reader]:
+    """A model for each fold, in their order. As many as there are processors are trained at once, fewer of large files.
+
+    ``done()`` after each epoch. When this is closed, models that are not done are given up after their epoch.
+    """
+    closed = Event()
+
+    def one(k: int) -> Reader:
+        return Reader(whole, vocabulary, folds[k], settings, settings.seed + k, counted)
+
+    def counted(epochs: int) -> None:
+        if closed.is_set():
+            raise InterruptedError
+        done(epochs)
+
+    most = max(1, min(len(folds), joblib.cpu_count(), AT_ONCE // len(whole)))
+    with one_thread(), ThreadPoolExecutor(most) as pool:
+        try:
+            yield from pool.map(one, range(len(folds)))
+        finally:
+            closed.set()

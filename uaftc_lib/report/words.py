@@ -12,7 +12,7 @@ from uaftc_lib.extras import needs
 WORDS = ("rule", "spaces", "characters", "spacy")
 TOLD = {
     "rule": "Words are runs of letters and digits, with apostrophes, hyphens and decimal points inside (isn't, "
-    "well-known, 3.5); C++, C#, .NET, node.js, AT&T, U.S.A, $5, 50%, :-) and the like, web and e-mail addresses, "
+    "well-known, 3.5); C++, C#, .NET, node.js, AT&T, U.S.A, $5, 50%, :-), <3 and the like, web and e-mail addresses, "
     "@names, #tags and emoji count whole; in scripts without spaces each character is a word. Other punctuation is "
     "left out.",
     "spaces": "Words are what stands between spaces, punctuation included.",
@@ -58,10 +58,10 @@ def patterns() -> dict[str, re.Pattern]:
         *emoji,
         r"(?<!\w)(?:[A-Za-z]#|[A-Za-z]+\+\+\d*)(?!\w)",  # C#, C++11, notepad++
         r"(?<![\w.])(?:[A-Za-z]*\.(?i:net)|[A-Za-z]+\.(?i:js))(?!\w)",  # .NET, node.js
-        r"(?<![\w&])[A-Z]{1,3}&[A-Z]{1,3}(?![\w;])",  # AT&T
+        r"(?<![\w&])(?:[A-Z]{1,3}&[A-Z]{1,3}|[A-Za-z]{1,2}&[A-Za-z]{1,2})(?![\w;&])",  # AT&T, r&d
         r"(?<![\w.])(?:[A-Za-z]\.)+[A-Za-z](?!\.?\w)",  # U.S.A.
         r"[$€£¥]\d+(?:[.,]\d+)*(?!\w)|(?<![\w.,])\d+(?:[.,]\d+)*[%€]",
-        r"(?<!\w)[:;]'?-?(?:[()]+|[DPp])(?!\w)",  # :-)
+        r"(?<!\w)[:;]'?-?(?:[()]+|[DPp])(?!\w)|(?<![\w<])</?3+(?!\w|[.,]\d|[%>])",  # :-), <3
         rf"{run}(?:[{JOINERS}]{run}|(?<=\d)[.,](?=\d){run})*",
         f"[{UNSPACED}][{marks}]*",
     ]
