@@ -40,6 +40,7 @@ class Quarrel:
     """The runs of chapter 14: how many seeds of every model, and of which models at which λ."""
 
     datasets: list[str]
+    models: list[str]
     seeds: int
     lams: list[float]
     by_lam: dict[str, int]

@@ -12,14 +12,12 @@ from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.locations import data_home
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.neighbours.encoders import KEYS, READS, default_lam
+from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import rated
 from uaftc_lib.neighbours.protocol import train
 from uaftc_lib.neighbours.settings import QUARREL
 from uaftc_lib.settings import MODELS
-
-THEIRS = tuple(f"{reads}+{keys}" for reads, keys in product(READS, KEYS))
 
 
 def usual_lam(model: str) -> float:
@@ -39,7 +37,7 @@ def jobs() -> list[dict]:
     """Every model at its usual λ, then four of them at every λ; in this order they are made."""
     usual = [
         {"dataset": dataset, "model": model, "lam": usual_lam(model), "seed": seed}
-        for dataset, model, seed in product(QUARREL.datasets, ("DP", "DP-L", *THEIRS), range(QUARREL.seeds))
+        for dataset, model, seed in product(QUARREL.datasets, QUARREL.models, range(QUARREL.seeds))
     ]
     by_lam = [
         {"dataset": dataset, "model": model, "lam": lam, "seed": seed}
