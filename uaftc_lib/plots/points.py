@@ -34,10 +34,11 @@ def scatter(
     x_label: str = "",
     y_label: str = "",
     log_x: bool = False,
+    diagonal: bool = False,
     published: pd.DataFrame | None = None,
     size: tuple[float, float] = PANEL,
 ) -> Figure:
-    """A point for each row, by token type.
+    """A point for each row, by token type; with ``diagonal`` the line on which y is x.
 
     ``published``: columns ``group``, "low", "high"; these ranges stand at the right edge.
 
@@ -68,6 +69,8 @@ def scatter(
                 rasterized=cloud,
             )
         axes.axhline(0, color=INK, linewidth=0.7)
+        if diagonal:
+            axes.axline((0, 0), slope=1, color=INK, linewidth=0.7, linestyle=(0, (4, 2)))
         if log_x:
             axes.set_xscale("log")
         handles = [

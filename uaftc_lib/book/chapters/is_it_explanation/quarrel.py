@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
+import pandas as pd
 from sklearn.metrics import f1_score, roc_auc_score
 
+from uaftc_lib.book import rules
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, stored
 from uaftc_lib.experiments.table2 import train_real
-from uaftc_lib.locations import data_home
+from uaftc_lib.locations import data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
@@ -18,6 +21,10 @@ from uaftc_lib.neighbours.people import rated
 from uaftc_lib.neighbours.protocol import train
 from uaftc_lib.neighbours.settings import QUARREL
 from uaftc_lib.settings import MODELS
+
+ENCODERS = {"DP": "words (DP)", "projection": "projection", "bilstm": "BiLSTM"}  # as the figures call them
+THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
+PAIRS = ("attention, gradient", "attention, leave-one-out", "gradient, leave-one-out")
 
 
 def usual_lam(model: str) -> float:
@@ -67,3 +74,45 @@ def accuracies(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
         "F1": float(f1_score(labels, logit > 0)),
         "AUC": float(roc_auc_score(labels, logit)),
     }
+
+
+def encoder_of(model: str) -> str:
+    """ "bilstm+dot" -> "BiLSTM", as the figures call it."""
+    return ENCODERS[model.partition("+")[0]]
+
+
+def rows_of(model: str, lam: float | None = None, dataset: str = "sst") -> pd.DataFrame:
+    """The stored seeds of a model, at its usual λ or another."""
+    return stored("quarrel", dataset=dataset, model=model, lam=usual_lam(model) if lam is None else lam)
+
+
+def over_texts(rows: pd.DataFrame, column: str) -> rules.Interval:
+    """A mean over texts, and its interval over seeds, made wider by what the texts, shared by all seeds, leave open."""
+    found = rules.interval(rows[column])
+    texts = 1.96 * np.sqrt((rows[f"{column} sd"] ** 2).mean() / rows["texts"].mean())
+    half = np.hypot(found.mean - found.low, texts)
+    return rules.Interval(found.mean, found.mean - half, found.mean + half, found.n)
+
+
+def printed(quantity: str, model: str, dataset: str = "SST") -> float:
+    """What Jain & Wallace's code gave of one of their models; nan of any other."""
+    reads, _, keys = model.partition("+")
+    table = published("neighbours")
+    table = table[table.source.str.startswith("Jain") & (table.dataset == dataset) & (table.quantity == quantity)]
+    values = table[table.model == f"{THEIR_NAMES.get(reads)}+{keys}"].value
+    return float(values.iloc[0]) if len(values) else np.nan
+
+
+def by_lam(quantity: str) -> pd.DataFrame:
+    """A quantity of every seed of the models with dot products, at every λ: what a figure draws."""
+    rows = stored("quarrel", dataset="sst")
+    rows = rows[~rows.model.str.endswith("+tanh")]
+    return pd.DataFrame({"lam": rows.lam, "tau": rows[quantity], "encoder": rows.model.map(encoder_of)})
+
+
+def printed_by_lam(quantity: str) -> pd.DataFrame:
+    """The published values of the same."""
+    models = [f"{reads}+dot" for reads in THEIR_NAMES]
+    return pd.DataFrame(
+        {"lam": usual_lam(one), "tau": printed(quantity, one), "encoder": encoder_of(one)} for one in models
+    )
