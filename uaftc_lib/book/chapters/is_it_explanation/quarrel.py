@@ -32,12 +32,13 @@ def usual_lam(model: str) -> float:
     return 10.0 if model in MODELS else default_lam(*model.split("+"))
 
 
-def trained(data: Dataset, model: str, lam: float, seed: int) -> tuple[AttentionClassifier, int]:
-    """A model of Table 2 by its protocol ("DP", "DP-L"), or one of Jain & Wallace's by theirs, and its best epoch."""
+def trained(data: Dataset, model: str, lam: float, seed: int) -> tuple[AttentionClassifier, dict]:
+    """A model of Table 2 by its protocol ("DP", "DP-L"), or one of Jain & Wallace's by theirs, and how it went."""
     if model in MODELS:
         fitted, run = train_real(data, model=model, lam=lam, seed=seed)
-        return fitted, run.best_epoch
-    return train(data, *model.split("+"), lam=lam, seed=seed)
+        return fitted, {"best_epoch": run.best_epoch, "early loss": run.history["loss"].iloc[:5].mean()}
+    fitted, best_epoch = train(data, *model.split("+"), lam=lam, seed=seed)
+    return fitted, {"best_epoch": best_epoch}
 
 
 def jobs() -> list[dict]:
@@ -58,12 +59,12 @@ def jobs() -> list[dict]:
 def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     """What a model's attention agrees with, how soon its decisions turn, how free its weights are: on the test set."""
     data = load_dataset(dataset)
-    fitted, best_epoch = trained(data, model, lam, seed)
+    fitted, went = trained(data, model, lam, seed)
     corpus, people = looked_at(data), None
     if dataset == "sst":
         counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
         people = rated(corpus, data.vocabulary, data_home()), counts
-    return [{"best_epoch": best_epoch} | accuracies(fitted, data.test) | measured(fitted, corpus, people=people)]
+    return [went | accuracies(fitted, data.test) | measured(fitted, corpus, people=people)]
 
 
 def accuracies(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
@@ -88,7 +89,7 @@ def rows_of(model: str, lam: float | None = None, dataset: str = "sst") -> pd.Da
 
 def over_texts(rows: pd.DataFrame, column: str) -> rules.Interval:
     """A mean over texts, and its interval over seeds, made wider by what the texts, shared by all seeds, leave open."""
-    found = rules.interval(rows[column])
+    found = rules.interval(rows[column].to_numpy())
     texts = 1.96 * np.sqrt((rows[f"{column} sd"] ** 2).mean() / rows["texts"].mean())
     half = np.hypot(found.mean - found.low, texts)
     return rules.Interval(found.mean, found.mean - half, found.mean + half, found.n)

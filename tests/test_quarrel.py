@@ -1,0 +1,85 @@
+"""Chapter 14: what is trained how, what is held beside print, what a spread foretells."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.stats import kendalltau
+
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
+from uaftc_lib.book.chapters.is_it_explanation import quarrel
+from uaftc_lib.neighbours.settings import QUARREL
+from uaftc_lib.neighbours.spread import spread
+
+
+@pytest.mark.parametrize("kappa", [-0.6, 0.0, 0.6])
+@pytest.mark.parametrize("ratio", [0.2, 1.0, 4.0])
+def test_spreads_foretell_the_agreement_of_normal_logarithms(ratio, kappa):
+    random, texts, words = np.random.default_rng(0), 300, 40
+    logs = random.multivariate_normal([0, 0], [[ratio**2, kappa * ratio], [kappa * ratio, 1]], (texts, words))
+    alpha, per_attention = np.exp(logs - 5).reshape(-1, 2).T
+    corpus = Corpus.from_lists([[0] * words] * texts, [0] * texts)
+    signs = random.choice([-1, 1], texts * words)
+    said = spread(alpha, signs * alpha * per_attention, corpus)
+    measured = [kendalltau(x, x * y)[0] for x, y in zip(*(one.reshape(texts, words) for one in (alpha, per_attention)))]
+    assert said.tau == pytest.approx(np.mean(measured), abs=0.015)
+    assert said.attention == pytest.approx(ratio, rel=0.05) and said.per_attention == pytest.approx(1, rel=0.05)
+    assert said.correlation == pytest.approx(kappa, abs=0.05)
+    if not kappa:
+        assert said.tau == pytest.approx(2 / np.pi * np.arctan(ratio), abs=0.015)
+
+
+def test_words_without_effect_unread_ones_and_short_texts_have_no_say():
+    corpus = Corpus.from_lists([[0] * 5, [0] * 3], [0, 1])
+    alpha = np.array([0.1, 0.2, 0.3, 0.2, 0.2, 0.5, 0.3, 0.2])
+    effect = np.array([1.0, 4.0, 2.0, 0.0, np.nan, 1.0, np.nan, 2.0])
+    assert spread(alpha, effect, corpus) == spread(alpha[:3], effect[:3], Corpus.from_lists([[0] * 3], [0]))
+
+
+def test_every_job_is_there_once_and_can_be_trained():
+    made = pd.DataFrame(quarrel.jobs())
+    assert not made.duplicated().any() and {*made.model} == {*QUARREL.models}
+    for model in QUARREL.models:
+        assert (made[made.model == model].lam == quarrel.usual_lam(model)).sum() >= QUARREL.seeds
+        quarrel.encoder_of(model)
+    for model, seeds in QUARREL.by_lam.items():
+        assert (made[made.model == model].groupby("lam").size()[QUARREL.lams] >= seeds).all()
+
+
+def test_each_is_trained_by_its_own_protocol(monkeypatch):
+    """One of Table 2 as the paper's authors did, one of Jain & Wallace's as these did; λ is 10, or √H."""
+    asked, model = [], AttentionClassifier(4, 2)
+    data = Dataset("small", Vocabulary(["a"]), ("no", "yes"), Corpus.from_lists([[0], [0]], [0, 1]))
+    monkeypatch.setattr(quarrel, "train", lambda *given, **named: asked.append((given[1:], named)) or (model, 2))
+    assert quarrel.trained(data, "bilstm+dot", 16.0, 3) == (model, {"best_epoch": 2})
+    assert asked == [(("bilstm", "dot"), {"lam": 16.0, "seed": 3})]
+    run = type("Run", (), {"best_epoch": 4, "history": pd.DataFrame({"loss": [3.0, 1.0]})})
+    monkeypatch.setattr(quarrel, "train_real", lambda _, **named: asked.append(named) or (model, run))
+    assert quarrel.trained(data, "DP", 10.0, 1) == (model, {"best_epoch": 4, "early loss": 2.0})
+    assert asked[1] == {"model": "DP", "lam": 10.0, "seed": 1}
+    assert [quarrel.usual_lam(m) for m in ("DP", "bilstm+tanh", "bilstm+dot")] == [10, 1, 16]
+    assert quarrel.usual_lam("projection+dot") == pytest.approx(128**0.5)
+
+
+def test_accuracies_are_scikit_learns():
+    model, corpus = AttentionClassifier(4, 1), Corpus.from_lists([[0], [1], [2], [3]], [1, 0, 0, 1])
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor([[1.0], [-1.0], [2.0], [0.5]]))
+        model.W.fill_(1.0)
+    assert quarrel.accuracies(model, corpus) == {"accuracy": 0.75, "F1": pytest.approx(0.8), "AUC": 0.5}
+
+
+def test_print_is_that_of_the_same_model():
+    assert quarrel.printed("tau attention, gradient", "bilstm+dot") == 0.073
+    assert quarrel.printed("tau attention, leave-one-out", "projection+tanh") == 0.623
+    assert quarrel.printed("accuracy", "bilstm+tanh", "IMDB") == 0.898
+    assert np.isnan(quarrel.printed("accuracy", "DP"))
+    shown = quarrel.printed_by_lam("tau attention, leave-one-out").set_index("encoder")
+    assert shown.tau.to_dict() == {"projection": 0.314, "BiLSTM": 0.064} and shown.lam["BiLSTM"] == 16
+
+
+def test_what_texts_leave_open_widens_an_interval():
+    rows = pd.DataFrame({"tau": [0.1, 0.2, 0.3], "tau sd": [0.4, 0.4, 0.4], "texts": 100})
+    found = quarrel.over_texts(rows, "tau")
+    seeds, texts = 4.302653 * 0.1 / 3**0.5, 1.96 * 0.04
+    assert found.high - found.mean == pytest.approx(np.hypot(seeds, texts)) and found.n == 3
