@@ -63,13 +63,6 @@ def train_hiding(
     return train_model(model, dataset, seed, epochs, objective, lowest(objective))
 
 
-def without(corpus: Corpus, left_out: Bool[Tensor, "positions"]) -> Corpus:
-    """The texts less some positions; each must keep one."""
-    lengths = corpus.instance_of[~left_out].bincount(minlength=len(corpus))
-    offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    return Corpus(corpus.tokens[~left_out], offsets, corpus.labels, corpus.class_count, corpus.classes)
-
-
 @torch.no_grad()
 def shown(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"]) -> dict[str, float]:
     """What of some words shows, over the texts that hold them beside others.
@@ -101,7 +94,7 @@ def shown(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"])
         "contributions": share(contributions(model, corpus)),
         "leave-one-out": share(leave_one_out(model, corpus)),
         "kept without states": float(((rest > 0) == decided).double().mean()),
-        "kept without words": float(((model(without(corpus, chosen)).polarity > 0) == decided).double().mean()),
+        "kept without words": float(((model(corpus.without(chosen)).polarity > 0) == decided).double().mean()),
     }
 
 
