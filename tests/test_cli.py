@@ -460,6 +460,8 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
     told = list(terminal.lines(report | {"top_words": {name: [{"word": "x"}] for name in long}}, tmp_path))
     assert [line for line in told if line.endswith(" x")] == [f"{n:30} x" for n in (*long[:2], "n" * 29 + "…")]
     assert [line for line in told if "– right of unseen texts; mean over classes –" in line]
+    beside = report | {"linear_words": {"a": ["fine"], "b": ["poor"]}}
+    assert "b             no word; the linear model: poor" in list(terminal.lines(beside, tmp_path))
     report["quality"]["verdict"], report["deciding"] = "useless", []
     told = "\n".join(terminal.lines(report, tmp_path))
     assert "no word" not in told and "No conclusion may be drawn" in told

@@ -271,6 +271,9 @@ def explain(
         click.echo(line)
 
 
+explain.params.sort(key=lambda option: not option.required)  # what must be given is told first
+
+
 @app.command()
 @click.option("--verdict", help="Only claims with this verdict, e.g. 'does not hold'.")
 @click.option("--out", type=PATH, metavar="FILE.csv", help="Write every measured case.")

@@ -31,8 +31,8 @@ VERDICTS = {  # what may be concluded, and why
     ),
     "few": (
         "Conclusions may be drawn about this model; how good it is remains open.",
-        "It is better than the shares of the classes, but only {independent} unseen texts, copies counted once, were "
-        "there to test it.",
+        "It is better than the shares of the classes, but only {independent} unseen texts were there to test it "
+        "(copies, and texts of one group, counted once).",
     ),
     "sound": (
         "Conclusions may be drawn about this model, and the model is worth asking.",

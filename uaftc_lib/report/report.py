@@ -254,6 +254,6 @@ def unfinished(trained: Trained) -> list[str]:
     if sum(reader.unfinished for reader in trained.readers) <= FOLDS / 2:
         return []
     return [
-        f"Most trainings were best after their last epoch, number {trained.settings['epochs']}: more of them "
-        "(--epochs) may teach the models more"
+        f"Most trainings were best after their last epoch, number {trained.settings['epochs']}: with more epochs "
+        f"(--epochs {2 * trained.settings['epochs']}) the models may learn more"
     ]

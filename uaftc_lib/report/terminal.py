@@ -49,7 +49,9 @@ def told(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         linear = f"{share(one['recall'])} of the class with it and {share(one['recall_without'])} without"
         yield "look at", f"{one['word']!r} nearly decides {one['class']!r} ({found}); a linear model finds {linear}"
     for name, words in () if quality["verdict"] == "useless" else report["top_words"].items():
-        yield name, ", ".join(word["word"] for word in words[:NAMED]) or "no word"
+        listed = ", ".join(word["word"] for word in words[:NAMED]) or "no word"
+        linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
+        yield name, f"{listed}; the linear model: {linear}" if linear else listed
     if report["replaced"]:
         yield "replaced", ", ".join(report["replaced"])
     yield "written to", str(out / "report.html")
