@@ -322,6 +322,7 @@ AT_ONCE = [
     (["run", "22_interventions", "-p", "seed", "10"], "seed = 10 is not possible in this notebook; allowed: 0, 1"),
     (["sweep", "--set", "options={'noise': 1}"], "options: unknown noise; allowed are none"),
     (["explain", "missing.csv", *FILE], "missing.csv is not there"),
+    (["explain", "right.csv", *FILE[:-1], ""], "'--out' is an empty path: is a variable of the shell not set"),
     (["explain", "words.docx", *FILE], "files that end in '.docx' are not known; there are CSV"),
     (["explain", "words.docx", *FILE, "--encoder", "q"], "encoder must be one of none, affine, lstm, gru, got 'q'"),
     (["train", "--device", "cpu:x"], "device 'cpu:x' must be one of cpu, cuda, mps, xpu, or one with a number"),
@@ -446,6 +447,8 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
         "quality": accuracies | {"verdict": "few", "independent": 8},
         "deciding": [
             {"word": "tag", "class": "b", "texts": 4, "texts_of_class": 4, "recall": 1.0, "recall_without": 0.5}
+            | {"covered": covered}
+            for covered in (0.9, 0.52)
         ],
         "top_words": {"a": [{"word": f"word{i}"} for i in range(9)], "b": []},
         "replaced": ["words.csv"],
@@ -455,11 +458,16 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
     assert "a             word0, word1, word2, word3, word4, word5, word6, word7" in told
     assert "b             no word" in told and "replaced      words.csv" in told
     assert any("only 8 unseen texts" in line for line in told) and any("50.0% without" in line for line in told)
+    found = [line for line in told if line.startswith("look at")]
+    assert "nearly decides 'b' (4 of its 4 texts are of this class; 90.0% of the class's texts hold it)" in found[0]
+    assert "'tag' by itself tells 'b' (" in found[1] and "52.0%" in found[1]
     report["quality"] |= {"linear": {"accuracy": float("nan"), "balanced_accuracy": None}}
     long = ["talk.politics.guns", "talk.politics.mideast", "n" * 31]
     told = list(terminal.lines(report | {"top_words": {name: [{"word": "x"}] for name in long}}, tmp_path))
     assert [line for line in told if line.endswith(" x")] == [f"{n:30} x" for n in (*long[:2], "n" * 29 + "…")]
     assert [line for line in told if "– right of unseen texts; mean over classes –" in line]
+    beside = report | {"linear_words": {"a": ["fine"], "b": ["poor"]}}
+    assert "b             no word; the linear model: poor" in list(terminal.lines(beside, tmp_path))
     report["quality"]["verdict"], report["deciding"] = "useless", []
     told = "\n".join(terminal.lines(report, tmp_path))
     assert "no word" not in told and "No conclusion may be drawn" in told

@@ -13,7 +13,7 @@ from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.report.again import word_values
 from uaftc_lib.report.folds import folds
-from uaftc_lib.report.lists import Units, by_chance
+from uaftc_lib.report.lists import Units, attended_without_effect, by_chance
 from uaftc_lib.report.quality import quality
 from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Refused
@@ -284,3 +284,13 @@ def test_too_sure_is_not_useless():
     found = quality(one, one, np.full((texts, 2), 0.5), labels, np.arange(texts) % 5, texts)
     assert found["log_loss"]["model"] > found["log_loss"]["prior"] and found["log_loss"]["low"] > 0
     assert found["verdict"] == "sound"
+
+
+def test_what_is_looked_at_without_effect_is_looked_at_most_and_listed_nowhere():
+    names = [f"w{i}" for i in range(40)]  # w0 is looked at most
+    words = pd.DataFrame({"word": np.repeat(names, 2), "class": ["a", "b"] * 40, "texts": 10, "listed": False})
+    words["attention"] = np.repeat(np.linspace(0.9, 0.1, 40), 2)
+    words["influence"] = np.where(words["class"] == "a", 1, -1) * np.where(words["word"] == "w3", 2.0, 0.01)
+    words.loc[(words["word"] == "w1") & (words["class"] == "b"), "listed"] = True
+    found = {row["word"] for row in attended_without_effect(words)}
+    assert found == {"w0", "w2", *names[4:10]}, "of the ten first w3 pushes and w1 is listed"

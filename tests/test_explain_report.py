@@ -300,13 +300,33 @@ def test_what_cannot_be_measured_is_a_dash():
 
 def test_words_that_decide_together_are_linked_one_by_one():
     report, words = made_report(("a", "b"))
-    report["deciding"][0]["word"] = "mark00,mark01"
+    report["deciding"][0] |= {"word": "mark00,mark01", "covered": 0.9}
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
     told = page.render(report, words, files.COLUMNS)
     card = told.partition('<section id="verdict"')[2].partition("</section>")[0]
     assert card.count('word=mark00"') == card.count('word=mark01"') == 2
     assert "Single words nearly decide" in card and "without them" in card
     assert page.parted("3,5", words.replace("word1", "3,5")) == ["3,5"]
+
+
+def test_a_word_that_half_of_a_class_holds_does_not_decide_it():
+    report, words = made_report(("a", "b"))
+    report["deciding"][0]["covered"] = 0.89
+    report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
+    told = page.render(report, words, files.COLUMNS)
+    assert "One word by itself tells a class." in told and "nearly decide" not in told
+    assert "89\u00a0% of the class’s texts hold it" in told
+
+
+def test_beside_the_lists_it_is_said_that_an_interval_may_hold_zero():
+    report, words = made_report(("a", "b", "c"))
+    report["vocabulary"] |= {"with_interval": len(words) // 3, "in_csv": len(words) // 3}
+    said = '<p class="note">Some of these intervals hold zero'
+    assert said in page.render(report, words, files.COLUMNS).partition('<section id="words"')[0]
+    words["influence_low"] = words["influence_low"].where(~words["listed"], 0.1)
+    assert said not in page.render(report, words, files.COLUMNS)
+    words["listed"], report["top_words"] = False, {name: [] for name in report["top_words"]}
+    assert said not in page.render(report, words, files.COLUMNS)
 
 
 def test_a_recurrent_encoder_is_spoken_of_truly():

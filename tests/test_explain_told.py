@@ -1,9 +1,12 @@
 """What is told of copies, groups and dates before a file is explained."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from test_explain_copies import base, letters, partition, table_of
 
+from uaftc_lib.report.report import Trained, unfinished
 from uaftc_lib.report.request import Columns
 from uaftc_lib.report.tables import read_table
 from uaftc_lib.report.texts import prepare
@@ -52,3 +55,15 @@ def test_dates_that_can_be_read_in_two_ways_are_told(tmp_path, cells, told):
     (tmp_path / "a.csv").write_text("\n".join(["t,l,when", *rows]))
     notes = read_table(tmp_path / "a.csv", Columns("t", "l", time="when")).notes
     assert (told in notes[0]) if told else not notes
+
+
+@pytest.mark.parametrize("verdict", ["useless", "worse than linear", "few", "sound"])
+def test_trainings_that_ended_early_are_told_unless_the_model_is_sound(verdict):
+    def told(most: int) -> list[str]:
+        trained = object.__new__(Trained)
+        trained.readers = [SimpleNamespace(unfinished=i < most) for i in range(5)]
+        trained.settings = {"epochs": 30}
+        return unfinished(trained, verdict)
+
+    assert told(2) == []
+    assert told(3) == [] if verdict == "sound" else "(--epochs 60)" in told(3)[0]

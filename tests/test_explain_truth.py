@@ -53,6 +53,8 @@ def test_beside_a_model_that_learnt_too_little_stand_the_linear_models_words(tmp
     report, _ = explained(rows, tmp_path)
     assert report["quality"]["verdict"] == "sound" and report["linear_words"] == {}
     assert not any("last epoch" in line for line in report["loud"] + report["notes"])
+    report, _ = explained(rows.head(150), tmp_path, Settings(epochs=2))
+    assert report["quality"]["verdict"] != "sound" and any("last epoch" in line for line in report["loud"])
 
 
 def test_a_signature_that_is_ignored_decides_nothing(tmp_path):

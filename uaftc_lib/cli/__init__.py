@@ -21,7 +21,7 @@ try:
     from uaftc_lib.book import choices, contents
     from uaftc_lib.book.parameters import check_given
     from uaftc_lib.book.verdicts import WORDS
-    from uaftc_lib.cli.options import assignments, known_device, options_of, parameters_from, value_of
+    from uaftc_lib.cli.options import FilledPath, assignments, known_device, options_of, parameters_from, value_of
     from uaftc_lib.datasets import dataset_names, dataset_options
     from uaftc_lib.experiments import tables as stored
     from uaftc_lib.experiments.cells import AXES, TABLES, Cell, cells_of, check_file, check_workers, load_grid
@@ -48,7 +48,7 @@ class Commands(click.Group):
             raise click.exceptions.Exit(2) from None
 
 
-PATH = click.Path(path_type=Path)
+PATH = FilledPath(path_type=Path)
 DATA_HOME = click.option(
     "--data-home",
     type=PATH,
@@ -269,6 +269,9 @@ def explain(
         raise click.exceptions.Exit(130) from None
     for line in terminal.lines(report, out):
         click.echo(line)
+
+
+explain.params.sort(key=lambda option: not option.required)  # what must be given is told first
 
 
 @app.command()

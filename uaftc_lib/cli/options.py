@@ -58,6 +58,17 @@ def parameters_from(words: list[str]) -> dict[str, object]:
     return given
 
 
+class FilledPath(click.Path):
+    """A path that is not empty, as that of a shell's unset variable is: it would mean the folder one is in."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        """The path, unless it is empty."""
+        if value == "":
+            told = param.get_error_hint(ctx) if param else "a path"
+            raise ValueError(f"{told} is an empty path: is a variable of the shell not set?")
+        return super().convert(value, param, ctx)
+
+
 def known_device(_context: object, _option: object, text: str) -> str:
     """A device by a name of torch; whether this machine has it is found when it is used."""
     kind, colon, number = text.partition(":")

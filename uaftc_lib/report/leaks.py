@@ -1,4 +1,4 @@
-"""Words that by themselves nearly decide a class, as a tag or a signature does, and what is left without them."""
+"""Words that by themselves tell a class, as a tag or a signature does, and what is left without them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uaftc_lib.report.quality import MATERIAL
 from uaftc_lib.report.texts import Prepared
 from uaftc_lib.report.training import Reader
 
-NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word decides a class
+NEARLY_ALL, MOST = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word tells a class
 FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
 ENOUGH, MOST_NAMED = 20, 3  # texts of such a word; words that are tried
 TOGETHER = 0.9  # Jaccard index of the texts of two words from which they are one thing, as a tag of two words

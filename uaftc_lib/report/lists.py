@@ -166,15 +166,16 @@ def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
 
 
 def attended_without_effect(words: pd.DataFrame) -> list[dict]:
-    """Of the hundred words that hold most attention in all, up to ten that push least for the attention they get.
+    """Of the words that hold most attention in all, up to ten that push least for the attention they get.
 
-    The push of a word is the range of its influences over the classes; only what is less than LITTLE of the largest
-    among the hundred counts as little.
+    These are a hundred, and at most a quarter of all. The push of a word is the range of its influences over the
+    classes; only what is less than LITTLE of the largest among them counts as little, and no listed word does.
     """
     by_word = words.groupby("word", sort=False)
     push = by_word["influence"].max() - by_word["influence"].min()
     found = words.drop_duplicates("word").set_index("word")[["attention", "texts"]]
-    found = found.assign(held=found["attention"] * found["texts"], influence=push).nlargest(100, "held")
-    found = found[found["influence"] < LITTLE * found["influence"].max()]
+    found = found.assign(held=found["attention"] * found["texts"], influence=push, listed=by_word["listed"].any())
+    found = found.nlargest(min(100, len(found) // 4), "held")
+    found = found[(found["influence"] < LITTLE * found["influence"].max()) & ~found["listed"]]
     found = found.assign(effect=found["influence"] / found["attention"]).nsmallest(10, "effect")
     return found.reset_index()[["word", "attention", "influence", "texts"]].to_dict("records")

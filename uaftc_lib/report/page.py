@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 
 from uaftc_lib.report.lists import TOP
-from uaftc_lib.report.quality import VERDICTS
+from uaftc_lib.report.quality import NEARLY_WHOLE, VERDICTS
 
 SHOWN_NUMBERS = 500_000  # of words in the page
 SHOWN_WORDS = 5000
@@ -122,6 +122,7 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
         script=Markup(script),
         lists=listed,
         deciding=deciding,
+        nearly=all(row["covered"] >= NEARLY_WHOLE for row in deciding),
         percent=percent,
         of_list=TOP,
         known={row[0] for row in shown},

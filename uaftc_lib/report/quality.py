@@ -18,6 +18,7 @@ Probabilities = Float[np.ndarray, "texts classes"]
 BINS = 10
 FEW = 200  # unseen texts below which it remains open how good a model is
 MATERIAL = 0.02  # by how much the linear model must be better to matter: a share of balanced accuracy
+NEARLY_WHOLE = 0.9  # share of a class's texts from which a word that tells the class nearly decides it
 VERDICTS = {  # what may be concluded, and why
     "useless": (
         "No conclusion may be drawn.",
@@ -31,8 +32,8 @@ VERDICTS = {  # what may be concluded, and why
     ),
     "few": (
         "Conclusions may be drawn about this model; how good it is remains open.",
-        "It is better than the shares of the classes, but only {independent} unseen texts, copies counted once, were "
-        "there to test it.",
+        "It is better than the shares of the classes, but only {independent} unseen texts were there to test it "
+        "(copies, and texts of one group, counted once).",
     ),
     "sound": (
         "Conclusions may be drawn about this model, and the model is worth asking.",

@@ -97,14 +97,13 @@ def explain_file(
         begin("judging")
         words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
         judged = judge(prepared, cutter, trained, words)
-        worse, more = judged["quality"]["verdict"] == "worse than linear", unfinished(trained)
         report = {
             "version": uaftc_lib.__version__,
             "file": path.name,
             "columns": asdict(columns),
             "rows": {"read": table.rows_read, "used": len(prepared.texts), "dropped": table.dropped},
-            "loud": [*table.loud, *copied(prepared), *(more if worse else ())],
-            "notes": [*table.notes, *(() if worse else more)],
+            "loud": [*table.loud, *copied(prepared), *unfinished(trained, judged["quality"]["verdict"])],
+            "notes": table.notes,
             "cut": cutter.told,
             "tested": "split" if split else "time" if time else "folds",
             "copies": prepared.copies,
@@ -249,11 +248,11 @@ def copied(prepared: Prepared) -> list[str]:
     ]
 
 
-def unfinished(trained: Trained) -> list[str]:
-    """A line where most models were still getting better when their training ended."""
-    if sum(reader.unfinished for reader in trained.readers) <= FOLDS / 2:
+def unfinished(trained: Trained, verdict: str) -> list[str]:
+    """A loud line where most models were still getting better when their training ended, unless they are sound."""
+    if verdict == "sound" or sum(reader.unfinished for reader in trained.readers) <= FOLDS / 2:
         return []
     return [
-        f"Most trainings were best after their last epoch, number {trained.settings['epochs']}: more of them "
-        "(--epochs) may teach the models more"
+        f"Most trainings were best after their last epoch, number {trained.settings['epochs']}: with more epochs "
+        f"(--epochs {2 * trained.settings['epochs']}) the models may learn more"
     ]

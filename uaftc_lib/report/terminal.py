@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from uaftc_lib.report.quality import VERDICTS
+from uaftc_lib.report.quality import NEARLY_WHOLE, VERDICTS
 
 NAMED = 8  # words of each class
 WIDEST = 30  # characters of a class's name
@@ -45,11 +45,15 @@ def told(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         yield name, f"{right} right of unseen texts; mean over classes {mean}"
     yield from zip(("verdict", "because"), (text.format_map(quality) for text in VERDICTS[quality["verdict"]]))
     for one in report["deciding"]:
-        found = f"{one['texts_of_class']:,} of its {one['texts']:,} texts"
+        tells = "nearly decides" if one["covered"] >= NEARLY_WHOLE else "by itself tells"
+        found = f"{one['texts_of_class']:,} of its {one['texts']:,} texts are of this class; "
+        found += f"{share(one['covered'])} of the class's texts hold it"
         linear = f"{share(one['recall'])} of the class with it and {share(one['recall_without'])} without"
-        yield "look at", f"{one['word']!r} nearly decides {one['class']!r} ({found}); a linear model finds {linear}"
+        yield "look at", f"{one['word']!r} {tells} {one['class']!r} ({found}); a linear model finds {linear}"
     for name, words in () if quality["verdict"] == "useless" else report["top_words"].items():
-        yield name, ", ".join(word["word"] for word in words[:NAMED]) or "no word"
+        listed = ", ".join(word["word"] for word in words[:NAMED]) or "no word"
+        linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
+        yield name, f"{listed}; the linear model: {linear}" if linear else listed
     if report["replaced"]:
         yield "replaced", ", ".join(report["replaced"])
     yield "written to", str(out / "report.html")
