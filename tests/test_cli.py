@@ -371,7 +371,7 @@ def test_names_are_read_from_the_source_as_they_are_registered():
 
 def test_tables_and_book_pass_on_what_was_asked(monkeypatch):
     seen = []
-    row = types.SimpleNamespace(name="terms", kind="experiment", done=3, jobs=5, rows=30, about="Six terms.")
+    row = types.SimpleNamespace(name="terms", kind="experiment", done=3, jobs=5, rows=30, seconds=90.0, about="Six terms.")
     stored = types.SimpleNamespace(
         table_names=lambda *places: ["terms", "table2"],
         listing=lambda names: [] if "table2" in names else [row],
@@ -381,7 +381,7 @@ def test_tables_and_book_pass_on_what_was_asked(monkeypatch):
         check_folder=lambda out: None,
     )
     monkeypatch.setattr(cli, "stored", stored)
-    assert re.search(r"terms +experiment +3 of +5 jobs +30 rows  Six terms\.", uaftc("tables").stdout)
+    assert re.search(r"terms +experiment +3 of +5 jobs +30 rows +1\.5 min  Six terms\.", uaftc("tables").stdout)
     assert uaftc("tables", "table2").stdout == ""
     assert uaftc("tables", "terms", "--make", "--workers", "2").stdout == "completed\n"
     assert uaftc("tables", "--out", "anew", "--dask", "tcp://a:1").stdout == "compared\n"

@@ -226,7 +226,8 @@ def tables(names: tuple[str, ...], make: bool, out: Path | None, workers: int, d
         lines = stored.complete(names, workers, dask)
     else:
         lines = (
-            f"{table.name:20} {table.kind:10} {table.done:5} of {table.jobs:5} jobs {table.rows:6} rows  {table.about}"
+            f"{table.name:20} {table.kind:10} {table.done:5} of {table.jobs:5} jobs {table.rows:6} rows "
+            f"{table.seconds / 60:7.1f} min  {table.about}"
             for table in stored.listing(names)
         )
     for line in lines:

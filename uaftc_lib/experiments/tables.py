@@ -20,13 +20,14 @@ BENCHMARKS["peers"] = "python benchmarks/peers.py"
 
 
 class Listed(NamedTuple):
-    """A stored table: ``done`` of its ``jobs`` (a benchmark has none), its rows, and what it is."""
+    """A stored table: ``done`` of its ``jobs`` (a benchmark has none), its rows, how long they took, and what it is."""
 
     name: str
     kind: str  # experiment, grid or benchmark
     done: int
     jobs: int
     rows: int
+    seconds: float  # of one process; 0 where they are not stored
     about: str
 
 
@@ -77,13 +78,14 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
             continue
         table, work = task(name, folder)
         rows = table.read()[1]
-        there = {table.job(row) for row in rows}
-        found.append(Listed(name, kind, sum(table.job(job) in there for job, _ in work), len(work), len(rows), said))
+        took = {table.job(row): float(row.get("seconds") or 0) for row in rows}  # each row of a job has its whole time
+        done = sum(table.job(job) in took for job, _ in work)
+        found.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), said))
     for name, command in BENCHMARKS.items():
         if names and name not in names:
             continue
         rows = Table(results_folder(folder) / f"{name}.csv", ()).read()[1]
-        found.append(Listed(name, "benchmark", 0, 0, len(rows), f"made by {command}"))
+        found.append(Listed(name, "benchmark", 0, 0, len(rows), 0.0, f"made by {command}"))
     return found
 
 
