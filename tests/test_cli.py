@@ -371,7 +371,8 @@ def test_names_are_read_from_the_source_as_they_are_registered():
 
 def test_tables_and_book_pass_on_what_was_asked(monkeypatch):
     seen = []
-    row = types.SimpleNamespace(name="terms", kind="experiment", done=3, jobs=5, rows=30, seconds=90.0, about="Six terms.")
+    counted = {"done": 3, "jobs": 5, "rows": 30, "seconds": 90.0}
+    row = types.SimpleNamespace(name="terms", kind="experiment", about="Six terms.", **counted)
     stored = types.SimpleNamespace(
         table_names=lambda *places: ["terms", "table2"],
         listing=lambda names: [] if "table2" in names else [row],
