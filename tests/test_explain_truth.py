@@ -28,6 +28,7 @@ def test_there_is_no_cliff_at_twenty_thousand_rows(rows):
     assert (config.epochs, config.batch_size) == (30, 100)
 
 
+@pytest.mark.long
 def test_of_alike_classes_a_word_is_listed_under_those_that_it_raises(tmp_path):
     """Each cause raises five neighbours of eight; from the other three it pushes away."""
     rows, truth = made_files.alike_classes(0)

@@ -61,6 +61,7 @@ def unpack(archive: Path, folder: Path, wanted: Callable[[str], bool] = lambda n
         TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary,
         tarfile.open(archive) as tar,
     ):
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Pythons before 3.11.4 have none
         for member in progress_bar(tar, desc=f"unpacking {archive.name}", unit=" files", delay=3, leave=False):
             path = PurePosixPath(member.name)
             if path.parts[:1] != (folder.name,) or ".." in path.parts:
@@ -68,7 +69,7 @@ def unpack(archive: Path, folder: Path, wanted: Callable[[str], bool] = lambda n
             if not (member.isfile() or member.isdir()):
                 raise ValueError(f"{archive} is refused: {member.name!r} is neither a file nor a folder")
             if member.isfile() and wanted(member.name):
-                tar.extract(member, temporary, filter="data")
+                tar.extract(member, temporary)
         try:
             os.rename(Path(temporary) / folder.name, folder)
         except OSError:
