@@ -18,7 +18,7 @@ from torch import Tensor
 from uaftc_lib import explain
 from uaftc_lib.book import rules
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.is_it_explanation import shapley  # noqa: F401  (registers its experiment)
+from uaftc_lib.book.chapters.is_it_explanation import quarrel, shapley  # noqa: F401  (registers their experiments)
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import column
 from uaftc_lib.book.small_data import SEEDS
