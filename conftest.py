@@ -54,9 +54,10 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 AXE = "4.14.1"
 
-LONGEST = ["test_publish", "test_sweep", "test_store", "test_lab_browser", "test_pages", "test_lab_pages"]
-LONGEST += ["test_benchmarks", "test_datasets_real", "test_lab", "test_scorecard", "test_explain_report"]
-LONGEST += ["test_wheel", "test_contributing", "test_flow", "test_plots"]
+LONGEST = ["test_publish", "test_sweep", "test_store", "test_lab_browser", "test_datasets_real", "test_scorecard"]
+LONGEST += ["test_stored_tables", "test_lab_pages", "test_pages", "test_explain_lists", "test_benchmarks", "test_flow"]
+LONGEST += ["test_explain_report", "test_fast", "test_lab", "test_plots"]
+LONGEST += ["test_wheel", "test_contributing"]  # these take over the loops that others have compiled
 LONGEST += ["13_words_and_classes", "04_attention_dynamics", "12_lambda"]
 
 

@@ -9,6 +9,7 @@ from scipy.stats import spearmanr
 from uaftc_lib import AttentionClassifier, Corpus, explain, load_dataset
 from uaftc_lib.book.chapters import is_it_explanation as page
 from uaftc_lib.book.chapters.words_and_classes import peers, thinned
+from uaftc_lib.neighbours import erasure, permutation
 
 
 @pytest.fixture(scope="module", params=[1.0, 0.05])
@@ -59,23 +60,23 @@ def test_words_are_removed_until_the_decision_turns(read):
 
 
 def test_a_shuffle_keeps_the_weights_of_a_sentence(read):
-    mixed = page.shuffled(read, 3)
+    mixed = permutation.permutations(read.out, read.corpus, 2000)
     equal = np.array([read.out.token_polarity[own].mean() for own in sentences(read)])
     np.testing.assert_allclose(mixed.mean, equal, atol=1e-12)
-    many = np.array([page.shuffled(read, seed).drawn for seed in range(2000)])
-    assert (abs(many.mean(0) - mixed.mean) < 5 * mixed.deviation / len(many) ** 0.5).all()
-    np.testing.assert_allclose(many.std(0), mixed.deviation, rtol=0.1)
+    assert (abs(mixed.drawn.mean(0) - mixed.mean) < 5 * mixed.deviation / 2000**0.5).all()
+    np.testing.assert_allclose(mixed.drawn.std(0), mixed.deviation, rtol=0.1)
 
 
 def test_a_sentence_that_ran_out_of_words_is_followed_no_further():
     nan = np.nan
     lengths = np.array([9, 9, 9, 3, 9])
-    stands = page.standing(np.array([1.0, 3.0, 3.0, nan, nan]), lengths, (1, 2, 3, 8))
+    stands = erasure.standing(np.array([1.0, 3.0, 3.0, nan, nan]), lengths - 1.0)
     # Five are followed to the first removal, three to the third: the short one has only two words to lose.
-    np.testing.assert_allclose(stands.shares, [4 / 5, 4 / 5, 4 / 5 * 1 / 3, 4 / 5 * 1 / 3])
-    assert stands.median == 3
-    never = page.standing(np.array([nan, nan]), np.array([3, 5]), (1, 8))
-    assert never.shares.tolist() == [1, 1] and np.isnan(never.median)
+    shares = erasure.still_there(stands, (1, 2, 3, 8))
+    np.testing.assert_allclose(shares, [4 / 5, 4 / 5, 4 / 5 * 1 / 3, 4 / 5 * 1 / 3])
+    assert stands.quantile(0.5) == 3
+    never = erasure.standing(np.array([nan, nan]), np.array([2.0, 4.0]))
+    assert erasure.still_there(never, (1, 8)).tolist() == [1, 1] and np.isnan(never.quantile(0.5))
 
 
 def test_searches_stay_below_the_exact_bound_and_bound_weights_find_no_more(read):

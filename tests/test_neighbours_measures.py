@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import special
 from scipy.stats import kendalltau
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, explain
@@ -231,13 +232,16 @@ def test_permutations_approach_the_closed_form():
 
 
 def test_permutations_are_counted_by_largest_weight_and_decision():
+    logit = np.array([1.0, 1, -1, 1])
     found = permutation.Permutations(
-        logit=np.array([1.0, 1, -1, 1]), largest=np.array([0.1, 0.2, 0.3, 0.9]), mean=np.array([1.0, -1, -1, 2]),
-        deviation=np.ones(4), moved=np.array([0.1, 0.3, 0.4, 0.5]), turned=np.array([0.0, 1, 0, 0.5]),
+        logit, largest=np.array([0.1, 0.2, 0.3, 0.9]), mean=np.array([1.0, -1, -1, 2]), deviation=np.ones(4),
+        drawn=special.logit(special.expit(logit) + [[0.1, -0.3, 0.2, -0.5], [0.1, -0.3, 0.2, 0.1]]),
     )  # fmt: skip
+    np.testing.assert_allclose(found.moved, [0.1, 0.3, 0.2, 0.3])
+    np.testing.assert_equal(found.turned, [0, 1, 0, 0.5])
     row = permutation.permutation_row(found)
     assert row["permuted 0 to 0.25 positive"] == pytest.approx(0.2) and row["permuted 0 to 0.25 positive texts"] == 2
-    assert row["permuted 0.25 to 0.5 negative"] == 0.4 and row["permuted 0.75 to 1 positive"] == 0.5
+    np.testing.assert_allclose([row["permuted 0.25 to 0.5 negative"], row["permuted 0.75 to 1 positive"]], [0.2, 0.3])
     assert np.isnan(row["permuted 0.5 to 0.75 negative"])
     assert row["uniform kept"] == 0.75 and row["permuted distance"] == 0.5 and row["permuted turned"] == 0.375
 

@@ -84,6 +84,14 @@ def test_a_fresh_model_of_the_paper_is_of_the_same_kind(encoder):
     assert again.lam == 3.0
 
 
+def test_quality_is_accuracy_f1_and_area_under_the_curve():
+    model, corpus = AttentionClassifier(4, 1), Corpus.from_lists([[0], [1], [2], [3]], [1, 0, 0, 1])
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor([[1.0], [-1.0], [2.0], [0.5]]))
+        model.W.fill_(1.0)
+    assert protocol.quality(model, corpus) == {"accuracy": 0.75, "F1": pytest.approx(0.8), "AUC": 0.5}
+
+
 # --- the adversary
 
 

@@ -407,9 +407,9 @@ def test_cards_tell_quotation_verdict_numbers_and_link(judged):
     assert len(claims.surprises(judged)) == 3 and sum(claims.counted(judged).values()) == len(judged)
 
 
-def test_what_is_no_claim_is_not_graded():
+def test_what_is_no_claim_is_not_graded(judged):
     others = claims.judge_all(kinds=claims.KINDS[1:])
-    assert others and not {one.claim.name for one in others} & {one.claim.name for one in claims.judge_all()}
+    assert others and not {one.claim.name for one in others} & {one.claim.name for one in judged}
     for one in others:
         assert f'data-verdict="{one.claim.kind}"' in page.card(one)
         assert ("by other rules" in page.card(one)) == (one.claim.name in claims.earlier_verdicts().index)

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -100,7 +101,19 @@ def bare(wheel, tmp_path_factory) -> Environment:
         for top in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
             if not (environment.site / top).exists():
                 (environment.site / top).symlink_to(distribution.locate_file(top))
+    take_over_compiled_loops(environment)
     return environment
+
+
+def take_over_compiled_loops(environment: Environment) -> None:
+    """What numba has compiled here: to compile it again takes a minute. It asks when a source was last changed."""
+    for path in ROOT.rglob("*"):
+        there = environment.site / path.relative_to(CHECKOUT)
+        if path.suffix == ".py":
+            shutil.copystat(path, there)
+        elif path.suffix in (".nbi", ".nbc"):
+            there.parent.mkdir(exist_ok=True)
+            shutil.copy2(path, there)
 
 
 def reviews(path: Path, rows: int = 200) -> Path:

@@ -31,6 +31,7 @@ class Tables:
     def __init__(self, frames: Mapping[str, pd.DataFrame] | None = None):
         self.frames = dict(frames or {})
         self.stored = frames is None
+        self.asked: dict = {}  # rows, by name and values: several claims ask for the same
         self.compared: dict = {}  # columns of Table 2, by data set and model: several claims ask for each
 
     def __call__(self, name: str, **where) -> pd.DataFrame:
@@ -40,10 +41,13 @@ class Tables:
             if self.stored:
                 with suppress(FileNotFoundError):
                     self.frames[name] = stored(name)
-        rows = self.frames[name]
-        for column, value in where.items():
-            rows = rows[rows[column] == value] if len(rows) else rows
-        return rows.sort_values("seed") if "seed" in rows else rows
+        key = (name, *where.items())
+        if key not in self.asked:
+            rows = self.frames[name]
+            if where and len(rows):
+                rows = rows[np.logical_and.reduce([rows[column] == value for column, value in where.items()])]
+            self.asked[key] = rows.sort_values("seed") if "seed" in rows else rows
+        return self.asked[key]
 
 
 @dataclass(frozen=True)

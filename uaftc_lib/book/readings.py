@@ -69,7 +69,9 @@ def sst(lam: float, penalty: float = 0, case: str = "") -> Cases:
 
 def column(rows: pd.DataFrame, name: str) -> pd.Series:
     """A column as floats by seed; empty where there are no rows."""
-    return rows.set_index("seed")[name].astype(float) if len(rows) else pd.Series(dtype=float)
+    if not len(rows):
+        return pd.Series(dtype=float)
+    return pd.Series(rows[name].to_numpy(float), pd.Index(rows["seed"], name="seed"), name=name)
 
 
 def least(*columns: pd.Series) -> pd.Series:

@@ -306,12 +306,14 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
 def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
     """Execute a chapter again, e.g. uaftc run 12_lambda -p lam 50."""
     with needs("running a chapter"):
-        from uaftc_lib.publish import CHECKOUT, chapters, kernel_options, parameters_of, read_source
+        from uaftc_lib.publish import CHECKOUT, chapters, kernel_options, parameters_of, read_published
 
     if notebook not in chapters():
         known = ", ".join(chapters()) or "none: the library runs outside a checkout of the book"
         raise ValueError(f"no chapter {notebook!r}; there are {known}")
-    defaults = parameters_of(read_source(notebook))
+    if (executed := read_published(notebook)) is None:
+        raise ValueError(f"{notebook} was never executed here: uaftc book does that")
+    defaults = parameters_of(executed)
     given = check_given(notebook, parameters_from(list(words)), defaults, choices.allowed(notebook))
     choices.check_together(notebook, defaults | given)
     out = out or Path(f"out_{notebook}.ipynb")

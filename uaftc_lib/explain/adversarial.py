@@ -41,7 +41,9 @@ def jensen_shannon(
 
 
 @torch.no_grad()
-def adversarial_attention(model: AttentionClassifier, corpus: Corpus, tolerance: float = 0.01) -> Adversary:
+def adversarial_attention(
+    model: AttentionClassifier, corpus: Corpus, tolerance: float | Float[Tensor, "instances"] = 0.01
+) -> Adversary:
     """The weights farthest from the model's that move no class probability by more than ``tolerance``.
 
     Offered for two classes: the allowed weights keep the log-odds in an interval, a vertex has at most two non-zero
@@ -49,7 +51,7 @@ def adversarial_attention(model: AttentionClassifier, corpus: Corpus, tolerance:
 
     Parameters
     ----------
-    tolerance : float
+    tolerance : float or "instances"
         Largest change of a probability, from 0 up to but not including 1.
 
     Raises
@@ -57,8 +59,9 @@ def adversarial_attention(model: AttentionClassifier, corpus: Corpus, tolerance:
     ValueError
         If the tolerance is out of range or there are more than two classes.
     """
-    if not 0 <= tolerance < 1:
-        raise ValueError(f"tolerance is a change of probability, at least 0 and below 1, got {tolerance}")
+    tolerance = torch.as_tensor(tolerance, dtype=torch.float64).cpu()
+    if not ((0 <= tolerance) & (tolerance < 1)).all():
+        raise ValueError(f"tolerance is a change of probability, at least 0 and below 1, got {tolerance.tolist()}")
     if model.classes > 2:
         raise ValueError(
             f"the exact search is offered for two classes, the model has {model.classes}: train it on one class "
@@ -67,7 +70,7 @@ def adversarial_attention(model: AttentionClassifier, corpus: Corpus, tolerance:
     out = one_hop(model(corpus), "the search for other weights")
     alpha = out.weights.cpu().double().numpy()
     # A little inside, so that the probabilities keep the promise in the model's own precision.
-    inside = max(tolerance - 32 * torch.finfo(out.weights.dtype).eps, 0.0)
+    inside = (tolerance - 32 * torch.finfo(out.weights.dtype).eps).clamp(min=0)
     logits, polarity = (class_scores(one) for one in (out.polarity, out.token_polarity))
     bounds = log_odds_bounds(torch.from_numpy(logits[:, 1] - logits[:, 0]), inside)
     weights = _search(alpha, polarity[:, 1] - polarity[:, 0], corpus.offsets.cpu().numpy(), bounds.numpy())
@@ -75,7 +78,9 @@ def adversarial_attention(model: AttentionClassifier, corpus: Corpus, tolerance:
     return Adversary(weights, jensen_shannon(out.weights, weights, corpus))
 
 
-def log_odds_bounds(x: Float[Tensor, "instances"], tolerance: float) -> Float[Tensor, "instances 2"]:
+def log_odds_bounds(
+    x: Float[Tensor, "instances"], tolerance: float | Float[Tensor, "*instances"]
+) -> Float[Tensor, "instances 2"]:
     """How far log-odds may fall and rise so that no probability moves by more than ``tolerance``."""
     p, q = x.sigmoid(), (-x).sigmoid()
     fall = (q + tolerance).log() - (p - tolerance).clamp(min=0).log() + x

@@ -1,4 +1,4 @@
-"""Sliders: frames over λ for a page, and ipywidgets for a live kernel, where every move trains again."""
+"""Sliders over training runs: frames over λ for a page, and ipywidgets for a live kernel, which trains again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from html import escape
-from importlib import resources
 from pathlib import Path
 
 from uaftc_lib.checks import whole
 from uaftc_lib.corpus import Dataset
-from uaftc_lib.lab import svg
 from uaftc_lib.lab.frames import (
     Frame,
     accuracy_name,
@@ -21,10 +19,10 @@ from uaftc_lib.lab.frames import (
     draw_accuracy,
     draw_scores,
     legend,
-    said,
     style,
     train_frame,
 )
+from uaftc_lib.lab.stops import LAYOUT, STYLE, Slider, Stop, redrawn
 from uaftc_lib.plots import Figure
 from uaftc_lib.training import TrainingConfig
 
@@ -37,25 +35,14 @@ CONTROLS = {
     "epochs": ("epochs", "whole", 1, 40),
     "seed": ("seed", "whole", 0, 50),
 }
-STYLE, LAYOUT = {"description_width": "11em"}, {"width": "min(100%, 36em)"}
 
 
-def in_kernel() -> bool:
-    """Whether a Jupyter kernel runs this code, so that widgets have someone to talk to."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return hasattr(get_ipython(), "kernel")
-
-
-def show(frame: Frame, seconds: float | None = None) -> str:
+def show(frame: Frame, seconds: float) -> str:
     """One frame as HTML, with the time that training took."""
-    took = "" if seconds is None else f" Trained in {seconds:.2f} s."
     return (
         f'{style()}<div class="uaftc-frames"><div class="frames"><div class="frame">'
         f'{draw_scores(frame)}</div></div><div class="legend">{legend(frame)}</div>'
-        f'<p class="caption">{escape(caption(frame) + took)}</p></div>'
+        f'<p class="caption">{escape(caption(frame))} Trained in {seconds:.2f} s.</p></div>'
     )
 
 
@@ -71,27 +58,15 @@ def slider(name: str, value: float):
     return ipywidgets.FloatLogSlider(value, min=low, max=high, step=0.1, readout_format=".3g", **common)
 
 
-def retraining(controls: dict, train: Callable[..., Frame], first: Frame | None):
-    """Controls above a picture that ``train(**values)`` draws anew whenever one of them moves."""
-    import ipywidgets
+def timed(train: Callable[..., Frame]) -> Callable[..., str]:
+    """Train and show the frame, and how long it took."""
 
-    def draw(_=None):
-        # The front end merges moves that arrive while a run is under way, so every run is of the newest.
+    def draw(**values) -> str:
         started = time.perf_counter()
-        try:
-            frame = train(**{name: control.value for name, control in controls.items()})
-            picture.value = show(frame, time.perf_counter() - started)
-        except ValueError as error:
-            picture.value = f"<p>{escape(str(error))}</p>"
+        frame = train(**values)
+        return show(frame, time.perf_counter() - started)
 
-    picture = ipywidgets.HTML()
-    if first is None:
-        draw()
-    else:
-        picture.value = show(first)
-    for control in controls.values():
-        control.observe(draw, "value")
-    return ipywidgets.VBox([*controls.values(), picture])
+    return draw
 
 
 def pick(label: str, count: int, draw: Callable[[int], Figure], first: int = 0):
@@ -114,13 +89,6 @@ def pick(label: str, count: int, draw: Callable[[int], Figure], first: int = 0):
 
     control.observe(show_chosen, "value")
     return ipywidgets.VBox([control, picture])
-
-
-def retraining_slider(train: Callable[[float], Frame], first: Frame, low: float, high: float):
-    """One λ slider between ``low`` and ``high``, beginning with a frame that is already there."""
-    control = slider("lam", first.lam)
-    control.min, control.max = math.log10(low), math.log10(high)
-    return retraining({"lam": control}, train, first)
 
 
 def sliders(
@@ -165,11 +133,11 @@ def sliders(
         options.pop("lam", None)
         return train_frame(dataset, lam, dataclasses.replace(config, **training), shown, **options)
 
-    return retraining({name: slider(name, begin[name]) for name in controls}, train, None)
+    return redrawn({name: slider(name, begin[name]) for name in controls}, timed(train))
 
 
-class LambdaSlider:
-    """Frames over λ. In a page: a slider that switches them. In a live kernel: one that retrains.
+class LambdaSlider(Slider):
+    """Frames over λ: :class:`Slider` whose stops are training runs, and which trains again in a live kernel.
 
     Attributes
     ----------
@@ -188,8 +156,22 @@ class LambdaSlider:
         lams = [frame.lam for frame in self.frames]
         if len(set(lams)) != len(lams):
             raise ValueError(f"every λ may occur once, got {lams}")
-        nearest = min(lams, key=lambda lam: abs(math.log(lam / (start or 10))))
-        self.start, self.retrain = lams.index(nearest), retrain
+        self.retrain = retrain
+        redraw = retrain and (lambda value: timed(retrain)(lam=value))
+        nearest = lams.index(min(lams, key=lambda lam: abs(math.log(lam / (start or 10)))))
+        super().__init__("scaling factor", "λ", self.drawn(), nearest, redraw, legend(self.frames[nearest]))
+
+    def drawn(self) -> list[Stop]:
+        """A stop for each frame."""
+        compared = accuracy_name(self.frames) and len(self.frames) > 1
+        return [
+            Stop(
+                frame.lam,
+                draw_scores(frame) + (draw_accuracy(self.frames, frame.lam) if compared else ""),
+                caption(frame),
+            )
+            for frame in self.frames
+        ]
 
     def save(self, path: str | Path) -> None:
         """Keep the frames as JSON, so that a page can be drawn again without training."""
@@ -203,46 +185,6 @@ class LambdaSlider:
         for frame in stored:
             frame["means"] = {kind: tuple(means) for kind, means in frame["means"].items()}
         return cls([Frame(**frame) for frame in stored], **options)
-
-    def _repr_html_(self) -> str:
-        frames, first = self.frames, self.frames[self.start]
-        sections = []
-        for i, frame in enumerate(frames):
-            pictures = draw_scores(frame)
-            if accuracy_name(frames) and len(frames) > 1:
-                pictures += draw_accuracy(frames, frame.lam)
-            says, hidden = escape(caption(frame)), "" if i == self.start else " hidden"
-            sections.append(f'<div class="frame" data-says="{says}"{hidden}>{pictures}</div>')
-        rows = "".join(f"<li>{escape(caption(frame))}</li>" for frame in frames)
-        stops = "".join(f"<span>{svg.number(frame.lam)}</span>" for frame in frames)
-        script = (resources.files(__package__) / "frames.js").read_text(encoding="utf-8")
-        return (
-            f'{style()}<div class="uaftc-frames">'
-            f'<label class="control"><span class="name">scaling factor λ</span>'
-            f'<span class="scale"><input type="range" min="0" max="{len(frames) - 1}" step="1" '
-            f'value="{self.start}" aria-valuetext="{said(first.lam)}">'
-            f'<span class="stops" aria-hidden="true">{stops}</span></span></label>'
-            f'<div class="frames">{"".join(sections)}</div><div class="legend">{legend(first)}</div>'
-            f'<p class="caption" aria-live="polite">{escape(caption(first))}</p>'
-            f"<details><summary>The numbers of every λ</summary><ul>{rows}</ul></details>"
-            f"<script>{script}</script></div>"
-        )
-
-    def live(self):
-        """The ipywidgets slider that retrains as it moves."""
-        lams = [frame.lam for frame in self.frames]
-        return retraining_slider(self.retrain, self.frames[self.start], min(lams), max(lams))
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        bundle = {
-            "text/plain": "\n".join(caption(frame) for frame in self.frames),
-            "text/html": self._repr_html_(),
-        }
-        if self.retrain and in_kernel():
-            view = self.live()._repr_mimebundle_()
-            key = "application/vnd.jupyter.widget-view+json"
-            bundle[key] = view[key]
-        return bundle
 
 
 def lambda_slider(

@@ -9,7 +9,7 @@ from html import escape
 
 from uaftc_lib.lab import parity
 from uaftc_lib.lab.module import module_source
-from uaftc_lib.lab.sliders import in_kernel
+from uaftc_lib.lab.stops import in_kernel
 from uaftc_lib.lab.svg import number
 
 MODES = ("full", "compact")

@@ -206,7 +206,7 @@ class AttentionClassifier(nn.Module):
         if self.recurrent is None or dropout is not None or torch.is_grad_enabled():
             return self.attend(corpus, dropout, sparse)
         # States take more room than scores do: they exist for one part of the corpus at a time.
-        parts = [self.attend(corpus[part]) for part in consecutive_parts(corpus.offsets)]
+        parts = [self.attend(corpus[part]) for part in consecutive_parts(corpus.lengths)]
         return Output(*(torch.cat(values) for values in zip(*parts)))
 
     def attend(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Output:

@@ -34,9 +34,9 @@ def buckets(lengths: Int[Tensor, "instances"]) -> list[Int[Tensor, "some"]]:
     return list(order.split(sizes))
 
 
-def consecutive_parts(offsets: Int[Tensor, "boundaries"]) -> list[slice]:
-    """Slices of consecutive instances; each holds about ``PART`` tokens, or one instance that is longer."""
-    part = offsets[:-1] // PART
+def consecutive_parts(lengths: Int[Tensor, "instances"], most: int = PART) -> list[slice]:
+    """Slices of consecutive instances; each holds about so many tokens, or one instance that is longer."""
+    part = (lengths.cumsum(0) - lengths) // most
     cuts = [0, *(part.diff().nonzero().squeeze(1) + 1).tolist(), len(part)]
     return [slice(begin, end) for begin, end in zip(cuts, cuts[1:])]
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
-from sklearn.metrics import f1_score
 from torch import Tensor
 
 from uaftc_lib import checks
@@ -24,7 +23,7 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain import adversarial_attention, jensen_shannon
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.neighbours.encoders import fresh
-from uaftc_lib.neighbours.protocol import Objective, lowest, train_model
+from uaftc_lib.neighbours.protocol import Objective, lowest, quality, train_model
 from uaftc_lib.neighbours.settings import ADVERSARY
 
 ROUNDING = 1e-4  # nats by which a divergence must exceed its bound
@@ -91,8 +90,7 @@ def bound(
     base: AttentionClassifier, corpus: Corpus, tolerances: Float[Tensor, "instances"]
 ) -> Float[Tensor, "instances"]:
     """The largest JSD that other weights over the base's own states can have, each text with a tolerance of its own."""
-    most = (tolerances.double() + OUTSIDE).clamp(max=1 - 1e-6).tolist()
-    return torch.cat([adversarial_attention(base, text, at).divergence for text, at in zip(corpus, most)])
+    return adversarial_attention(base, corpus, (tolerances.double() + OUTSIDE).clamp(max=1 - 1e-6)).divergence
 
 
 @torch.no_grad()
@@ -118,13 +116,6 @@ def compared(base: AttentionClassifier, model: AttentionClassifier, corpus: Corp
     }
 
 
-def quality(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
-    """Accuracy, and F1 of the positive class."""
-    predicted = model.predict(corpus)
-    f1 = f1_score(corpus.labels.cpu().numpy(), predicted.cpu().numpy(), zero_division=0.0)
-    return {"accuracy": float((predicted == corpus.labels).double().mean()), "F1": float(f1)}
-
-
 def curve(
     base: AttentionClassifier,
     dataset: Dataset,
@@ -140,16 +131,19 @@ def curve(
     return rows
 
 
+@torch.no_grad()
 def ceiling(
     base: AttentionClassifier, corpus: Corpus, tolerances: Sequence[float] = ADVERSARY.tolerances
 ) -> list[dict]:
-    """A row for each tolerance: the mean JSD of the exact adversary, the base's states held fixed.
+    """A row for each tolerance: mean TVD and JSD of the exact adversary, the base's states held fixed.
 
     Each text may move by the whole tolerance, and none by more. Where a trained adversary spreads the same mean TVD
     unevenly, :func:`bound` at each text's own TVD is the bound that holds, not this curve.
     """
-    rows = []
+    out, rows = base(corpus), []
     for tolerance in tolerances:
         found = adversarial_attention(base, corpus, tolerance)
-        rows.append({"tolerance": tolerance, "JSD": float(found.divergence.double().mean())})
+        logits = sum_by_instance(found.weights * out.token_polarity, corpus.instance_of, len(corpus))
+        apart = distance(out._replace(polarity=logits), out)
+        rows.append({"tolerance": tolerance, "TVD": float(apart.mean()), "JSD": float(found.divergence.mean())})
     return rows

@@ -13,6 +13,7 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import leave_group_out
 from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
+from uaftc_lib.models.encoders import consecutive_parts
 from uaftc_lib.neighbours.settings import MEASURES
 
 PART = 2**20  # positions that are read again together
@@ -47,8 +48,7 @@ def reread(
     key, instance, cut = (torch.from_numpy(one).to(corpus.tokens) for one in (key, instance, cut))
     before, places = model(corpus), at_places(corpus)
     found = np.full((4, len(instance)), np.nan)
-    part = (corpus.lengths[instance].cumsum(0) - 1) // PART
-    for copy in torch.arange(len(instance)).split(torch.unique_consecutive(part, return_counts=True)[1].tolist()):
+    for copy in consecutive_parts(corpus.lengths[instance], PART):
         copies = places[instance[copy]]
         dropped = drop(key[copies.tokens], cut[copy][copies.instance_of])
         rest = copies.without(dropped)
@@ -59,7 +59,7 @@ def reread(
             after = in_float64(out.scores, out.token_polarity, rest)
         for row, weights, values in zip(found, (old, old, after, after), (old, after, old, after)):
             logit = sum_by_instance(weights.weights * values.token_polarity, rest.instance_of, len(rest))
-            row[copy[stays.cpu()].numpy()] = logit.cpu().numpy()
+            row[copy][stays.cpu().numpy()] = logit.cpu().numpy()
     return Reread(*found)
 
 

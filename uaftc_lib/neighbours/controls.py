@@ -1,24 +1,30 @@
 """Models that know nothing of the task: labels permuted, or parameters drawn anew (Adebayo et al. 2018).
 
-What an explanation says of them it would say of any model.
+What an explanation says of them it would say of any model. Beside them: words that a model never met in training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 
+import numpy as np
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from uaftc_lib import checks
-from uaftc_lib.corpus import Dataset
+from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.neighbours.deception import shown
 from uaftc_lib.neighbours.encoders import fresh
-from uaftc_lib.neighbours.protocol import train_model
-from uaftc_lib.neighbours.settings import JAIN_WALLACE
+from uaftc_lib.neighbours.protocol import quality, train_model
+from uaftc_lib.neighbours.settings import CONTROLS, JAIN_WALLACE
+from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
 from uaftc_lib.streams import generator
 
+LIKENED = ("attention", "contribution", "gradient", "leave-one-out")
 PARTS = ("output", "attention", "encoder", "embedding")  # from the logit down
 
 
@@ -58,3 +64,66 @@ def part_of(name: str) -> str:
     """The part to which a parameter belongs."""
     known = {"W": "output", "V": "attention", "M": "attention", "c": "attention", "embedding": "embedding"}
     return known.get(name, "encoder")
+
+
+def trained_again(
+    base: AttentionClassifier, dataset: Dataset, seed: int, epochs: int = JAIN_WALLACE.epochs
+) -> AttentionClassifier:
+    """A model of the base's kind, trained from another start on the same texts."""
+    model = fresh(base, seed)
+    train_model(model, dataset, seed, epochs)
+    return model
+
+
+def drawn_words(dataset: Dataset, share: float, seed: int, fewest: int = CONTROLS.fewest) -> Int[Tensor, "ids"]:
+    """A share, drawn, of the words that occur at least so often in training: to be held out of it."""
+    counts = dataset.train.tokens.bincount(minlength=dataset.vocabulary.word_count)[: dataset.vocabulary.word_count]
+    often = torch.nonzero(counts >= fewest).squeeze(1)
+    order = torch.randperm(len(often), generator=generator(seed, "data"))
+    return often[order[: round(share * len(often))]]
+
+
+def without_words(dataset: Dataset, words: Int[Tensor, "ids"]) -> Dataset:
+    """The data set with some words left out of the texts of train and dev; the test set keeps them."""
+
+    def left(corpus: Corpus) -> Corpus:
+        return corpus.without(torch.isin(corpus.tokens, words))
+
+    return replace(dataset, train=left(dataset.train), dev=left(dataset.dev))
+
+
+def models(
+    base: AttentionClassifier, dataset: Dataset, words: Int[Tensor, "ids"], seed: int, epochs: int
+) -> Iterator[tuple[str, AttentionClassifier]]:
+    """The base, one trained like it from another start, and those that know nothing, or nothing of some words."""
+    yield "trained", base
+    yield "trained again", trained_again(base, dataset, seed, epochs)
+    yield "words held out", trained_again(base, without_words(dataset, words), seed, epochs)
+    yield "labels permuted", trained_on_permuted_labels(base, dataset, seed, epochs)
+    yield "output drawn anew", redrawn(base, seed, ("output",))
+    yield "attention drawn anew", redrawn(base, seed, ("attention",))
+    yield "all drawn anew", redrawn(base, seed)
+
+
+def rows(
+    base: AttentionClassifier,
+    dataset: Dataset,
+    corpus: Corpus,
+    words: Int[Tensor, "ids"],
+    seed: int,
+    epochs: int = JAIN_WALLACE.epochs,
+) -> list[dict]:
+    """A row for each of :func:`models`: what explanations say on a corpus, beside what they say of the base itself.
+
+    "like": the mean τ over texts of sizes here with those of the base. The rest is :func:`~.protocol.quality` and
+    what shows of the words (:func:`~.deception.shown`) on the test set, and :func:`~.yardsticks.agreements`.
+    """
+    of_base, _ = without_integration(base, corpus)
+    found = []
+    for kind, model in models(base, dataset, words, seed, epochs):
+        here, _ = without_integration(model, corpus)
+        side = np.where(model(corpus).polarity.detach().numpy() > 0, 1, -1)
+        like = {f"like {one}": agreement(abs(here[one]), abs(of_base[one]), corpus).tau.mean() for one in LIKENED}
+        told = {f"words' {name}": value for name, value in shown(model, dataset.test, words).items()}
+        found.append({"kind": kind} | quality(model, dataset.test) | like | agreements(here, side, corpus) | told)
+    return found

@@ -15,9 +15,9 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain import contributions, leave_one_out
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
-from uaftc_lib.neighbours.adversary import log_sum_by_instance, quality
+from uaftc_lib.neighbours.adversary import log_sum_by_instance
 from uaftc_lib.neighbours.encoders import fresh
-from uaftc_lib.neighbours.protocol import Objective, class_balanced, lowest, train_model
+from uaftc_lib.neighbours.protocol import Objective, class_balanced, lowest, quality, train_model
 from uaftc_lib.neighbours.settings import DECEPTION, JAIN_WALLACE
 from uaftc_lib.token_lists import token_types
 

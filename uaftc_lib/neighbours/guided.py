@@ -15,9 +15,8 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier, Dropout, Output, sum_by_instance
-from uaftc_lib.neighbours.adversary import quality
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier
-from uaftc_lib.neighbours.protocol import train_model
+from uaftc_lib.neighbours.protocol import quality, train_model
 from uaftc_lib.neighbours.settings import JAIN_WALLACE
 
 Guide = Callable[[Corpus], Float[Tensor, "positions"]]

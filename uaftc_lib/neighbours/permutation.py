@@ -19,16 +19,28 @@ BINS = (0.25, 0.5, 0.75)  # of the largest weight of a text
 class Permutations(NamedTuple):
     """Of each text: the logit, and over permutations of its weights.
 
-    ``mean`` and ``deviation`` of the logit over all permutations, in closed form; ``moved``: the median |Δŷ| of those
-    that were drawn, and ``turned``: the share of them with another decision.
+    ``mean`` and ``deviation`` of the logit over all permutations, in closed form; ``drawn``: the logits of some.
     """
 
     logit: Float[np.ndarray, "instances"]
     largest: Float[np.ndarray, "instances"]
     mean: Float[np.ndarray, "instances"]
     deviation: Float[np.ndarray, "instances"]
-    moved: Float[np.ndarray, "instances"]
-    turned: Float[np.ndarray, "instances"]
+    drawn: Float[np.ndarray, "permutations instances"]
+
+    @property
+    def moved(self) -> Float[np.ndarray, "instances"]:
+        """The median |Δŷ| of those that were drawn."""
+        return np.median(abs(expit(self.drawn) - expit(self.logit)), axis=0)
+
+    @property
+    def turned(self) -> Float[np.ndarray, "instances"]:
+        """The share of them with another decision."""
+        return ((self.drawn > 0) != (self.logit > 0)).mean(0)
+
+    def distance(self, logit: Float[np.ndarray, "instances"]) -> float:
+        """How many standard deviations logits lie from the mean: the median over texts."""
+        return float(np.median(abs(logit - self.mean) / self.deviation))
 
 
 def permutations(out: Output, corpus: Corpus, count: int = MEASURES.permutations, seed: int = 0) -> Permutations:
@@ -47,8 +59,7 @@ def permutations(out: Output, corpus: Corpus, count: int = MEASURES.permutations
         np.maximum.reduceat(weights, corpus.offsets[:-1].cpu().numpy()),
         closed.mean.cpu().numpy(),
         closed.variance.sqrt().cpu().numpy(),
-        np.median(abs(expit(logits) - expit(logit)), axis=0),
-        ((logits > 0) != (logit > 0)).mean(0),
+        logits,
     )
 
 
@@ -61,14 +72,14 @@ def permutation_row(found: Permutations) -> dict[str, float]:
     row = {
         "permuted": float(np.median(found.moved)),
         "permuted turned": float(found.turned.mean()),
-        "permuted distance": float(np.median(abs(found.logit - found.mean) / found.deviation)),
+        "permuted distance": found.distance(found.logit),
         "uniform kept": float(((found.mean > 0) == (found.logit > 0)).mean()),
         "largest weight": float(np.median(found.largest)),
     }
-    bin_of = np.searchsorted(BINS, found.largest)
+    bin_of, moved = np.searchsorted(BINS, found.largest), found.moved
     for side, of_side in (("negative", found.logit <= 0), ("positive", found.logit > 0)):
         for b, (low, high) in enumerate(zip((0, *BINS), (*BINS, 1))):
-            mine = found.moved[of_side & (bin_of == b)]
+            mine = moved[of_side & (bin_of == b)]
             name = f"permuted {low:g} to {high:g} {side}"
             row |= {name: float(np.median(mine)) if len(mine) else np.nan, f"{name} texts": len(mine)}
     return row

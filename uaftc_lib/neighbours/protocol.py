@@ -8,7 +8,7 @@ from math import inf
 
 import torch
 from jaxtyping import Int
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
@@ -72,9 +72,19 @@ def by_length(corpus: Corpus, batch_size: int, draws: torch.Generator) -> list[I
 
 
 @torch.no_grad()
+def quality(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+    """Share that is right, F1 of the positive class, area under the ROC curve of the logits."""
+    labels, logit = corpus.labels.numpy(), model(corpus).polarity.numpy()
+    return {
+        "accuracy": float(((logit > 0) == labels).mean()),
+        "F1": float(f1_score(labels, logit > 0, zero_division=0.0)),
+        "AUC": float(roc_auc_score(labels, logit)),
+    }
+
+
 def area_under_curve(model: AttentionClassifier, corpus: Corpus) -> float:
-    """The area under the ROC curve of the logits: by it their best epoch is chosen, on dev."""
-    return float(roc_auc_score(corpus.labels.numpy(), model(corpus).polarity.numpy()))
+    """By it their best epoch is chosen, on dev."""
+    return quality(model, corpus)["AUC"]
 
 
 def lowest(objective: Objective) -> Callable[[AttentionClassifier, Corpus], float]:

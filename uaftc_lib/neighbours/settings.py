@@ -37,19 +37,18 @@ class Measures:
 
 @dataclass(frozen=True)
 class Quarrel:
-    """The runs of chapter 14: how many seeds of every model, and of which models at which λ."""
+    """The runs of chapter 14: by data set, how many seeds of each model at its usual λ, and of some at every λ."""
 
-    datasets: list[str]
-    models: list[str]
-    seeds: int
     lams: list[float]
-    by_lam: dict[str, int]
+    usual: dict[str, dict[str, int]]
+    by_lam: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)
 class Adversary:
-    """The adversary that is trained as a whole (Wiegreffe & Pinter 2019)."""
+    """The adversary that is trained as a whole (Wiegreffe & Pinter 2019), and the seeds of each of its bases."""
 
+    models: dict[str, int]
     strengths: list[float]
     epochs: int
     patience: int
@@ -60,7 +59,33 @@ class Adversary:
 class Deception:
     """Training that hides attention (Pruthi et al. 2020)."""
 
+    models: dict[str, int]
     strengths: list[float]
+
+
+@dataclass(frozen=True)
+class Guided:
+    """Models whose weights are given (Wiegreffe & Pinter 2019): seeds, and the strength of the adversary's."""
+
+    seeds: int
+    strength: float
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Trainings that differ in their seed alone."""
+
+    models: list[str]
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Controls:
+    """Models that know nothing: which, seeds; the share of the words that are held out, of those not rarer than so."""
+
+    models: dict[str, int]
+    held_out: float
+    fewest: int
 
 
 _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
@@ -69,3 +94,6 @@ MEASURES = Measures(**_read["measures"])
 QUARREL = Quarrel(**_read["quarrel"])
 ADVERSARY = Adversary(**_read["adversary"])
 DECEPTION = Deception(**_read["deception"])
+GUIDED = Guided(**_read["guided"])
+VARIATION = Variation(**_read["variation"])
+CONTROLS = Controls(**_read["controls"])

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
+from uaftc_lib.models.encoders import consecutive_parts
 from uaftc_lib.neighbours.again import LeftOut, at_places, drawn_texts, left_out, whole_output
 from uaftc_lib.neighbours.kendall import kendall
 from uaftc_lib.neighbours.settings import MEASURES
@@ -36,6 +37,14 @@ def yardsticks(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> tup
     - "state fall": of the logit without the word, the states of the others held fixed; "fall": the others read again;
     - "state leave-one-out" and "leave-one-out": how far these two move ŷ, |Δŷ|.
     """
+    found, left = without_integration(model, corpus, seed)
+    return found | {"integrated": integrated_gradients(model, corpus, seed=seed)}, left
+
+
+def without_integration(
+    model: AttentionClassifier, corpus: Corpus, seed: int = 0
+) -> tuple[dict[str, Positions], LeftOut]:
+    """All of :func:`yardsticks` but the dearest, integrated gradients."""
     with torch.no_grad():
         out = whole_output(model, corpus)
     held, through = gradients(model, corpus)
@@ -48,7 +57,6 @@ def yardsticks(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> tup
         "gradient": slope * abs(held),
         "gradient through": slope * abs(through),
         "input × gradient": through,
-        "integrated": integrated_gradients(model, corpus, seed=seed),
         "state fall": left.own,
         "fall": left.whole,
         "state leave-one-out": change(logit, left.own),
@@ -68,11 +76,10 @@ def fixed(model: AttentionClassifier) -> AttentionClassifier:
     return model.double() if model.recurrent is None else model
 
 
-def parts(corpus: Corpus, most: int = PART) -> Iterator[Int[Tensor, "some"]]:
-    """Instances of near-equal length, as many as hold so many positions, or one that is longer."""
+def parts(corpus: Corpus) -> Iterator[Int[Tensor, "some"]]:
+    """Instances of near-equal length, about as many as hold :data:`PART` positions, or one that is longer."""
     order = corpus.lengths.argsort(stable=True)
-    part = (corpus.lengths[order].cumsum(0) - 1) // most
-    return iter(order.split(torch.unique_consecutive(part, return_counts=True)[1].tolist()))
+    return (order[part] for part in consecutive_parts(corpus.lengths[order], PART))
 
 
 def gradients(model: AttentionClassifier, corpus: Corpus) -> tuple[Positions, Positions]:
@@ -179,9 +186,14 @@ AGREEMENTS = (  # sizes, and at the end what keeps its sign
 
 
 def agreements(found: dict[str, Positions], side: Int[np.ndarray, "instances"], corpus: Corpus) -> dict[str, float]:
-    """Of each of :data:`AGREEMENTS`: mean and deviation of τ over texts, share with p ≤ .05, means by decision."""
+    """Of each of :data:`AGREEMENTS`: mean and deviation of τ over texts, share with p ≤ .05, means by decision.
+
+    Those of what was not found are passed over.
+    """
     row = {}
     for pair in AGREEMENTS:
+        if not {one.removeprefix("signed ") for one in pair} <= {*found}:
+            continue
         x, y = (found[one[7:]] if one.startswith("signed ") else abs(found[one]) for one in pair)
         each, name = agreement(x, y, corpus), f"tau {pair[0]}, {pair[1]}"
         known = each.dropna()

@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
-from statsmodels.duration.survfunc import SurvfuncRight
 from torch import Tensor
 
 from uaftc_lib import explain
 from uaftc_lib.book import rules
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.is_it_explanation import quarrel, shapley  # noqa: F401  (registers their experiments)
+from uaftc_lib.book.chapters.is_it_explanation import freedom, quarrel, shapley  # noqa: F401  (registers their experiments)
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import column
 from uaftc_lib.book.small_data import SEEDS
@@ -27,12 +26,13 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
+from uaftc_lib.neighbours.erasure import AFTER, standing, still_there
+from uaftc_lib.neighbours.permutation import permutations
 from uaftc_lib.scores import dot_product
 
 SHORTEST = 3  # words of a sentence that is looked at: one word has no rival, two have no order to speak of
 TOLERANCE = 0.01  # largest change of a probability that counts as none
 UNIFORM = 1e6  # λ at which all weights of a sentence are equal: mean pooling
-AFTER = (1, 2, 3, 5, 8)  # words removed
 STEPS, RATE, PENALTY = 500, 0.3, 20.0  # of the searches for other weights
 MARGIN = 0.8  # of the tolerance is what the searches aim at, so as to end within it
 LARGEST = log(2)  # divergence
@@ -153,26 +153,6 @@ def pulls_by_side(read: Reading, lead: Leads) -> dict[str, float]:
     return row
 
 
-class Shuffled(NamedTuple):
-    """The logit under the same weights, shuffled: mean and deviation over all shuffles, and one that was drawn."""
-
-    mean: Float[np.ndarray, "instances"]
-    deviation: Float[np.ndarray, "instances"]
-    drawn: Float[np.ndarray, "instances"]
-
-    def distance(self, logit: Float[np.ndarray, "instances"]) -> float:
-        """How many standard deviations logits lie from the mean: the median."""
-        return float(np.median(abs(logit - self.mean) / self.deviation))
-
-
-def shuffled(read: Reading, seed: int) -> Shuffled:
-    """What the logits would be if attention weights went to other words of the sentence."""
-    found = explain.permutation_test(read.model, read.corpus)
-    order = np.lexsort((np.random.default_rng(seed).random(len(read.alpha)), read.sentence_of))
-    drawn = np.bincount(read.sentence_of, read.alpha[order] * read.out.token_polarity.numpy())
-    return Shuffled(found.mean.numpy(), found.variance.sqrt().numpy(), drawn)
-
-
 def removals(read: Reading, seed: int) -> dict[str, Float[np.ndarray, "instances"]]:
     """How many words must go, in each of four orders, until the decision turns; nan: it never does."""
     smallest = [np.nan if found is None else len(found) for found in explain.minimal_flip_sets(read.model, read.corpus)]
@@ -206,25 +186,6 @@ def removed_until_turned(
         if len(turned):
             needed[t] = turned[0] + 1
     return needed
-
-
-class Standing(NamedTuple):
-    """The share of decisions that still stand after so many removals, and the median number that turns one."""
-
-    shares: Float[np.ndarray, "counts"]
-    median: float
-
-
-def standing(
-    needed: Float[np.ndarray, "instances"], lengths: Int[np.ndarray, "instances"], after: tuple[int, ...] = AFTER
-) -> Standing:
-    """Kaplan and Meier's estimate. A sentence of n words that never turned is followed for n − 1 removals.
-
-    The median is nan if more than half still stand at the end.
-    """
-    found = SurvfuncRight(np.where(np.isnan(needed), lengths - 1.0, needed), ~np.isnan(needed))
-    shares = np.append(1.0, found.surv_prob)[np.searchsorted(found.surv_times, after, side="right")]
-    return Standing(shares, float(found.quantile(0.5)))
 
 
 class Found(NamedTuple):
@@ -296,7 +257,7 @@ def explanation_starts(lam: float, seed: int) -> list[dict]:
     """SST, DP: what attention tells of decisions on the test set. Divergences are shares of the largest possible."""
     model, run = train_real(data := load_dataset("sst"), lam=lam, seed=seed)
     read = Reading.of(model, usable(data.test))
-    lead, mixed = leads(read), shuffled(read, seed)
+    lead, mixed = leads(read), permutations(read.out, read.corpus, 1, seed)
     row = {
         "test_accuracy": run.test_accuracy,
         "best_epoch": run.best_epoch,
@@ -306,15 +267,15 @@ def explanation_starts(lam: float, seed: int) -> list[dict]:
         **{name.replace("_", " "): float(held.mean()) for name, held in lead._asdict().items()},
         **pulls_by_side(read, lead),
         "kept by uniform weights": float((mixed.mean * read.side > 0).mean()),
-        "kept by a shuffle": float((mixed.drawn * read.side > 0).mean()),
+        "kept by a shuffle": float((mixed.drawn[0] * read.side > 0).mean()),
         "distance": mixed.distance(read.logit),
-        "distance of a shuffle": mixed.distance(mixed.drawn),
+        "distance of a shuffle": mixed.distance(mixed.drawn[0]),
         **agreements(read),
     }
     for name, needed in removals(read, seed).items():
-        stands = standing(needed, read.corpus.lengths.numpy())
-        row |= {f"{name} {k}": share for k, share in zip(AFTER, stands.shares.tolist())}
-        row |= {f"{name} median": stands.median, f"{name} never": float(np.isnan(needed).mean())}
+        stands = standing(needed, read.corpus.lengths.numpy() - 1.0)
+        row |= {f"{name} {k}": share for k, share in zip(AFTER, still_there(stands, AFTER).tolist())}
+        row |= {f"{name} median": float(stands.quantile(0.5)), f"{name} never": float(np.isnan(needed).mean())}
     exact = explain.adversarial_attention(model, read.corpus, TOLERANCE)
     row["exact"] = float(exact.divergence.mean()) / LARGEST
     row["exact over half"] = float((exact.divergence > LARGEST / 2).double().mean())

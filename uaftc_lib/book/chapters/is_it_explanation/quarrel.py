@@ -6,10 +6,9 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import f1_score, roc_auc_score
 
 from uaftc_lib.book import rules
-from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, stored
 from uaftc_lib.experiments.table2 import train_real
@@ -18,11 +17,11 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import rated
-from uaftc_lib.neighbours.protocol import train
+from uaftc_lib.neighbours.protocol import quality, train
 from uaftc_lib.neighbours.settings import QUARREL
 from uaftc_lib.settings import MODELS
 
-ENCODERS = {"DP": "words (DP)", "projection": "projection", "bilstm": "BiLSTM"}  # as the figures call them
+ENCODERS = {"DP": "words (DP)", "DP-L": "LSTM (DP-L)", "words": "words", "projection": "projection", "bilstm": "BiLSTM"}
 THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
 PAIRS = ("attention, gradient", "attention, leave-one-out", "gradient, leave-one-out")
 
@@ -42,17 +41,18 @@ def trained(data: Dataset, model: str, lam: float, seed: int) -> tuple[Attention
 
 
 def jobs() -> list[dict]:
-    """Every model at its usual λ, then four of them at every λ; in this order they are made."""
-    usual = [
-        {"dataset": dataset, "model": model, "lam": usual_lam(model), "seed": seed}
-        for dataset, model, seed in product(QUARREL.datasets, QUARREL.models, range(QUARREL.seeds))
-    ]
-    by_lam = [
+    """Every model at its usual λ, then some of them at every λ; in this order they are made."""
+    made = [
         {"dataset": dataset, "model": model, "lam": lam, "seed": seed}
-        for dataset, (model, seeds), lam in product(QUARREL.datasets, QUARREL.by_lam.items(), QUARREL.lams)
-        for seed in range(seeds)
+        for seeds_of, lams_of in (
+            (QUARREL.usual, lambda model: [usual_lam(model)]),
+            (QUARREL.by_lam, lambda _: QUARREL.lams),
+        )
+        for dataset, models in seeds_of.items()
+        for model, seeds in models.items()
+        for lam, seed in product(lams_of(model), range(seeds))
     ]
-    return [dict(one) for one in dict.fromkeys(tuple(job.items()) for job in usual + by_lam)]
+    return [dict(one) for one in dict.fromkeys(tuple(job.items()) for job in made)]
 
 
 @experiment(jobs=jobs(), rows=1)
@@ -64,17 +64,7 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     if dataset == "sst":
         counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
         people = rated(corpus, data.vocabulary, data_home()), counts
-    return [went | accuracies(fitted, data.test) | measured(fitted, corpus, people=people)]
-
-
-def accuracies(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
-    """Share that is right, F1 of the positive class, area under the curve."""
-    labels, logit = corpus.labels.numpy(), model(corpus).polarity.detach().numpy()
-    return {
-        "accuracy": float(((logit > 0) == labels).mean()),
-        "F1": float(f1_score(labels, logit > 0)),
-        "AUC": float(roc_auc_score(labels, logit)),
-    }
+    return [went | quality(fitted, data.test) | measured(fitted, corpus, people=people)]
 
 
 def encoder_of(model: str) -> str:
@@ -104,10 +94,10 @@ def printed(quantity: str, model: str, dataset: str = "SST") -> float:
     return float(values.iloc[0]) if len(values) else np.nan
 
 
-def by_lam(quantity: str) -> pd.DataFrame:
-    """A quantity of every seed of the models with dot products, at every λ: what a figure draws."""
-    rows = stored("quarrel", dataset="sst")
-    rows = rows[~rows.model.str.endswith("+tanh")]
+def by_lam(quantity: str, dataset: str = "sst") -> pd.DataFrame:
+    """A quantity of every seed of the models that were trained at every λ: what a figure draws."""
+    rows = stored("quarrel", dataset=dataset)
+    rows = rows[rows.model.isin(QUARREL.by_lam[dataset])]
     return pd.DataFrame({"lam": rows.lam, "tau": rows[quantity], "encoder": rows.model.map(encoder_of)})
 
 

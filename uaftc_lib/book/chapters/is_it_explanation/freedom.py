@@ -1,0 +1,78 @@
+"""Chapter 14: how free attention is when it is trained to be something else, and models that know nothing; on SST."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import torch
+
+from uaftc_lib.book.chapters.is_it_explanation.quarrel import trained, usual_lam
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.neighbours import adversary, controls, deception, guided, variation
+from uaftc_lib.neighbours.encoders import JainWallaceClassifier
+from uaftc_lib.neighbours.measured import looked_at
+from uaftc_lib.neighbours.protocol import quality
+from uaftc_lib.neighbours.settings import ADVERSARY, CONTROLS, DECEPTION, GUIDED, VARIATION
+
+ELSEWHERE = 100  # added to a seed where a second model must start from another
+
+
+def jobs_of(models: dict[str, int]) -> list[dict]:
+    """A job for each seed of each model, the first seeds first."""
+    most = max(models.values())
+    return [{"model": model, "seed": seed} for seed, model in product(range(most), models) if seed < models[model]]
+
+
+@experiment(jobs=jobs_of(ADVERSARY.models), rows=len(ADVERSARY.strengths) + len(ADVERSARY.tolerances))
+def trained_adversary(model: str, seed: int) -> list[dict]:
+    """How far other weights get: of a second model that is trained to, by its strength; and exactly, text by text."""
+    data = load_dataset("sst")
+    base, _ = trained(data, model, usual_lam(model), seed)
+    second = adversary.curve(base, data, seed + ELSEWHERE)
+    exact = adversary.ceiling(base, data.test)
+    return [{"kind": kind} | row for kind, rows in (("trained", second), ("exact", exact)) for row in rows]
+
+
+@experiment(jobs=[{"seed": seed} for seed in range(GUIDED.seeds)], rows=6)
+def given_weights(seed: int) -> list[dict]:
+    """A token MLP that pools by its own weights and by others'; the LSTM with its own, and with uniform ones."""
+    data = load_dataset("sst")
+    lstm, _ = trained(data, "bilstm+tanh", usual_lam("bilstm+tanh"), seed)
+    second = adversary.train_adversary(lstm, data, GUIDED.strength, seed + ELSEWHERE)
+    guides = {
+        "uniform": guided.uniform,
+        "its own": None,
+        "the LSTM's": guided.weights_of(lstm),
+        "the adversary's": guided.weights_of(second),
+    }
+    found = guided.rows(data, guides, seed=seed)
+    found += guided.rows(data, {"uniform": guided.uniform}, "bilstm", seed)
+    return found + [{"reads": "bilstm", "weights": "its own"} | quality(lstm, data.test)]
+
+
+@experiment(jobs=jobs_of(DECEPTION.models), rows=len(DECEPTION.strengths))
+def hidden_attention(model: str, seed: int) -> list[dict]:
+    """Training that hides attention from the words that tell the class most, and what still shows them."""
+    data = load_dataset("sst")
+    start = JainWallaceClassifier(len(data.vocabulary), *model.split("+"))
+    return deception.rows(start, data, deception.impermissible_words(data), seed)
+
+
+@experiment(jobs=[{"model": model} for model in VARIATION.models], rows=len(variation.EDGES) + 1)
+def trained_again(model: str) -> list[dict]:
+    """How far the weights of other seeds are from those of the first, by its largest weight."""
+    data = load_dataset("sst")
+    corpus, lam = looked_at(data), usual_lam(model)
+    with torch.no_grad():
+        weights = [trained(data, model, lam, seed)[0](corpus).weights for seed in range(VARIATION.seeds)]
+    return variation.rows(weights[0], weights[1:], corpus)
+
+
+@experiment(jobs=jobs_of(CONTROLS.models), rows=7)
+def models_that_know_nothing(model: str, seed: int) -> list[dict]:
+    """What explanations say of models that were not trained for the task, or not on some words, beside the trained."""
+    data = load_dataset("sst")
+    base, _ = trained(data, model, usual_lam(model), seed)
+    words = controls.drawn_words(data, CONTROLS.held_out, seed)
+    return controls.rows(base, data, looked_at(data), words, seed + ELSEWHERE)

@@ -1,0 +1,125 @@
+"""A slider over stops: on a page it switches what was made beforehand, in a live kernel it draws anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+from importlib import resources
+from typing import NamedTuple
+
+from uaftc_lib.lab import svg
+from uaftc_lib.lab.frames import style
+
+STYLE, LAYOUT = {"description_width": "11em"}, {"width": "min(100%, 36em)"}
+
+
+def in_kernel() -> bool:
+    """Whether a Jupyter kernel runs this code, so that widgets have someone to talk to."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    return hasattr(get_ipython(), "kernel")
+
+
+class Stop(NamedTuple):
+    """A stop of a slider: its value, the HTML that is shown there, and a sentence that begins ``λ = 10: ``."""
+
+    value: float
+    picture: str
+    says: str
+
+
+def switched(name: str, symbol: str, stops: Sequence[Stop], start: int, legend: str = "") -> str:
+    """HTML: a slider that switches what its stops show, with nothing but the page; below it every sentence."""
+    sections = "".join(
+        f'<div class="frame" data-says="{escape(stop.says)}"{"" if i == start else " hidden"}>{stop.picture}</div>'
+        for i, stop in enumerate(stops)
+    )
+    ticks = "".join(f"<span>{svg.number(stop.value)}</span>" for stop in stops)
+    rows = "".join(f"<li>{escape(stop.says)}</li>" for stop in stops)
+    says = stops[start].says
+    script = (resources.files(__package__) / "frames.js").read_text(encoding="utf-8")
+    return (
+        f'{style()}<div class="uaftc-frames">'
+        f'<label class="control"><span class="name">{escape(name)} {symbol}</span>'
+        f'<span class="scale"><input type="range" min="0" max="{len(stops) - 1}" step="1" '
+        f'value="{start}" aria-valuetext="{escape(says.partition(":")[0])}">'
+        f'<span class="stops" aria-hidden="true">{ticks}</span></span></label>'
+        f'<div class="frames">{sections}</div><div class="legend">{legend}</div>'
+        f'<p class="caption" aria-live="polite">{escape(says)}</p>'
+        f"<details><summary>The numbers of every {symbol}</summary><ul>{rows}</ul></details>"
+        f"<script>{script}</script></div>"
+    )
+
+
+class Slider:
+    """Stops along a number. In a page: a slider that switches them. In a live kernel: one that draws anew.
+
+    Parameters
+    ----------
+    name, symbol : str
+        Of the number: "scaling factor", "λ".
+    stops : sequence of Stop
+        By rising value; all above zero.
+    start : int
+        The stop that is shown first.
+    redraw : callable, optional
+        ``redraw(value) -> str``, HTML; None: also a live kernel only switches the stops.
+    legend : str
+        HTML that stands below every stop.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        symbol: str,
+        stops: Sequence[Stop],
+        start: int = 0,
+        redraw: Callable[[float], str] | None = None,
+        legend: str = "",
+    ):
+        self.name, self.symbol, self.stops, self.start = name, symbol, list(stops), start
+        self.redraw, self.legend = redraw, legend
+
+    def _repr_html_(self) -> str:
+        return switched(self.name, self.symbol, self.stops, self.start, self.legend)
+
+    def live(self):
+        """The ipywidgets slider that draws anew as it moves; it begins with the stop that is there."""
+        import ipywidgets
+
+        first = self.stops[self.start]
+        low, high = (math.log10(self.stops[i].value) for i in (0, -1))
+        label = {"description": f"{self.name} {self.symbol}", "style": STYLE, "layout": LAYOUT}
+        control = ipywidgets.FloatLogSlider(first.value, min=low, max=high, step=0.1, readout_format=".3g", **label)
+        shown = f'{style()}<div class="uaftc-frames">{first.picture}<p class="caption">{escape(first.says)}</p></div>'
+        return redrawn({"value": control}, self.redraw, shown)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        bundle = {"text/plain": "\n".join(stop.says for stop in self.stops), "text/html": self._repr_html_()}
+        if self.redraw and in_kernel():
+            view = self.live()._repr_mimebundle_()
+            key = "application/vnd.jupyter.widget-view+json"
+            bundle[key] = view[key]
+        return bundle
+
+
+def redrawn(controls: dict, draw: Callable[..., str], first: str = ""):
+    """Controls above HTML that ``draw(**values)`` gives anew whenever one of them moves; a ValueError is shown."""
+    import ipywidgets
+
+    def move(_=None):
+        # The front end merges moves that arrive while a run is under way, so every run is of the newest.
+        try:
+            picture.value = draw(**{name: control.value for name, control in controls.items()})
+        except ValueError as error:
+            picture.value = f"<p>{escape(str(error))}</p>"
+
+    picture = ipywidgets.HTML(first)
+    if not first:
+        move()
+    for control in controls.values():
+        control.observe(move, "value")
+    return ipywidgets.VBox([*controls.values(), picture])
