@@ -14,7 +14,7 @@ from uaftc_lib.book.chapters.lam.frames import LAMS, STORED, cells, frame_of, pa
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.tables import complete
-from uaftc_lib.lab import Frame, LambdaSlider, lambda_slider, pick, sliders, train_frame
+from uaftc_lib.lab import Frame, LambdaSlider, Slider, Stop, lambda_slider, pick, sliders, train_frame
 from uaftc_lib.lab.frames import style_of
 from uaftc_lib.lab.svg import Axis, number
 
@@ -191,3 +191,28 @@ def test_picker_draws_what_is_chosen():
     assert "word-4" in picture.value and "number 4" in picture.value and "word-2" not in picture.value
     with pytest.raises(ValueError, match="first must be one of 0 to 4, got 5"):
         pick("instance", 5, draw, first=5)
+
+
+def test_stops_are_switched_on_a_page_and_drawn_anew_in_a_kernel():
+    stops = [Stop(value, f"<b>picture {value}</b>", f"λ = {value}: <told>.") for value in (0.1, 1, 10)]
+    shown = Slider("strength", "λ", stops, 1, lambda value: f"<i>anew {value:g}</i>")
+    page = shown._repr_html_()
+    assert page.count("<b>picture") == 3 and page.count(" hidden>") == 2 and "&lt;told&gt;" in page
+    assert '<div class="frame" data-says="λ = 1: &lt;told&gt;."><b>picture 1</b>' in page
+    assert 'aria-valuetext="λ = 1"' in page and "strength λ" in page
+    assert shown._repr_mimebundle_()["text/plain"].splitlines() == [stop.says for stop in stops]
+    control, picture = shown.live().children
+    assert "picture 1" in picture.value and (10**control.min, 10**control.max) == (0.1, 10)
+    control.value = 5
+    assert picture.value == "<i>anew 5</i>"
+
+
+def test_what_cannot_be_drawn_is_said():
+    def draw(value):
+        raise ValueError(f"{value:g} < 2")
+
+    control, picture = Slider("strength", "λ", [Stop(1, "one", "λ = 1: one.")], redraw=draw).live().children
+    control.value = 1.0
+    control.min, control.max = -1, 1
+    control.value = 5
+    assert picture.value == "<p>5 &lt; 2</p>"

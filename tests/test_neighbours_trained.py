@@ -314,3 +314,30 @@ def test_a_part_drawn_anew_is_a_start_and_the_others_stay(told):
     assert torch.equal(recurrent.recurrent.onward.weight_hh_l0, fresh_one.recurrent.onward.weight_hh_l0)
     with pytest.raises(ValueError, match="part"):
         controls.redrawn(model, 9, ("head",))
+
+
+def test_held_out_words_occur_often_enough_and_never_in_training(told):
+    words = controls.drawn_words(told, 0.5, seed=3, fewest=5)
+    counts = told.train.tokens.bincount(minlength=TYPES)
+    assert len(words) == round(0.5 * int((counts[: told.vocabulary.word_count] >= 5).sum()))
+    assert (counts[words] >= 5).all() and words.unique().numel() == len(words)
+    assert not controls.drawn_words(told, 0.5, seed=3, fewest=10_000).numel()
+    left = controls.without_words(told, words)
+    for split in (left.train, left.dev):
+        assert not torch.isin(split.tokens, words).any() and (split.lengths > 0).all()
+    assert torch.isin(left.test.tokens, words).any() and torch.isin(told.train.tokens, words).any()
+
+
+def test_models_that_know_nothing_stand_beside_the_trained_one(base, told):
+    words = torch.tensor([0, 4])
+    rows = {row["kind"]: row for row in controls.rows(base, told, told.test, words, seed=5, epochs=8)}
+    assert len(rows) == 7
+    trained, again, nothing = (rows[kind] for kind in ("trained", "trained again", "labels permuted"))
+    assert trained["accuracy"] == again["accuracy"] == 1 and nothing["accuracy"] < 0.9
+    assert all(trained[f"like {one}"] == pytest.approx(1) for one in controls.LIKENED)
+    assert again["like contribution"] > 0.3 > abs(nothing["like contribution"])
+    assert abs(rows["attention drawn anew"]["like attention"]) < 0.3 < rows["attention drawn anew"]["like contribution"]
+    assert rows["output drawn anew"]["like attention"] == pytest.approx(1), "weights do not depend on W"
+    assert rows["words held out"]["words' leave-one-out"] < trained["words' leave-one-out"]
+    assert {"tau attention, leave-one-out", "words' attention", "AUC"} <= {*trained}
+    assert not any("integrated" in name for name in trained)

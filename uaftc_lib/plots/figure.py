@@ -94,6 +94,10 @@ class Table:
     formats: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, Iterable[str]] = field(default_factory=dict)
 
+    def to_html(self) -> str:
+        """The table alone, to be set into other HTML."""
+        return self._repr_mimebundle_()["text/html"]
+
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         shown = self.data.copy()
         shown.columns = [HEADERS.get(column, str(column).replace("_", " ")) for column in self.data]

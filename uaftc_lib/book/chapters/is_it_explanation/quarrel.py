@@ -23,7 +23,7 @@ from uaftc_lib.settings import MODELS
 
 ENCODERS = {"DP": "words (DP)", "DP-L": "LSTM (DP-L)", "words": "words", "projection": "projection", "bilstm": "BiLSTM"}
 THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
-PAIRS = ("attention, gradient", "attention, leave-one-out", "gradient, leave-one-out")
+LAMS = QUARREL.lams
 
 
 def usual_lam(model: str) -> float:
