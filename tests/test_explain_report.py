@@ -389,6 +389,20 @@ def test_a_text_stands_as_it_is_in_the_file(made):
     assert {text for each in shown for text, word, _ in page.pieces(each) if word} & set(SCRIPTS)
 
 
+@pytest.mark.parametrize(
+    "text, first, last, shown",
+    [
+        ("\n\n  \n", True, False, ""),
+        (".\n \n\n\nThen ", False, False, ".\n\nThen "),
+        (",\nnext ", False, False, ",\nnext "),
+        (" end.\n\n", False, True, " end."),
+        ("\n\nnothing known\n\n", True, True, "nothing known"),
+    ],
+)
+def test_empty_lines_do_not_stretch_the_page(text, first, last, shown):
+    assert page.gap(text, first, last) == shown
+
+
 def test_examples_are_not_only_the_surest():
     random = np.random.default_rng(0)
     labels, lengths = random.integers(0, 3, 300), np.full(300, 20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
 from collections.abc import Callable, Collection
 from decimal import ROUND_HALF_UP, Decimal
 from importlib import resources
@@ -101,7 +102,7 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
         loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": short, "sure": sure}
-    environment.filters |= {"count": "{:,}".format, "address": address, "pieces": pieces, "ends": ends}
+    environment.filters |= {"count": "{:,}".format, "address": address, "pieces": pieces, "gap": gap, "ends": ends}
     style, script = own("page.css"), own("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
@@ -147,6 +148,13 @@ def pieces(example: dict) -> list[tuple[str, dict | None, str]]:
         size = round(LEVELS * abs(word["influence"]) / largest) if largest else 0
         found.append((example["text"][word["start"] : at], word, f"{'np'[word['influence'] >= 0]}{size}"))
     return [*found, (example["text"][at:], None, "")]
+
+
+def gap(text: str, first: bool, last: bool) -> str:
+    """What stands between words, with one blank line where there are several, and none at the ends of a text."""
+    text = re.sub(r"\n\s*\n", "\n\n", text)
+    text = text.lstrip() if first else text
+    return text.rstrip() if last else text
 
 
 def percent(share: float | None, digits: int = 1) -> str:
