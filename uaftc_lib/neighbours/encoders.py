@@ -34,6 +34,8 @@ class JainWallaceClassifier(AttentionClassifier):
     lam : float, optional
         The scaling factor λ; theirs, and the default: 1 with "tanh", the square root of the size of a state with "dot".
     seed : int
+    embedding_range : float
+        Embeddings begin uniform in ± this; theirs were fastText's.
 
     Raises
     ------
@@ -42,7 +44,13 @@ class JainWallaceClassifier(AttentionClassifier):
     """
 
     def __init__(
-        self, vocabulary_size: int, reads: str = "bilstm", keys: str = "tanh", lam: float | None = None, seed: int = 0
+        self,
+        vocabulary_size: int,
+        reads: str = "bilstm",
+        keys: str = "tanh",
+        lam: float | None = None,
+        seed: int = 0,
+        embedding_range: float = JAIN_WALLACE.embedding_range,
     ):
         checks.one_of("reads", reads, READS)
         checks.one_of("keys", keys, KEYS)
@@ -53,7 +61,7 @@ class JainWallaceClassifier(AttentionClassifier):
             lam=default_lam(reads, keys) if lam is None else lam,
             encoder="lstm" if reads == "bilstm" else "none",
             hidden=states // 2,
-            embedding_range=JAIN_WALLACE.embedding_range,
+            embedding_range=embedding_range,
             seed=seed,
         )
         self.reads, self.keys = reads, keys

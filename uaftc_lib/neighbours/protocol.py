@@ -134,14 +134,17 @@ def train(
     lam: float | None = None,
     seed: int = 0,
     epochs: int = JAIN_WALLACE.epochs,
+    **start: float,
 ) -> tuple[JainWallaceClassifier, int]:
     """A classifier of theirs, trained on a data set of two classes and left at the epoch of the best AUC on dev.
+
+    ``start``: the range of its embeddings, if not the usual one.
 
     Raises
     ------
     ValueError
         For an unknown choice or an impossible number, or a data set of other than two classes.
     """
-    model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed)
+    model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed, **start)
     model.check(dataset.train)
     return model, train_model(model, dataset, seed, epochs)

@@ -45,6 +45,14 @@ class Quarrel:
 
 
 @dataclass(frozen=True)
+class Starts:
+    """Other ranges of the embeddings at the start, and the seeds of each model."""
+
+    models: dict[str, int]
+    embedding_ranges: list[float]
+
+
+@dataclass(frozen=True)
 class Adversary:
     """The adversary that is trained as a whole (Wiegreffe & Pinter 2019), and the seeds of each of its bases."""
 
@@ -92,6 +100,7 @@ _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encodi
 JAIN_WALLACE = JainWallace(**_read["jain-wallace"])
 MEASURES = Measures(**_read["measures"])
 QUARREL = Quarrel(**_read["quarrel"])
+STARTS = Starts(**_read["starts"])
 ADVERSARY = Adversary(**_read["adversary"])
 DECEPTION = Deception(**_read["deception"])
 GUIDED = Guided(**_read["guided"])

@@ -18,7 +18,8 @@ from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import rated
 from uaftc_lib.neighbours.protocol import quality, train
-from uaftc_lib.neighbours.settings import QUARREL
+from uaftc_lib.neighbours.settings import QUARREL, STARTS
+from uaftc_lib.neighbours.yardsticks import agreements, without_integration
 from uaftc_lib.settings import MODELS
 
 ENCODERS = {"DP": "words (DP)", "DP-L": "LSTM (DP-L)", "words": "words", "projection": "projection", "bilstm": "BiLSTM"}
@@ -65,6 +66,26 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
         counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
         people = rated(corpus, data.vocabulary, data_home()), counts
     return [went | quality(fitted, data.test) | measured(fitted, corpus, people=people)]
+
+
+@experiment(
+    jobs=[
+        {"model": model, "embedding_range": start, "seed": seed}
+        for model, seeds in STARTS.models.items()
+        for start, seed in product(STARTS.embedding_ranges, range(seeds))
+    ],
+    rows=1,
+)
+def other_starts(model: str, embedding_range: float, seed: int) -> list[dict]:
+    """SST: what attention agrees with where the embeddings begin smaller or larger than elsewhere in chapter 14."""
+    data = load_dataset("sst")
+    fitted, best_epoch = train(data, *model.split("+"), seed=seed, embedding_range=embedding_range)
+    corpus = looked_at(data)
+    found, _ = without_integration(fitted, corpus)
+    side = np.where(fitted(corpus).polarity.detach().numpy() > 0, 1, -1)
+    largest = np.median(np.maximum.reduceat(found["attention"], corpus.offsets[:-1].numpy()))
+    row = {"best_epoch": best_epoch, "texts": len(corpus), "largest weight": float(largest)}
+    return [row | quality(fitted, data.test) | agreements(found, side, corpus)]
 
 
 def encoder_of(model: str) -> str:
