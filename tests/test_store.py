@@ -255,15 +255,29 @@ def test_a_table_is_made_anew_in_another_folder_and_compared(results, tmp_path):
     table = made("toy")
     table.path.write_text(table.path.read_text().replace("10,1,b,11,", "10,1,b,11.5,"))
     before, out = table.path.read_bytes(), tmp_path / "a" / "new"
+    before_hand = "toy: 0.0 minutes of one process when its {} jobs were stored"
     assert list(remake(["toy"], out)) == [
-        f"toy: 3 of 3 jobs computed, 6 rows in {out / 'toy.csv'}; 2 of 3 jobs as stored, within 2 %"
+        before_hand.format(3),
+        f"toy: 3 of 3 jobs computed, 6 rows in {out / 'toy.csv'}; 2 of 3 jobs as stored, within 2 %",
     ]
     assert toy.calls == 6 and table.path.read_bytes() == before
     table.path.write_bytes(b"".join(before.splitlines(keepends=True)[:5]))
     assert list(remake(["toy"], out)) == [  # goes on where it stopped: nothing is left to do
-        f"toy: 0 of 3 jobs computed, 6 rows in {out / 'toy.csv'}; 1 of 3 jobs as stored, within 2 % (1 not stored)"
+        before_hand.format(2),
+        f"toy: 0 of 3 jobs computed, 6 rows in {out / 'toy.csv'}; 1 of 3 jobs as stored, within 2 % (1 not stored)",
     ]
     assert toy.calls == 6
+
+
+@pytest.mark.parametrize("minutes, jobs", [(0.0, [1]), (1.5, [1]), (2.5, [1, 2]), (99.0, [1, 2, 0])])
+def test_a_sample_is_of_the_quickest_jobs(results, tmp_path, minutes, jobs):
+    table, took = made("toy"), {0: 90.0, 1: 60.0, 2: 75.0}
+    rows = table.frame().assign(seconds=lambda rows: rows.seed.map(took))
+    rows.to_csv(table.path, index=False)
+    sampled = tables.sample("toy", registry.task("toy")[1], minutes)
+    assert [job["seed"] for job, _ in sampled] == jobs
+    told = list(remake(["toy"], tmp_path / "some", minutes=minutes))
+    assert told[0].startswith("toy: 3.8 minutes") and f"{len(jobs)} of {len(jobs)} jobs as stored" in told[1]
 
 
 def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tmp_path):

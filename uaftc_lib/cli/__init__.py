@@ -208,20 +208,27 @@ def sweep(
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--make", is_flag=True, help="Compute the rows that are missing.")
 @click.option("--out", type=PATH, help="Folder: make the tables anew there, and compare.")
+@click.option("--minutes", type=float, help="With --out: of each table only the quickest jobs, as many as these hold.")
 @WORKERS
 @DASK
-def tables(names: tuple[str, ...], make: bool, out: Path | None, workers: int, dask: str | None) -> None:
+def tables(
+    names: tuple[str, ...], make: bool, out: Path | None, minutes: float | None, workers: int, dask: str | None
+) -> None:
     """List the stored tables; complete them; or make them anew and compare with what is stored."""
     for name in names:
         checks.one_of("table", name, stored.table_names(contents.FOLDER))
     check_workers(workers, dask)
     if make or out:
         stored.check_made_here(names)
+    if minutes is not None:
+        checks.number("minutes", minutes)
+        if not out:
+            raise ValueError("--minutes goes with --out, the folder where tables are made anew")
     if out:
         stored.check_folder(out)
     contents.load()  # where the experiments stand
     if out:
-        lines = stored.remake(names, out, workers, dask)
+        lines = stored.remake(names, out, workers, dask, minutes)
     elif make:
         lines = stored.complete(names, workers, dask)
     else:

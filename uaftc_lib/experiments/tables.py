@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Collection, Iterator, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,8 +77,7 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
         if names and name not in names:
             continue
         table, work = task(name, folder)
-        rows = table.read()[1]
-        took = {table.job(row): float(row.get("seconds") or 0) for row in rows}  # each row of a job has its whole time
+        rows, took = table.read()[1], seconds_of(name, folder)
         done = sum(table.job(job) in took for job, _ in work)
         found.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), said))
     for name, command in BENCHMARKS.items():
@@ -145,20 +144,43 @@ def complete(names: Sequence[str] = (), workers: int = 1, dask: str | None = Non
     return (made(name, None, workers, dask)[0] for name in chosen(names))
 
 
-def made(name: str, folder: Path | None, workers: int, dask: str | None) -> tuple:
-    """What to say of a table that was completed, the table and its jobs."""
+def made(name: str, folder: Path | None, workers: int, dask: str | None, minutes: float | None = None) -> tuple:
+    """What to say of a table that was completed, the table and its jobs: of them those that minutes hold."""
     from uaftc_lib.experiments.store import fill
 
     table, work = task(name, folder)
+    work = work if minutes is None else sample(name, work, minutes)
     lacking = fill(table, work, workers, dask)
     told = f"{name}: {lacking} of {len(work)} jobs computed, {len(table.read()[1])} rows in {table.path}"
     return told if lacking or folder else f"{told}; --out FOLDER makes it anew, and compares", table, work
 
 
-def remake(names: Sequence[str], out: str | os.PathLike, workers: int = 1, dask: str | None = None) -> Iterator[str]:
+def sample(name: str, work: list[tuple], minutes: float) -> list[tuple]:
+    """The jobs of a stored table that took least, as many as so many minutes of one process hold, but one at least."""
+    took = seconds_of(name)
+    table, _ = task(name)
+    quickest = sorted((one for one in work if table.job(one[0]) in took), key=lambda one: took[table.job(one[0])])
+    held = accumulate(took[table.job(job)] for job, _ in quickest)
+    return quickest[: max(1, sum(total <= 60 * minutes for total in held))]
+
+
+def seconds_of(name: str, folder: str | os.PathLike | None = None) -> dict[tuple, float]:
+    """How long each job of a table took, of one process: each of its rows has its whole time."""
+    table, _ = task(name, folder)
+    return {table.job(row): float(row.get("seconds") or 0) for row in table.read()[1]}
+
+
+def remake(
+    names: Sequence[str],
+    out: str | os.PathLike,
+    workers: int = 1,
+    dask: str | None = None,
+    minutes: float | None = None,
+) -> Iterator[str]:
     """Make tables anew in the folder ``out``, and compare them with those of the results.
 
-    A line for each; what ``out`` holds already is not computed again.
+    Two lines for each: how long it took when it was stored, and what came of it. What ``out`` holds already is not
+    computed again. ``minutes``: of each table only a :func:`sample`.
 
     Raises
     ------
@@ -169,16 +191,18 @@ def remake(names: Sequence[str], out: str | os.PathLike, workers: int = 1, dask:
     """
 
     names, folder = chosen(names), check_folder(out)
-    return (compared(name, folder, workers, dask) for name in names)
+    return (line for name in names for line in compared(name, folder, workers, dask, minutes))
 
 
-def compared(name: str, folder: Path, workers: int, dask: str | None) -> str:
-    """What to say of a table made in another folder: how much came out as stored."""
+def compared(name: str, folder: Path, workers: int, dask: str | None, minutes: float | None) -> Iterator[str]:
+    """What to say of a table made in another folder: how long it took, and how much came out as stored."""
     from uaftc_lib.experiments.registry import TOLERANCE, rows_of, same_rows
 
-    told, table, work = made(name, folder, workers, dask)
+    took = seconds_of(name)
+    yield f"{name}: {sum(took.values()) / 60:.1f} minutes of one process when its {len(took)} jobs were stored"
+    told, table, work = made(name, folder, workers, dask, minutes)
     now, stored = table.frame(), task(name)[0].frame()
     pairs = [(rows_of(now, job), rows_of(stored, job)) for job, _ in work]
     same, lacking = sum(same_rows(*pair) for pair in pairs), sum(not len(there) for _, there in pairs)
     told += f"; {same} of {len(work)} jobs as stored, within {100 * TOLERANCE:g} %"
-    return f"{told} ({lacking} not stored)" if lacking else told
+    yield f"{told} ({lacking} not stored)" if lacking else told

@@ -12,7 +12,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, stored
 from uaftc_lib.experiments.table2 import train_real
-from uaftc_lib.locations import data_home, published
+from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
@@ -122,9 +122,10 @@ def by_lam(quantity: str, dataset: str = "sst") -> pd.DataFrame:
     return pd.DataFrame({"lam": rows.lam, "tau": rows[quantity], "encoder": rows.model.map(encoder_of)})
 
 
-def printed_by_lam(quantity: str) -> pd.DataFrame:
+def printed_by_lam(quantity: str, dataset: str = "sst") -> pd.DataFrame:
     """The published values of the same."""
-    models = [f"{reads}+dot" for reads in THEIR_NAMES]
+    models = [f"{reads}+dot" for reads in THEIR_NAMES if f"{reads}+dot" in QUARREL.by_lam[dataset]]
     return pd.DataFrame(
-        {"lam": usual_lam(one), "tau": printed(quantity, one), "encoder": encoder_of(one)} for one in models
+        {"lam": usual_lam(one), "tau": printed(quantity, one, PAPER_NAMES[dataset]), "encoder": encoder_of(one)}
+        for one in models
     )
