@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
-from uaftc_lib.book.chapters.is_it_explanation import quarrel
+from uaftc_lib.book.chapters.is_it_explanation import freedom, quarrel
 from uaftc_lib.neighbours.settings import QUARREL
 from uaftc_lib.neighbours.spread import spread
 
@@ -76,3 +76,24 @@ def test_what_texts_leave_open_widens_an_interval():
     found = quarrel.over_texts(rows, "tau")
     seeds, texts = 4.302653 * 0.1 / 3**0.5, 1.96 * 0.04
     assert found.high - found.mean == pytest.approx(np.hypot(seeds, texts)) and found.n == 3
+
+
+def test_first_seeds_come_first():
+    made = freedom.jobs_of({"words": 3, "states": 1})
+    assert [(job["model"], job["seed"]) for job in made] == [("words", 0), ("states", 0), ("words", 1), ("words", 2)]
+
+
+def test_other_starts_begin_elsewhere(monkeypatch):
+    """The range of the embeddings reaches the model, and nothing else of it changes."""
+    asked, small = [], Corpus.from_lists([[0, 1, 2, 1], [2, 1, 0, 0]], [0, 1])
+    data = Dataset("sst", Vocabulary(["a", "b", "c"]), ("no", "yes"), small, small, small)
+    monkeypatch.setattr(quarrel, "load_dataset", lambda name: data)
+
+    def trained(dataset, *kind, **named):
+        asked.append((kind, named))
+        return AttentionClassifier(6, 2, seed=1), 4
+
+    monkeypatch.setattr(quarrel, "train", trained)
+    (row,) = quarrel.other_starts("projection+dot", 0.3, 7)
+    assert asked == [(("projection", "dot"), {"seed": 7, "embedding_range": 0.3})]
+    assert row["best_epoch"] == 4 and {"tau attention, leave-one-out", "largest weight", "AUC"} <= {*row}
