@@ -161,6 +161,11 @@ def test_training_stops_where_dev_is_reached_no_better(base, told, monkeypatch):
     assert len(steps) == 4 and set(model.W.tolist()) == {2.0}
     assert protocol.train_model(model, replace(told, dev=None), epochs=5, patience=2) == 5 and len(steps) == 9
 
+    reached = iter([3.0, 2.0, 1.0])
+    del steps[:]
+    assert protocol.train_model(model, told, epochs=4, best=lambda *_: next(reached), earliest=2) == 2
+    assert len(steps) == 4 and set(model.W.tolist()) == {2.0}, "the first epoch is better, and may not be kept"
+
 
 def test_the_bound_is_the_exact_adversary_at_each_texts_own_tolerance(base, told):
     corpus = told.test[:20]

@@ -106,17 +106,18 @@ def train_model(
     objective: Objective | None = None,
     best: Callable[[AttentionClassifier, Corpus], float] = area_under_curve,
     patience: int = JAIN_WALLACE.patience,
+    earliest: int = 1,
 ) -> int:
     """Train a model of two classes in place; the epoch, from 1, at which it is left.
 
-    That is the first of the highest ``best(model, dev)``; without a dev split the last. Training ends after ``epochs``,
-    or after as many in a row as ``patience`` says that did not reach further on dev.
+    That is the first of the highest ``best(model, dev)`` from ``earliest`` on; without a dev split the last. Training
+    ends after ``epochs``, or after as many in a row as ``patience`` says that did not reach further on dev.
     """
     trainer = JainWallaceTrainer(model, dataset.train, seed, objective)
     best_epoch, highest, kept = epochs, -inf, None
     for epoch in progress_bar(range(1, epochs + 1), desc="epochs", delay=3, leave=False):
         trainer.epoch()
-        if dataset.dev is None:
+        if dataset.dev is None or epoch < earliest:
             continue
         if (reached := best(model, dataset.dev)) > highest:
             best_epoch, highest, kept = epoch, reached, deepcopy(model.state_dict())
@@ -134,11 +135,12 @@ def train(
     lam: float | None = None,
     seed: int = 0,
     epochs: int = JAIN_WALLACE.epochs,
+    earliest: int = 1,
     **start: float,
 ) -> tuple[JainWallaceClassifier, int]:
     """A classifier of theirs, trained on a data set of two classes and left at the epoch of the best AUC on dev.
 
-    ``start``: the range of its embeddings, if not the usual one.
+    ``start``: the range of its embeddings, if not the usual one. Their code keeps no epoch before the second.
 
     Raises
     ------
@@ -147,4 +149,4 @@ def train(
     """
     model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed, **start)
     model.check(dataset.train)
-    return model, train_model(model, dataset, seed, epochs)
+    return model, train_model(model, dataset, seed, epochs, earliest=earliest)

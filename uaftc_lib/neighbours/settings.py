@@ -53,6 +53,13 @@ class Starts:
 
 
 @dataclass(frozen=True)
+class Later:
+    """Models of which the first epoch is not kept, and the seeds of each."""
+
+    models: dict[str, int]
+
+
+@dataclass(frozen=True)
 class Adversary:
     """The adversary that is trained as a whole (Wiegreffe & Pinter 2019), and the seeds of each of its bases."""
 
@@ -73,10 +80,9 @@ class Deception:
 
 @dataclass(frozen=True)
 class Guided:
-    """Models whose weights are given (Wiegreffe & Pinter 2019): seeds, and the strength of the adversary's."""
+    """Models whose weights are given (Wiegreffe & Pinter 2019)."""
 
     seeds: int
-    strength: float
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,7 @@ JAIN_WALLACE = JainWallace(**_read["jain-wallace"])
 MEASURES = Measures(**_read["measures"])
 QUARREL = Quarrel(**_read["quarrel"])
 STARTS = Starts(**_read["starts"])
+LATER = Later(**_read["later"])
 ADVERSARY = Adversary(**_read["adversary"])
 DECEPTION = Deception(**_read["deception"])
 GUIDED = Guided(**_read["guided"])

@@ -18,7 +18,7 @@ from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import rated
 from uaftc_lib.neighbours.protocol import quality, train
-from uaftc_lib.neighbours.settings import QUARREL, STARTS
+from uaftc_lib.neighbours.settings import LATER, QUARREL, STARTS
 from uaftc_lib.neighbours.yardsticks import agreements, without_integration
 from uaftc_lib.settings import MODELS
 
@@ -78,14 +78,27 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
 )
 def other_starts(model: str, embedding_range: float, seed: int) -> list[dict]:
     """SST: what attention agrees with where the embeddings begin smaller or larger than elsewhere in chapter 14."""
+    return [agreement_of(model, seed, embedding_range=embedding_range)]
+
+
+@experiment(
+    jobs=[{"model": model, "seed": seed} for model, seeds in LATER.models.items() for seed in range(seeds)], rows=1
+)
+def second_epoch(model: str, seed: int) -> list[dict]:
+    """SST: what attention agrees with where, as in Jain & Wallace's code, no epoch before the second is kept."""
+    return [agreement_of(model, seed, earliest=2)]
+
+
+def agreement_of(model: str, seed: int, **changed: float) -> dict:
+    """A model of theirs, trained on SST with something changed: its quality, agreements and largest weight."""
     data = load_dataset("sst")
-    fitted, best_epoch = train(data, *model.split("+"), seed=seed, embedding_range=embedding_range)
+    fitted, best_epoch = train(data, *model.split("+"), seed=seed, **changed)
     corpus = looked_at(data)
     found, _ = without_integration(fitted, corpus)
     side = np.where(fitted(corpus).polarity.detach().numpy() > 0, 1, -1)
     largest = np.median(np.maximum.reduceat(found["attention"], corpus.offsets[:-1].numpy()))
     row = {"best_epoch": best_epoch, "texts": len(corpus), "largest weight": float(largest)}
-    return [row | quality(fitted, data.test) | agreements(found, side, corpus)]
+    return row | quality(fitted, data.test) | agreements(found, side, corpus)
 
 
 def encoder_of(model: str) -> str:

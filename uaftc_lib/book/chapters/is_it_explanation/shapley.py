@@ -114,7 +114,7 @@ def timed(function: Callable, *given: object) -> tuple[object, float]:
 
 @experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0))], rows=15)
 def shapley_estimates(lam: float, seed: int) -> list[dict]:
-    """SST, DP, a hundred test sentences: what is used in practice beside exact Shapley values; seconds a sentence."""
+    """SST, DP, a hundred test sentences: what is used in practice beside exact Shapley values."""
     data = load_dataset("sst")
     model, run = train_real(data, lam=lam, seed=seed)
     model = model.double()
@@ -126,7 +126,7 @@ def shapley_estimates(lam: float, seed: int) -> list[dict]:
     told = pd.DataFrame([closed_forms(game) for game in of])
     forms = {"exact Shapley": exact} | {name: [*told[name]] for name in told}
     rows = [
-        {"method": name, "seconds": seconds / count if name == "exact Shapley" else np.nan}
+        {"method": name, "seconds a sentence": seconds / count if name == "exact Shapley" else np.nan}
         | beside_exact(forms[name], exact)
         | beside_forms(forms[name], forms)
         for name in FORMS
@@ -142,7 +142,7 @@ def shapley_estimates(lam: float, seed: int) -> list[dict]:
                 "samples": evaluations,
                 "evaluations": float(np.mean(spent)) if name.startswith("sampled") else evaluations,
                 "draws": seeds,
-                "seconds": seconds / seeds / count,
+                "seconds a sentence": seconds / seeds / count,
                 "noise": noise(draws),
             }
             | pd.DataFrame(once).mean().to_dict()
