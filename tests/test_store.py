@@ -277,7 +277,9 @@ def test_a_sample_is_of_the_quickest_jobs(results, tmp_path, minutes, jobs):
     sampled = tables.sample("toy", registry.task("toy")[1], minutes)
     assert [job["seed"] for job, _ in sampled] == jobs
     told = list(remake(["toy"], tmp_path / "some", minutes=minutes))
-    assert told[0].startswith("toy: 3.8 minutes") and f"{len(jobs)} of {len(jobs)} jobs as stored" in told[1]
+    assert told[0].startswith("toy: 3.8 minutes")
+    assert told[0].endswith(f"; of these {len(jobs)}, which took {sum(took[job] for job in jobs) / 60:.1f}")
+    assert f"{len(jobs)} of {len(jobs)} jobs as stored" in told[1]
 
 
 def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tmp_path):

@@ -199,7 +199,11 @@ def compared(name: str, folder: Path, workers: int, dask: str | None, minutes: f
     from uaftc_lib.experiments.registry import TOLERANCE, rows_of, same_rows
 
     took = seconds_of(name)
-    yield f"{name}: {sum(took.values()) / 60:.1f} minutes of one process when its {len(took)} jobs were stored"
+    before = f"{name}: {sum(took.values()) / 60:.1f} minutes of one process when its {len(took)} jobs were stored"
+    if minutes is not None:
+        some = [took[task(name)[0].job(job)] for job, _ in sample(name, task(name)[1], minutes)]
+        before += f"; of these {len(some)}, which took {sum(some) / 60:.1f}"
+    yield before
     told, table, work = made(name, folder, workers, dask, minutes)
     now, stored = table.frame(), task(name)[0].frame()
     pairs = [(rows_of(now, job), rows_of(stored, job)) for job, _ in work]
