@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import torch
-
 from uaftc_lib.book.chapters.is_it_explanation.quarrel import trained, usual_lam
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
@@ -53,14 +51,13 @@ def hidden_attention(model: str, seed: int) -> list[dict]:
     return deception.rows(start, data, deception.impermissible_words(data), seed)
 
 
-@experiment(jobs=[{"model": model} for model in VARIATION.models], rows=len(variation.EDGES) + 1)
+@experiment(jobs=[{"model": model} for model in VARIATION.models])
 def trained_again(model: str) -> list[dict]:
     """How far the weights of other seeds are from those of the first, by its largest weight."""
     data = load_dataset("sst")
     corpus, lam = looked_at(data), usual_lam(model)
-    with torch.no_grad():
-        weights = [trained(data, model, lam, seed)[0](corpus).weights for seed in range(VARIATION.seeds)]
-    return variation.rows(weights[0], weights[1:], corpus)
+    first, *others = (trained(data, model, lam, seed)[0](corpus).weights.detach() for seed in range(VARIATION.seeds))
+    return variation.rows(first, others, corpus)
 
 
 @experiment(jobs=jobs_of(CONTROLS.models), rows=7)
