@@ -396,7 +396,7 @@ def test_tables_and_book_pass_on_what_was_asked(monkeypatch):
     assert uaftc("tables", "--out", "anew", "--dask", "tcp://a:1").stdout == "compared\n"
     assert [tuple(map(str, given)) for given in seen] == [
         ("('terms',)", "2", "None"),
-        ("()", "anew", "1", "tcp://a:1"),
+        ("()", "anew", "1", "tcp://a:1", "None"),
     ]
     assert "table must be one of terms, table2, got 'nope'" in uaftc("tables", "nope").stderr
     monkeypatch.setattr(publish, "publish", lambda *given: seen.append(given))

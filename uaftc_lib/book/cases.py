@@ -44,8 +44,11 @@ class Tables:
         key = (name, *where.items())
         if key not in self.asked:
             rows = self.frames[name]
-            if where and len(rows):
-                rows = rows[np.logical_and.reduce([rows[column] == value for column, value in where.items()])]
+            kept = np.ones(len(rows), bool)
+            for column, value in where.items():
+                if kept.any():
+                    kept &= (rows[column] == value).to_numpy()
+            rows = rows[kept] if where else rows
             self.asked[key] = rows.sort_values("seed") if "seed" in rows else rows
         return self.asked[key]
 

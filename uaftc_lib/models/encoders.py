@@ -34,9 +34,9 @@ def buckets(lengths: Int[Tensor, "instances"]) -> list[Int[Tensor, "some"]]:
     return list(order.split(sizes))
 
 
-def consecutive_parts(lengths: Int[Tensor, "instances"], most: int = PART) -> list[slice]:
-    """Slices of consecutive instances; each holds about so many tokens, or one instance that is longer."""
-    part = (lengths.cumsum(0) - lengths) // most
+def consecutive_parts(lengths: Int[Tensor, "instances"], most: int | None = None) -> list[slice]:
+    """Slices of consecutive instances; each holds about ``most`` or ``PART`` tokens, or one instance that is longer."""
+    part = (lengths.cumsum(0) - lengths) // (most or PART)
     cuts = [0, *(part.diff().nonzero().squeeze(1) + 1).tolist(), len(part)]
     return [slice(begin, end) for begin, end in zip(cuts, cuts[1:])]
 
