@@ -25,14 +25,14 @@ book: $(VENV)/book.installed
 rerun: $(VENV)/book.installed
 	@$(BIN)/uaftc book --forget $(if $(STRICT),--strict)
 
-# A file or notebook is one worker's, and conftest.py says which come first. A third worker computes while tests of
+# A file or notebook is one worker's, and conftest.py says which come first. More workers than cores compute while tests of
 # pages and of processes wait. Notebooks are replayed without progress bars: whether one shows depends on the machine.
 test: book $(VENV)/test.installed
 	$(BIN)/ruff check .
 	@for chapter in notebooks/*.md; do \
 	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
 	done
-	TQDM_DISABLE=1 $(FILES) -n 3 --nbval tests book
+	TQDM_DISABLE=1 $(FILES) -n 4 --nbval tests book
 
 test-long: $(VENV)/test.installed
 	$(BIN)/python -m pytest -n 2 -m long tests

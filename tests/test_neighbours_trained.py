@@ -274,6 +274,16 @@ def test_what_is_shown_adds_up(base, told):
     assert whole["kept without states"] == whole["kept without words"] < 0.9
 
 
+def test_the_control_takes_as_many_other_words(base, monkeypatch):
+    """One other word for one; all others where there are fewer; nothing of a text without the words."""
+    left, without = [], Corpus.without
+    monkeypatch.setattr(Corpus, "without", lambda *given: left.append(without(*given)) or left[-1])
+    corpus, words = Corpus.from_lists([[0, 5, 6], [1, 0, 7], [5, 6]], [1, 1, 0]), torch.tensor([0, 1])
+    assert 0 <= deception.kept_without_others(base, corpus, words, seed=3) <= 1
+    (found,) = left
+    assert found.tokens.tolist() in ([0, 5, 1, 0], [0, 6, 1, 0]) and found.lengths.tolist() == [2, 2]
+
+
 def test_leaving_positions_out_keeps_the_rest():
     corpus = Corpus.from_lists([[0, 5, 1], [6, 7]], [1, 0])
     left = corpus.without(torch.isin(corpus.tokens, torch.tensor([0, 1, 6])))

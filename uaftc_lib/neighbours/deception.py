@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -17,6 +18,7 @@ from uaftc_lib.explain import contributions, leave_one_out
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.neighbours.adversary import log_sum_by_instance
 from uaftc_lib.neighbours.encoders import fresh
+from uaftc_lib.neighbours.erasure import ranks
 from uaftc_lib.neighbours.protocol import Objective, class_balanced, lowest, quality, train_model
 from uaftc_lib.neighbours.settings import DECEPTION, JAIN_WALLACE
 from uaftc_lib.token_lists import token_types
@@ -98,6 +100,19 @@ def shown(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"])
     }
 
 
+@torch.no_grad()
+def kept_without_others(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"], seed: int = 0) -> float:
+    """The control of "kept without words": as many other words of each text, drawn, are taken out (all, if it has fewer)."""
+    chosen = hidden(corpus, words)
+    some = corpus.instance_of[chosen].bincount(minlength=len(corpus)) > 0
+    corpus, chosen = corpus[some], chosen[some[corpus.instance_of]]
+    counts = corpus.instance_of[chosen].bincount(minlength=len(corpus))
+    keys = np.random.default_rng(seed).random(len(chosen)) + chosen.numpy()  # the chosen come last
+    others = ~chosen & (torch.from_numpy(ranks(keys, corpus)) < counts[corpus.instance_of])
+    left = corpus.without(others)
+    return float(((model(left).polarity > 0) == (model(corpus).polarity > 0)).double().mean())
+
+
 def rows(
     base: AttentionClassifier,
     dataset: Dataset,
@@ -112,5 +127,6 @@ def rows(
         model = fresh(base, seed)
         best_epoch = train_hiding(model, dataset, words, strength, seed, epochs)
         measured = quality(model, dataset.test) | shown(model, dataset.test, words)
-        found.append({"strength": strength, "best epoch": best_epoch} | measured)
+        control = {"kept without others": kept_without_others(model, dataset.test, words, seed)}
+        found.append({"strength": strength, "best epoch": best_epoch} | measured | control)
     return found

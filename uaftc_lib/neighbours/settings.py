@@ -45,18 +45,20 @@ class Quarrel:
 
 
 @dataclass(frozen=True)
-class Starts:
-    """Other ranges of the embeddings at the start, and the seeds of each model."""
+class Changed:
+    """What was changed of the protocol, and the seeds of each model: ranges of the embeddings, the first epoch kept."""
 
-    models: dict[str, int]
     embedding_ranges: list[float]
+    other_starts: dict[str, int]
+    second_epoch: dict[str, int]
 
 
 @dataclass(frozen=True)
-class Later:
-    """Models of which the first epoch is not kept, and the seeds of each."""
+class Crossed:
+    """Models of which the interval over seeds and texts is taken as a whole."""
 
-    models: dict[str, int]
+    models: list[str]
+    seeds: int
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encodi
 JAIN_WALLACE = JainWallace(**_read["jain-wallace"])
 MEASURES = Measures(**_read["measures"])
 QUARREL = Quarrel(**_read["quarrel"])
-STARTS = Starts(**_read["starts"])
-LATER = Later(**_read["later"])
+CHANGED = Changed(**_read["changed"])
+CROSSED = Crossed(**_read["crossed"])
 ADVERSARY = Adversary(**_read["adversary"])
 DECEPTION = Deception(**_read["deception"])
 GUIDED = Guided(**_read["guided"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
-
-from uaftc_lib.book.chapters.is_it_explanation.quarrel import trained, usual_lam
+from uaftc_lib.book.chapters.is_it_explanation.quarrel import jobs_of, trained, usual_lam
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.neighbours import adversary, controls, deception, guided, variation
@@ -14,12 +12,6 @@ from uaftc_lib.neighbours.protocol import quality
 from uaftc_lib.neighbours.settings import ADVERSARY, CONTROLS, DECEPTION, GUIDED, VARIATION
 
 ELSEWHERE = 100  # added to a seed where a second model must start from another
-
-
-def jobs_of(models: dict[str, int]) -> list[dict]:
-    """A job for each seed of each model, the first seeds first."""
-    most = max(models.values())
-    return [{"model": model, "seed": seed} for seed, model in product(range(most), models) if seed < models[model]]
 
 
 @experiment(jobs=jobs_of(ADVERSARY.models), rows=len(ADVERSARY.strengths) + len(ADVERSARY.tolerances))

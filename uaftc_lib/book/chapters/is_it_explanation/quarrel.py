@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from uaftc_lib.book import rules
 from uaftc_lib.corpus import Dataset
@@ -18,8 +20,8 @@ from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import rated
 from uaftc_lib.neighbours.protocol import quality, train
-from uaftc_lib.neighbours.settings import LATER, QUARREL, STARTS
-from uaftc_lib.neighbours.yardsticks import agreements, without_integration
+from uaftc_lib.neighbours.settings import CHANGED, CROSSED, QUARREL
+from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
 from uaftc_lib.settings import MODELS
 
 ENCODERS = {"DP": "words (DP)", "DP-L": "LSTM (DP-L)", "words": "words", "projection": "projection", "bilstm": "BiLSTM"}
@@ -41,19 +43,25 @@ def trained(data: Dataset, model: str, lam: float, seed: int) -> tuple[Attention
     return fitted, {"best_epoch": best_epoch}
 
 
+def jobs_of(models: dict[str, int], **settings: Iterable) -> list[dict]:
+    """A job for each seed of each model at each value of the settings, the first seeds first."""
+    return [
+        {"model": model} | dict(zip(settings, values)) | {"seed": seed}
+        for seed in range(max(models.values()))
+        for model, values in product(models, product(*settings.values()))
+        if seed < models[model]
+    ]
+
+
 def jobs() -> list[dict]:
     """Every model at its usual λ, then some of them at every λ; in this order they are made."""
-    made = [
-        {"dataset": dataset, "model": model, "lam": lam, "seed": seed}
-        for seeds_of, lams_of in (
-            (QUARREL.usual, lambda model: [usual_lam(model)]),
-            (QUARREL.by_lam, lambda _: QUARREL.lams),
-        )
-        for dataset, models in seeds_of.items()
-        for model, seeds in models.items()
-        for lam, seed in product(lams_of(model), range(seeds))
+    usual = [
+        {"dataset": dataset, "model": job["model"], "lam": usual_lam(job["model"]), "seed": job["seed"]}
+        for dataset, models in QUARREL.usual.items()
+        for job in jobs_of(models)
     ]
-    return [dict(one) for one in dict.fromkeys(tuple(job.items()) for job in made)]
+    by_lam = [{"dataset": dataset} | job for dataset, models in QUARREL.by_lam.items() for job in jobs_of(models, lam=LAMS)]
+    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in usual + by_lam)]
 
 
 @experiment(jobs=jobs(), rows=1)
@@ -68,25 +76,34 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     return [went | quality(fitted, data.test) | measured(fitted, corpus, people=people)]
 
 
-@experiment(
-    jobs=[
-        {"model": model, "embedding_range": start, "seed": seed}
-        for model, seeds in STARTS.models.items()
-        for start, seed in product(STARTS.embedding_ranges, range(seeds))
-    ],
-    rows=1,
-)
+@experiment(jobs=jobs_of(CHANGED.other_starts, embedding_range=CHANGED.embedding_ranges), rows=1)
 def other_starts(model: str, embedding_range: float, seed: int) -> list[dict]:
     """SST: what attention agrees with where the embeddings begin smaller or larger than elsewhere in chapter 14."""
     return [agreement_of(model, seed, embedding_range=embedding_range)]
 
 
-@experiment(
-    jobs=[{"model": model, "seed": seed} for model, seeds in LATER.models.items() for seed in range(seeds)], rows=1
-)
+@experiment(jobs=jobs_of(CHANGED.second_epoch), rows=1)
 def second_epoch(model: str, seed: int) -> list[dict]:
     """SST: what attention agrees with where, as in Jain & Wallace's code, no epoch before the second is kept."""
     return [agreement_of(model, seed, earliest=2)]
+
+
+@experiment(jobs=[{"model": model} for model in CROSSED.models], rows=1)
+def seeds_and_texts(model: str) -> list[dict]:
+    """SST: how wide the mean agreement is over seeds and texts, both drawn, beside :func:`over_texts`' shorter way."""
+    data = load_dataset("sst")
+    corpus = looked_at(data)
+    taus = []
+    for seed in range(CROSSED.seeds):
+        found, _ = without_integration(trained(data, model, usual_lam(model), seed)[0], corpus)
+        taus.append(agreement(found["attention"], found["leave-one-out"], corpus).tau)
+    taus = np.array(taus)
+    taus = taus[:, np.isfinite(taus).all(0)]
+    both, shorter = rules.crossed(taus), widened(taus.mean(1), (taus.var(1, ddof=1)).mean() / taus.shape[1])
+    return [
+        {"seeds": len(taus), "texts": taus.shape[1], "tau": both.mean}
+        | {f"{name} {end}": getattr(found, end) for name, found in (("crossed", both), ("shorter", shorter)) for end in ("low", "high")}
+    ]
 
 
 def agreement_of(model: str, seed: int, **changed: float) -> dict:
@@ -113,9 +130,13 @@ def rows_of(model: str, lam: float | None = None, dataset: str = "sst") -> pd.Da
 
 def over_texts(rows: pd.DataFrame, column: str) -> rules.Interval:
     """A mean over texts, and its interval over seeds, made wider by what the texts, shared by all seeds, leave open."""
-    found = rules.interval(rows[column].to_numpy())
-    texts = 1.96 * np.sqrt((rows[f"{column} sd"] ** 2).mean() / rows["texts"].mean())
-    half = np.hypot(found.mean - found.low, texts)
+    return widened(rows[column].to_numpy(), (rows[f"{column} sd"] ** 2).mean() / rows["texts"].mean())
+
+
+def widened(means: Float[np.ndarray, "seeds"], variance: float) -> rules.Interval:
+    """The interval of the seeds' means, made wider by the variance that the texts leave each of them."""
+    found = rules.interval(means)
+    half = np.hypot(found.mean - found.low, 1.96 * np.sqrt(variance))
     return rules.Interval(found.mean, found.mean - half, found.mean + half, found.n)
 
 
