@@ -102,7 +102,7 @@ def shown(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"])
 
 @torch.no_grad()
 def kept_without_others(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"], seed: int = 0) -> float:
-    """The control of "kept without words": as many other words of each text, drawn, are taken out (all, if it has fewer)."""
+    """The control of "kept without words": as many others of each text, drawn, are taken out (all, if it has fewer)."""
     chosen = hidden(corpus, words)
     some = corpus.instance_of[chosen].bincount(minlength=len(corpus)) > 0
     corpus, chosen = corpus[some], chosen[some[corpus.instance_of]]

@@ -36,6 +36,8 @@ class JainWallaceClassifier(AttentionClassifier):
     seed : int
     embedding_range : float
         Embeddings begin uniform in ± this; theirs were fastText's.
+    states, pooled : int, optional
+        Elements of a projection or an LSTM's state, and of what is pooled; by default theirs, and as many.
 
     Raises
     ------
@@ -51,14 +53,17 @@ class JainWallaceClassifier(AttentionClassifier):
         lam: float | None = None,
         seed: int = 0,
         embedding_range: float = JAIN_WALLACE.embedding_range,
+        states: int | None = None,
+        pooled: int | None = None,
     ):
         checks.one_of("reads", reads, READS)
         checks.one_of("keys", keys, KEYS)
-        states = JAIN_WALLACE.states[reads]
+        states = states or JAIN_WALLACE.states[reads]
+        pooled = pooled or states
         super().__init__(
             vocabulary_size,
             JAIN_WALLACE.dimension,
-            lam=default_lam(reads, keys) if lam is None else lam,
+            lam=lam_of(keys, pooled) if lam is None else lam,
             encoder="lstm" if reads == "bilstm" else "none",
             hidden=states // 2,
             embedding_range=embedding_range,
@@ -73,10 +78,10 @@ class JainWallaceClassifier(AttentionClassifier):
 
         if reads == "projection":
             self.P, self.b = linear(JAIN_WALLACE.dimension, states, JAIN_WALLACE.dimension), linear(states, states)
-        compared = states // 2 if keys == "tanh" else states
-        self.V, self.W = linear(compared, compared), linear(states, states)
+        compared = pooled // 2 if keys == "tanh" else pooled
+        self.V, self.W = linear(compared, compared), linear(pooled, pooled)
         if keys == "tanh":
-            self.M, self.c = linear(states, compared, states), linear(states, compared)
+            self.M, self.c = linear(pooled, compared, pooled), linear(pooled, compared)
 
     def encode(
         self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
@@ -99,6 +104,10 @@ class JainWallaceClassifier(AttentionClassifier):
         types, where = torch.unique(corpus.tokens, return_inverse=True)
         return self.embedding[types], where
 
+    def again(self, seed: int) -> JainWallaceClassifier:
+        """A model of the same kind and size at another start."""
+        return JainWallaceClassifier(len(self.embedding), self.reads, self.keys, self.lam, seed)
+
     @property
     def attention_parameters(self) -> list[nn.Parameter]:
         """Those that only weights depend on."""
@@ -107,13 +116,18 @@ class JainWallaceClassifier(AttentionClassifier):
 
 def default_lam(reads: str, keys: str) -> float:
     """The λ that Jain & Wallace's attention amounts to: 1, or √H of scaled dot products."""
-    return JAIN_WALLACE.states[reads] ** 0.5 if keys == "dot" else 1.0
+    return lam_of(keys, JAIN_WALLACE.states[reads])
+
+
+def lam_of(keys: str, pooled: int) -> float:
+    """The same where so many elements are pooled."""
+    return pooled**0.5 if keys == "dot" else 1.0
 
 
 def fresh(model: AttentionClassifier, seed: int) -> AttentionClassifier:
     """A model of the same kind and size at another start: one of theirs, or the paper's DP or DP-L."""
     if isinstance(model, JainWallaceClassifier):
-        return JainWallaceClassifier(len(model.embedding), model.reads, model.keys, model.lam, seed)
+        return model.again(seed)
     types, dimension = model.embedding.shape
     return AttentionClassifier(
         types, dimension, model.lam, model.encoder, model.attention, hidden=len(model.V) // 2, seed=seed

@@ -104,6 +104,18 @@ class Controls:
     fewest: int
 
 
+@dataclass(frozen=True)
+class WordLevel:
+    """Chapter 15: the objectives, their strengths, and what is asked of states."""
+
+    masked: float
+    probed: int
+    probe_positions: int
+    probe_epochs: int
+    tried: dict[str, list[float]]
+    price: float
+
+
 _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
 JAIN_WALLACE = JainWallace(**_read["jain-wallace"])
 MEASURES = Measures(**_read["measures"])
@@ -115,3 +127,4 @@ DECEPTION = Deception(**_read["deception"])
 GUIDED = Guided(**_read["guided"])
 VARIATION = Variation(**_read["variation"])
 CONTROLS = Controls(**_read["controls"])
+WORD_LEVEL = WordLevel(**_read["word-level"])

@@ -60,7 +60,9 @@ def jobs() -> list[dict]:
         for dataset, models in QUARREL.usual.items()
         for job in jobs_of(models)
     ]
-    by_lam = [{"dataset": dataset} | job for dataset, models in QUARREL.by_lam.items() for job in jobs_of(models, lam=LAMS)]
+    by_lam = [
+        {"dataset": dataset} | job for dataset, models in QUARREL.by_lam.items() for job in jobs_of(models, lam=LAMS)
+    ]
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in usual + by_lam)]
 
 
@@ -102,7 +104,11 @@ def seeds_and_texts(model: str) -> list[dict]:
     both, shorter = rules.crossed(taus), widened(taus.mean(1), (taus.var(1, ddof=1)).mean() / taus.shape[1])
     return [
         {"seeds": len(taus), "texts": taus.shape[1], "tau": both.mean}
-        | {f"{name} {end}": getattr(found, end) for name, found in (("crossed", both), ("shorter", shorter)) for end in ("low", "high")}
+        | {
+            f"{name} {end}": getattr(found, end)
+            for name, found in (("crossed", both), ("shorter", shorter))
+            for end in ("low", "high")
+        }
     ]
 
 

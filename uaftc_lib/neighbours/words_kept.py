@@ -1,0 +1,131 @@
+"""What the states of a recurrent classifier keep of their words, and how far words alone say what they do in a text."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.models.encoders import consecutive_parts
+from uaftc_lib.neighbours.settings import WORD_LEVEL
+from uaftc_lib.streams import generator
+from uaftc_lib.token_lists import token_types
+
+
+@torch.no_grad()
+def pooled(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "positions h"]:
+    """What a model pools, of every position."""
+
+    def part(some: Corpus) -> Tensor:
+        return model.encode(functional.embedding(some.tokens, model.embedding), some.offsets)
+
+    return torch.cat([part(corpus[one]) for one in consecutive_parts(corpus.lengths)])
+
+
+class Information(NamedTuple):
+    """In nats: how far the types are from certain, and how much of that a probe takes away, of true and shuffled pairs.
+
+    The second is a lower bound of the mutual information of type and state (Barber & Agakov 2003), as tight as the
+    linear probe is good; with shuffled pairs, which have none, it shows the probe's bias, at most 0 but for the draw.
+    """
+
+    entropy: float
+    told: float
+    told_shuffled: float
+
+
+def information(model: AttentionClassifier, dataset: Dataset, seed: int = 0) -> Information:
+    """I(word; state) ≥ H(word) − the cross-entropy of a linear probe, over the most frequent words in training.
+
+    The probe is trained on states of the training texts and asked about those of the test set; H is that of the words
+    of the test set under their shares in training, so that a probe that learns nothing but these is told 0.
+    """
+    counts = dataset.train.tokens.bincount(minlength=len(dataset.vocabulary))
+    words = counts.argsort(descending=True, stable=True)[: min(WORD_LEVEL.probed, int((counts > 0).sum()))]
+    known = torch.full_like(counts, -1)
+    known[words] = torch.arange(len(words))
+    (x, y), (z, t) = (states_of(model, split, known, seed) for split in (dataset.train, dataset.test))
+    center, scale = x.mean(0), x.std(0) + 1e-6
+    x, z = (x - center) / scale, (z - center) / scale
+    shares = (y.bincount(minlength=len(words)) + 1.0) / (len(y) + len(words))
+    entropy = float(-shares.log()[t].mean())
+    mixed = y[torch.randperm(len(y), generator=generator(seed, "order"))]
+    told = (entropy - cross_entropy_of_probe(x, of, z, t, shares, seed) for of in (y, mixed))
+    return Information(entropy, *told)
+
+
+def states_of(
+    model: AttentionClassifier, corpus: Corpus, known: Int[Tensor, "types"], seed: int
+) -> tuple[Float[Tensor, "rows h"], Int[Tensor, "rows"]]:
+    """States and words of at most so many positions, drawn, that hold a known word."""
+    usable = torch.nonzero(known[corpus.tokens] >= 0).squeeze(1)
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(usable))[: WORD_LEVEL.probe_positions])
+    return pooled(model, corpus)[usable[order]], known[corpus.tokens[usable[order]]]
+
+
+def cross_entropy_of_probe(
+    x: Float[Tensor, "rows h"],
+    y: Int[Tensor, "rows"],
+    z: Float[Tensor, "others h"],
+    t: Int[Tensor, "others"],
+    shares: Float[Tensor, "words"],
+    seed: int,
+) -> float:
+    """Of a linear classifier, trained on (x, y) from the words' shares alone, on (z, t); in nats.
+
+    It is left at the epoch that tells best a tenth of the training rows, which it does not see; the first is before
+    training, so that it never does worse than the shares by being trained too long.
+    """
+    draws = generator(seed, "order")
+    weight = torch.zeros(len(shares), x.shape[1], requires_grad=True)
+    bias = shares.log().clone().requires_grad_()
+    optimizer = torch.optim.Adam([weight, bias], lr=1e-3)
+    held = len(x) // 10
+    best, kept = np.inf, (weight, bias)
+    for _ in range(WORD_LEVEL.probe_epochs + 1):
+        with torch.no_grad():
+            reached = float(functional.cross_entropy(x[:held] @ weight.T + bias, y[:held]))
+        if reached < best:
+            best, kept = reached, (weight.detach().clone(), bias.detach().clone())
+        for rows in (held + torch.randperm(len(x) - held, generator=draws)).split(256):
+            loss = functional.cross_entropy(x[rows] @ weight.T + bias, y[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    with torch.no_grad():
+        return float(functional.cross_entropy(z @ kept[0].T + kept[1], t))
+
+
+@torch.no_grad()
+def words_alone(model: AttentionClassifier, dataset: Dataset) -> dict[str, float]:
+    """How often a word that is a text by itself is put on its side: the positive and negative tokens of Eq 28."""
+    lists, scores = token_types(dataset.train, dataset.vocabulary), model.token_scores().polarity
+    return {f"alone {kind}": float(((scores[lists[kind]] > 0) == side).double().mean()) for kind, side in
+            (("positive", True), ("negative", False))}  # fmt: skip
+
+
+@torch.no_grad()
+def alone_and_in_texts(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+    """Correlation over positions of a word's score alone and in its text, of attention and of polarity.
+
+    Scores of attention are compared within texts, as no constant that a text adds to all changes its weights.
+    """
+    alone, out = model.token_scores(), model(corpus)
+
+    def within(scores: Tensor) -> Tensor:
+        sums = torch.zeros(len(corpus), dtype=scores.dtype).index_add(0, corpus.instance_of, scores)
+        return scores - (sums / corpus.lengths)[corpus.instance_of]
+
+    pairs = {
+        "attention": (within(alone.attention[corpus.tokens]), within(out.scores)),
+        "polarity": (alone.polarity[corpus.tokens], out.token_polarity),
+    }
+    return {
+        f"{name} alone and in its text": float(torch.corrcoef(torch.stack(pair))[0, 1]) for name, pair in pairs.items()
+    }
