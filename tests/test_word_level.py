@@ -1,5 +1,7 @@
 """States that stay close to their words, and what they keep of them, on made-up texts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -84,7 +86,7 @@ def test_each_objective_brings_about_what_it_asks_for(told):
 
     def trained(objective=None):
         model = WordLevelClassifier(TYPES, seed=1)
-        train_model(model, told, seed=1, epochs=6, objective=objective, best=lambda *_: 0.0, patience=9)
+        train_model(model, replace(told, dev=None), seed=1, epochs=6, objective=objective)
         return model
 
     def distance(model):
@@ -95,7 +97,7 @@ def test_each_objective_brings_about_what_it_asks_for(told):
         return word_level.conicity(word_level.read(model, told.test)[1], told.test).mean().item()
 
     plain = trained()
-    assert distance(trained(word_level.tied(told.train, 1.0))) < distance(plain) / 2
+    assert distance(trained(word_level.tied(told.train, 1.0))) < distance(plain) / 5
     assert cone(trained(word_level.diverse(told.train, 3.0))) < cone(plain) - 0.2
 
     def surprise(model):
@@ -107,7 +109,7 @@ def test_each_objective_brings_about_what_it_asks_for(told):
 
     shares = torch.bincount(told.train.tokens).double() / len(told.train.tokens)
     blind = -float((shares * shares.clamp(min=1e-9).log()).sum())
-    assert surprise(trained(word_level.masked(told.train, 1.0, seed=1))) < blind - 0.1 < surprise(plain)
+    assert surprise(trained(word_level.masked(told.train, 1.0, seed=1))) < blind < surprise(plain)
 
 
 def test_a_probe_tells_words_from_their_embeddings_and_nothing_from_shuffled_pairs(told):
