@@ -146,6 +146,20 @@ def test_all_yardsticks_take_every_kind(told):
         assert np.isfinite(found["leave-one-out"]).all() and abs(left.whole - left.own).max() > 1e-7
 
 
+@pytest.mark.parametrize("kind", word_level.KINDS)
+def test_every_kind_learns_four_words(kind, told):
+    strength = {"tied": 0.01, "masked": 0.1, "diverse": 0.1}.get(kind, 0.0)
+    model, best_epoch = word_level.train_kind(told, kind, strength, seed=1, epochs=5)
+    assert model.accuracy(told.test) > 0.9 and 1 <= best_epoch <= 5
+    assert (model.pools, model.orthogonal) == (kind if kind in POOLED else "state", kind == "orthogonal")
+
+
+@pytest.mark.parametrize(("kind", "strength"), [("tied", 0.0), ("base", 1.0), ("glued", 0.0)])
+def test_a_kind_without_its_strength_is_refused(kind, strength, told):
+    with pytest.raises(ValueError):
+        word_level.train_kind(told, kind, strength)
+
+
 @pytest.mark.parametrize("wrong", [{"pools": "words"}, {"layers": 0}, {"keys": "cosine"}])
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(ValueError):

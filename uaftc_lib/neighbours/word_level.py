@@ -7,17 +7,19 @@ not be had: what it left open is settled here, and said.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from uaftc_lib import checks
-from uaftc_lib.corpus import Corpus
+from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.models.encoders import Recurrent
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier
-from uaftc_lib.neighbours.protocol import Objective, class_balanced
+from uaftc_lib.neighbours.protocol import Objective, class_balanced, train_model
 from uaftc_lib.neighbours.settings import JAIN_WALLACE, WORD_LEVEL
 from uaftc_lib.streams import generator
 
@@ -175,3 +177,41 @@ def masked(corpus: Corpus, strength: float, seed: int) -> Objective:
         return usual(model, batch, out) + strength * told * len(batch)
 
     return loss
+
+
+# Each as the arguments of its model, and what makes its objective from (corpus, strength, seed) where it has one.
+KINDS: dict[str, tuple[dict, Callable[[Corpus, float, int], Objective] | None]] = {
+    "base": ({}, None),
+    "concatenation": ({"pools": "concatenation"}, None),
+    "residual": ({"pools": "residual"}, None),
+    "tied": ({}, lambda corpus, strength, _seed: tied(corpus, strength)),
+    "masked": ({}, masked),
+    "diverse": ({}, lambda corpus, strength, _seed: diverse(corpus, strength)),
+    "orthogonal": ({"orthogonal": True}, None),
+}
+
+
+def train_kind(
+    dataset: Dataset,
+    kind: str,
+    strength: float = 0.0,
+    seed: int = 0,
+    layers: int = 1,
+    epochs: int = JAIN_WALLACE.epochs,
+) -> tuple[WordLevelClassifier, int]:
+    """A classifier of one of :data:`KINDS`, trained by Jain & Wallace's protocol; the epoch at which it is left.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind, or a strength where there is no objective to weigh, or none where there is.
+    """
+    checks.one_of("kind", kind, KINDS)
+    given, objective = KINDS[kind]
+    if (strength > 0) != (objective is not None):
+        needs = "needs a strength above 0" if objective else "has no objective: its strength is 0"
+        raise ValueError(f"{kind!r} {needs}, got {strength}")
+    model = WordLevelClassifier(len(dataset.vocabulary), **given, layers=layers, seed=seed)
+    model.check(dataset.train)
+    asked = objective(dataset.train, strength, seed) if objective else None
+    return model, train_model(model, dataset, seed, epochs, asked)
