@@ -43,7 +43,7 @@ def test_every_job_is_there_once_and_can_be_trained():
             mine = made[(made.dataset == dataset) & (made.model == model)]
             assert (mine.lam == quarrel.usual_lam(model)).sum() >= seeds
             assert quarrel.encoder_of(model)
-            most = QUARREL.by_lam[dataset].get(model, 0)
+            most = QUARREL.by_lam.get(dataset, {}).get(model, 0)
             assert not most or (mine.groupby("lam").size()[QUARREL.lams] >= most).all()
 
 
@@ -81,6 +81,8 @@ def test_what_texts_leave_open_widens_an_interval():
 def test_first_seeds_come_first():
     made = freedom.jobs_of({"words": 3, "states": 1})
     assert [(job["model"], job["seed"]) for job in made] == [("words", 0), ("states", 0), ("words", 1), ("words", 2)]
+    both = [{"model": "words", "lam": lam, "seed": 0} for lam in (1.0, 2.0)]
+    assert quarrel.jobs_of({"words": 1}, lam=[1.0, 2.0]) == both and [*both[0]] == ["model", "lam", "seed"]
 
 
 def test_other_starts_begin_elsewhere(monkeypatch):

@@ -111,6 +111,7 @@ def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
         ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),
         pytest.param("explanation_starts", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
         pytest.param("shapley_estimates", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
+        ("seeds_and_texts", {"model": "DP"}),
         ("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}),
     ],
 )

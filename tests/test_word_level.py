@@ -129,6 +129,17 @@ def test_scores_alone_are_those_in_texts_where_nothing_is_read_beside(told):
     assert max(recurrent.values()) < 0.99
 
 
+def test_what_is_kept_is_one_row(told, monkeypatch):
+    monkeypatch.setattr(
+        words_kept, "token_types", lambda *_: {"positive": torch.arange(2), "negative": torch.arange(2, 4)}
+    )
+    model = WordLevelClassifier(TYPES, seed=1)
+    e, h = word_level.read(model, told.test)
+    row = words_kept.kept(model, told)
+    assert len(row) == 10 and np.isfinite([*row.values()]).all() and row["told"] > row["told shuffled"]
+    assert row["apart"] == pytest.approx(((h - e) ** 2).sum(1).mean().item(), rel=1e-5)
+
+
 def test_words_alone_are_counted_by_their_side(told, monkeypatch):
     model = JainWallaceClassifier(TYPES, "words", seed=1)
     lists = {"positive": torch.tensor([0, 1]), "negative": torch.tensor([2, 3, 4])}

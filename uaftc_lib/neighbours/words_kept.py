@@ -14,6 +14,7 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.encoders import consecutive_parts
 from uaftc_lib.neighbours.settings import WORD_LEVEL
+from uaftc_lib.neighbours.word_level import WordLevelClassifier, conicity, read
 from uaftc_lib.streams import generator
 from uaftc_lib.token_lists import token_types
 
@@ -69,6 +70,7 @@ def states_of(
     return pooled(model, corpus)[usable[order]], known[corpus.tokens[usable[order]]]
 
 
+@torch.enable_grad()
 def cross_entropy_of_probe(
     x: Float[Tensor, "rows h"],
     y: Int[Tensor, "rows"],
@@ -128,4 +130,18 @@ def alone_and_in_texts(model: AttentionClassifier, corpus: Corpus) -> dict[str, 
     }
     return {
         f"{name} alone and in its text": float(torch.corrcoef(torch.stack(pair))[0, 1]) for name, pair in pairs.items()
+    }
+
+
+@torch.no_grad()
+def kept(model: WordLevelClassifier, dataset: Dataset, seed: int = 0) -> dict[str, float]:
+    """All of the above on the test set, the mean conicity of its texts, and the mean |h_j − e_j|² and |h_j|²."""
+    e, h = read(model, dataset.test)
+    return {
+        **{name.replace("_", " "): value for name, value in information(model, dataset, seed)._asdict().items()},
+        **words_alone(model, dataset),
+        **alone_and_in_texts(model, dataset.test),
+        "conicity": float(conicity(h, dataset.test).mean()),
+        "apart": float(((h - e) ** 2).sum(1).mean()),
+        "size": float((h**2).sum(1).mean()),
     }
