@@ -78,6 +78,45 @@ def test_what_texts_leave_open_widens_an_interval():
     assert found.high - found.mean == pytest.approx(np.hypot(seeds, texts)) and found.n == 3
 
 
+def worlds_rows(model, spread, tau, lams=(10.0,)):
+    return [
+        {
+            "dataset": "sst",
+            "model": model,
+            "lam": lam,
+            "seed": seed,
+            quarrel.SPREAD: spread(lam, seed),
+            quarrel.LOO: tau(lam, seed),
+        }
+        for lam in lams
+        for seed in range(3)
+    ]
+
+
+def test_a_model_is_held_beside_words_of_the_same_spread(monkeypatch):
+    """DP's curve is log σ here; a model 0.2 below it is told so, wherever its scores spread."""
+    rows = worlds_rows("DP", lambda lam, _: lam, lambda lam, _: np.log(lam), (1.0, 3.0, 10.0))
+    rows += worlds_rows("words+tanh", lambda _, seed: 2.0 + seed, lambda _, seed: np.log(2.0 + seed) - 0.2, (1.0,))
+    frame = pd.DataFrame(rows)
+    monkeypatch.setattr(
+        quarrel, "stored", lambda _, **where: frame[(frame[list(where)] == pd.Series(where)).all(axis=1)].reset_index()
+    )
+    found = quarrel.beyond_words("words+tanh")
+    assert found.mean == pytest.approx(-0.2) and found.n == 3 and found.high - found.low < 1e-9
+
+
+def test_what_a_spread_explains_of_agreement():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"model": ["DP", "bilstm+dot"] * 200, quarrel.SPREAD: np.exp(random.normal(size=400))})
+    frame[quarrel.LOO] = np.log(frame[quarrel.SPREAD]) ** 2
+    assert quarrel.explained_by_spread(frame) == pytest.approx((1, 1))
+    frame[quarrel.LOO] += frame.model == "DP"
+    alone, too = quarrel.explained_by_spread(frame)
+    assert too == pytest.approx(1) and 0.5 < alone < 0.95
+    frame[quarrel.LOO] = random.normal(size=400)
+    assert max(quarrel.explained_by_spread(frame)) < 0.05
+
+
 def test_first_seeds_come_first():
     made = freedom.jobs_of({"words": 3, "states": 1})
     assert [(job["model"], job["seed"]) for job in made] == [("words", 0), ("states", 0), ("words", 1), ("words", 2)]

@@ -95,10 +95,14 @@ def without_words(dataset: Dataset, words: Int[Tensor, "ids"]) -> Dataset:
 def models(
     base: AttentionClassifier, dataset: Dataset, words: Int[Tensor, "ids"], seed: int, epochs: int
 ) -> Iterator[tuple[str, AttentionClassifier]]:
-    """The base, one trained like it from another start, and those that know nothing, or nothing of some words."""
+    """The base, one trained like it from another start, and those that know nothing, or nothing of some words.
+
+    What is trained on permuted labels ends at the last epoch: beside it, what is so trained on true ones.
+    """
     yield "trained", base
     yield "trained again", trained_again(base, dataset, seed, epochs)
     yield "words held out", trained_again(base, without_words(dataset, words), seed, epochs)
+    yield "trained to the last epoch", trained_again(base, replace(dataset, dev=None), seed, epochs)
     yield "labels permuted", trained_on_permuted_labels(base, dataset, seed, epochs)
     yield "output drawn anew", redrawn(base, seed, ("output",))
     yield "attention drawn anew", redrawn(base, seed, ("attention",))

@@ -52,7 +52,7 @@ def trained_again(model: str) -> list[dict]:
     return variation.rows(first, others, corpus)
 
 
-@experiment(jobs=jobs_of(CONTROLS.models), rows=7)
+@experiment(jobs=jobs_of(CONTROLS.models), rows=8)
 def models_that_know_nothing(model: str, seed: int) -> list[dict]:
     """What explanations say of models that were not trained for the task, or not on some words, beside the trained."""
     data = load_dataset("sst")

@@ -27,6 +27,8 @@ from uaftc_lib.settings import MODELS
 ENCODERS = {"DP": "words (DP)", "DP-L": "LSTM (DP-L)", "words": "words", "projection": "projection", "bilstm": "BiLSTM"}
 THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
 LAMS = QUARREL.lams
+LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
+REST = "spread per attention of leave-one-out"
 
 
 def usual_lam(model: str) -> float:
@@ -153,6 +155,27 @@ def printed(quantity: str, model: str, dataset: str = "SST") -> float:
     table = table[table.source.str.startswith("Jain") & (table.dataset == dataset) & (table.quantity == quantity)]
     values = table[table.model == f"{THEIR_NAMES.get(reads)}+{keys}"].value
     return float(values.iloc[0]) if len(values) else np.nan
+
+
+def explained_by_spread(rows: pd.DataFrame) -> tuple[float, float]:
+    """The share of the variance of τ that a parabola in log σ leaves none of, and one shifted for each encoder."""
+    size = np.log(rows[SPREAD].to_numpy())
+    parabola = np.column_stack([np.ones_like(size), size, size**2])
+    encoders = pd.get_dummies(rows.model.map(encoder_of), dtype=float)
+
+    def explained(columns: Float[np.ndarray, "rows columns"]) -> float:
+        rest = rows[LOO] - columns @ np.linalg.lstsq(columns, rows[LOO])[0]
+        return 1 - (rest**2).mean() / rows[LOO].var(ddof=0)
+
+    return explained(parabola), explained(np.column_stack([parabola, encoders]))
+
+
+def beyond_words(model: str) -> rules.Interval:
+    """How far a model's τ on SST lies from that of DP at the same spread, between DP's means at the λ of the grid."""
+    rows, curve = rows_of(model), stored("quarrel", dataset="sst", model="DP").groupby("lam")[[SPREAD, LOO]].mean()
+    curve = curve.sort_values(SPREAD)
+    of_words = np.interp(np.log(rows[SPREAD]), np.log(curve[SPREAD]), curve[LOO])
+    return rules.interval(rows[LOO].to_numpy() - of_words)
 
 
 def by_lam(quantity: str, dataset: str = "sst") -> pd.DataFrame:
