@@ -1,5 +1,6 @@
 """The pipeline: how what has changed is executed, what that leaves behind, how pages are built."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from small_book import SMALL, chapter, replace
 
 from uaftc_lib import publish
 from uaftc_lib.book.parameters import default_parameters
-from uaftc_lib.publish import CHECKOUT
+from uaftc_lib.publish import CHECKOUT, execution
 from uaftc_lib.publish.keys import digests
 
 
@@ -259,3 +260,27 @@ class TestChapter:
         toc = yaml.safe_load((CHECKOUT / "_toc.yml").read_text())
         listed = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
         assert name in [toc["root"], *listed]
+
+
+CHAOTIC = """
+from uaftc_lib.lab import parity
+*_, end = parity.train({"instances": 1200, "batch": 100, "epochs": 8, "lam": 0.01})
+print(parity.numbers(end)["a_positive"])
+"""
+
+
+def test_sums_come_out_the_same_whatever_the_processor_can():
+    """A training in which a last digit decides, with all that MKL knows of this processor and with less."""
+    options = execution.kernel_options()
+    assert {name: os.environ[name] for name in execution.SAME_SUMS} == execution.SAME_SUMS and "config" in options
+    ends = {
+        subprocess.run(
+            [sys.executable, "-c", CHAOTIC],
+            env=os.environ | {"MKL_ENABLE_INSTRUCTIONS": instructions},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for instructions in ("AVX512", "AVX2", "SSE4_2")
+    }
+    assert len(ends) == 1 and float(ends.pop()) > 1
