@@ -94,7 +94,7 @@ def second_epoch(model: str, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"model": model} for model in CROSSED.models], rows=1)
 def seeds_and_texts(model: str) -> list[dict]:
-    """SST: how wide the mean agreement is over seeds and texts, both drawn, beside :func:`over_texts`' shorter way."""
+    """SST: how wide the mean agreement is with seeds and texts both drawn, beside the shorter way of chapter 14."""
     data = load_dataset("sst")
     corpus = looked_at(data)
     taus = []
