@@ -32,7 +32,7 @@ test: book $(VENV)/test.installed
 	@for chapter in notebooks/*.md; do \
 	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
 	done
-	TQDM_DISABLE=1 $(FILES) -n 4 --nbval tests book
+	TQDM_DISABLE=1 $(FILES) -n 3 --nbval tests book
 
 test-long: $(VENV)/test.installed
 	$(BIN)/python -m pytest -n 2 -m long tests

@@ -58,7 +58,7 @@ def test_streams_are_separate_and_repeatable():
         (0.5, "order", "seed must be a whole number"),
         (True, "order", "got True"),
         (None, "order", "got None"),
-        (0, "lottery", "purpose must be one of initial values, order, masks, data, projections, got 'lottery'"),
+        (0, "lottery", f"purpose must be one of {', '.join(PURPOSES)}, got 'lottery'"),
     ],
 )
 def test_streams_refuse(untyped, seed, purpose, words):

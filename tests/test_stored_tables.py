@@ -44,7 +44,7 @@ AGAIN = [  # in float64 to the digits that are stored
     ("synthetic_ratio_short", {"ratio": "5:1", "perpendicular": False, "seed": 3}, TOLERANCE),
     ("turned_starts", {"weight_range": 0.1, "lam": 100.0, "turn": "W₀ along V₀", "seed": 3}, 1e-4),
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
-    ("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE),
+    pytest.param("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE, marks=pytest.mark.long),
     ("adagrad_books", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
     ("class_terms", {"seed": 3}, TOLERANCE),
     ("attraction", {"weight_range": 1.0, "lam": 10.0, "seed": 3}, 1e-4),
@@ -86,7 +86,8 @@ def test_stored_counts_are_those_of_the_data(name, dataset):
     assert not any(same_rows(now, changed(there, c), tolerance=0) for c in ("table", "what", "ours", "published"))
 
 
-@pytest.mark.parametrize("learner", ["Adam", pytest.param("GRU", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("learner", ["Adam", "GRU"])
 def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
     dataset("sst")
     assert same_as_stored("side_scores", learner=learner, seed=3)
@@ -111,8 +112,8 @@ def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
         ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),
         pytest.param("explanation_starts", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
         pytest.param("shapley_estimates", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
-        ("seeds_and_texts", {"model": "DP"}),
-        ("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}),
+        pytest.param("seeds_and_texts", {"model": "DP"}, marks=pytest.mark.long),
+        pytest.param("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}, marks=pytest.mark.long),
     ],
 )
 def test_a_run_of_the_controls_comes_out_again(name, job, dataset):
