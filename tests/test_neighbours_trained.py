@@ -26,11 +26,15 @@ def texts(instances, seed):
     return Corpus.from_lists(made, labels.tolist())
 
 
-@pytest.fixture(scope="module")
-def told():
+def told_by_words():
     """A data set whose labels four words tell."""
     words = Vocabulary([f"word {i}" for i in range(TYPES - 3)])
     return Dataset("told", words, ("no", "yes"), *(texts(n, n) for n in (320, 80, 120)))
+
+
+@pytest.fixture(scope="module")
+def told():
+    return told_by_words()
 
 
 @pytest.fixture(scope="module")

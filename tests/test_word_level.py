@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from test_neighbours_trained import TYPES, texts
+from test_neighbours_trained import TYPES, texts, told_by_words
 
-from uaftc_lib import Corpus, Dataset, Vocabulary, explain
+from uaftc_lib import Corpus, explain
 from uaftc_lib.neighbours import word_level, words_kept
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier, fresh
 from uaftc_lib.neighbours.protocol import train_model
@@ -18,9 +18,7 @@ from uaftc_lib.neighbours.yardsticks import without_integration
 
 @pytest.fixture(scope="module")
 def told():
-    """A data set whose labels four words tell."""
-    words = Vocabulary([f"word {i}" for i in range(TYPES - 3)])
-    return Dataset("told", words, ("no", "yes"), *(texts(n, n) for n in (320, 80, 120)))
+    return told_by_words()
 
 
 @pytest.mark.parametrize("pools", POOLED)

@@ -65,6 +65,13 @@ def train_hiding(
     return train_model(model, dataset, seed, epochs, objective, lowest(objective))
 
 
+def holding(corpus: Corpus, words: Int[Tensor, "ids"]) -> tuple[Corpus, Bool[Tensor, "positions"]]:
+    """The texts that hold some words beside others, and the words' positions in them."""
+    chosen = hidden(corpus, words)
+    some = corpus.instance_of[chosen].bincount(minlength=len(corpus)) > 0
+    return corpus[some], chosen[some[corpus.instance_of]]
+
+
 @torch.no_grad()
 def shown(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"]) -> dict[str, float]:
     """What of some words shows, over the texts that hold them beside others.
@@ -73,9 +80,7 @@ def shown(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"])
     and of |s − s₋ⱼ| (states held fixed), the mean over texts. kept without states, without words: the share of
     decisions that stay where their positions leave the pooling, or where they leave the text and it is read again.
     """
-    chosen = hidden(corpus, words)
-    some = corpus.instance_of[chosen].bincount(minlength=len(corpus)) > 0
-    corpus, chosen = corpus[some], chosen[some[corpus.instance_of]]
+    corpus, chosen = holding(corpus, words)
     out = model(corpus)
 
     def summed(values: Float[Tensor, "positions"]) -> Float[Tensor, "instances"]:
@@ -103,9 +108,7 @@ def shown(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"])
 @torch.no_grad()
 def kept_without_others(model: AttentionClassifier, corpus: Corpus, words: Int[Tensor, "ids"], seed: int = 0) -> float:
     """The control of "kept without words": as many others of each text, drawn, are taken out (all, if it has fewer)."""
-    chosen = hidden(corpus, words)
-    some = corpus.instance_of[chosen].bincount(minlength=len(corpus)) > 0
-    corpus, chosen = corpus[some], chosen[some[corpus.instance_of]]
+    corpus, chosen = holding(corpus, words)
     counts = corpus.instance_of[chosen].bincount(minlength=len(corpus))
     keys = np.random.default_rng(seed).random(len(chosen)) + chosen.numpy()  # the chosen come last
     others = ~chosen & (torch.from_numpy(ranks(keys, corpus)) < counts[corpus.instance_of])

@@ -14,7 +14,7 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.encoders import consecutive_parts
 from uaftc_lib.neighbours.settings import WORD_LEVEL
-from uaftc_lib.neighbours.word_level import WordLevelClassifier, conicity, read
+from uaftc_lib.neighbours.word_level import WordLevelClassifier, conicity, mean_by_instance, read
 from uaftc_lib.streams import generator
 from uaftc_lib.token_lists import token_types
 
@@ -108,8 +108,8 @@ def cross_entropy_of_probe(
 def words_alone(model: AttentionClassifier, dataset: Dataset) -> dict[str, float]:
     """How often a word that is a text by itself is put on its side: the positive and negative tokens of Eq 28."""
     lists, scores = token_types(dataset.train, dataset.vocabulary), model.token_scores().polarity
-    return {f"alone {kind}": float(((scores[lists[kind]] > 0) == side).double().mean()) for kind, side in
-            (("positive", True), ("negative", False))}  # fmt: skip
+    sides = {"positive": True, "negative": False}
+    return {f"alone {kind}": float(((scores[lists[kind]] > 0) == side).double().mean()) for kind, side in sides.items()}
 
 
 @torch.no_grad()
@@ -121,8 +121,7 @@ def alone_and_in_texts(model: AttentionClassifier, corpus: Corpus) -> dict[str, 
     alone, out = model.token_scores(), model(corpus)
 
     def within(scores: Tensor) -> Tensor:
-        sums = torch.zeros(len(corpus), dtype=scores.dtype).index_add(0, corpus.instance_of, scores)
-        return scores - (sums / corpus.lengths)[corpus.instance_of]
+        return scores - mean_by_instance(scores, corpus)[corpus.instance_of]
 
     pairs = {
         "attention": (within(alone.attention[corpus.tokens]), within(out.scores)),
