@@ -17,7 +17,7 @@ from uaftc_lib.neighbours.people import Phrases, people_row
 from uaftc_lib.neighbours.permutation import permutation_row, permutations
 from uaftc_lib.neighbours.settings import MEASURES
 from uaftc_lib.neighbours.spread import spread
-from uaftc_lib.neighbours.yardsticks import agreements, gap, yardsticks
+from uaftc_lib.neighbours.yardsticks import agreements, gap, without_integration, yardsticks
 
 TOLERANCE = 0.01  # largest change of a probability that counts as none
 IGNORED = 0.01  # a weight below this counts as none
@@ -36,32 +36,35 @@ def measured(
     corpus: Corpus,
     seed: int = 0,
     people: tuple[Phrases, Int[np.ndarray, "types"]] | None = None,
+    dear: bool = True,
 ) -> dict[str, float]:
     """Every number of the wing's measures on a corpus of two classes; ``seed``: of what is drawn.
 
-    ``people``: the phrases of SST that people rated, and how often each word occurs in its training texts. A share that
-    no text can have a say in, such as that of a bin without texts, is nan.
+    ``people``: the phrases of SST that people rated, and how often each word occurs in its training texts. Without what
+    is ``dear`` there are no integrated gradients and no erasure. A share that no text can have a say in, such as that
+    of a bin without texts, is nan.
     """
-    found, left = yardsticks(model, corpus, seed)
+    found, left = (yardsticks if dear else without_integration)(model, corpus, seed)
     with torch.no_grad():
         out = whole_output(model, corpus)
     logit, polarity = out.polarity.cpu().numpy(), out.token_polarity.cpu().numpy()
     side = np.where(logit > 0, 1, -1)
     adversary = explain.adversarial_attention(model, corpus, TOLERANCE)
-    rated = people_row(model, corpus, found, *people, seed) if people else {}
+    further = people_row(model, corpus, found, *people, seed) if people else {}
+    if dear:
+        further |= {"integrated gap": gap(model, found["integrated"], corpus)}
+        further |= erasure_row(model, corpus, orders(found, polarity, side, corpus, seed), logit)
     return {
         "texts": len(corpus),
         **agreements(found, side, corpus),
         **spreads(found, corpus),
-        "integrated gap": gap(model, found["integrated"], corpus),
         **shares(left),
         **permutation_row(permutations(out, corpus, seed=seed)),
         **zeroed_row(found, logit, corpus, seed),
-        **erasure_row(model, corpus, orders(found, polarity, side, corpus, seed), logit),
         "exact adversary": float(adversary.divergence.double().mean()) / log(2),
         "exact adversary over half": float((adversary.divergence > log(2) / 2).double().mean()),
         "exact adversary ignores watched": ignored(adversary.weights.cpu().numpy(), found["attention"], corpus),
-        **rated,
+        **further,
     }
 
 

@@ -101,12 +101,12 @@ def people_row(
         "rarity": -counts[corpus.tokens.cpu().numpy()].astype(float),
         "random": random.random(len(rating)),
     }
-    sizes = {name: found[name] if name == "rarity" else abs(found[name]) for name in STRENGTH}
+    sizes = {name: found[name] if name == "rarity" else abs(found[name]) for name in STRENGTH if name in found}
     row = {
         f"people's strength, {name}": agreement(size, abs(rating), corpus).tau.mean() for name, size in sizes.items()
     }
     sided = np.where(rating == 0, np.nan, rating)
-    row |= {f"people's side, {name}": agreement(found[name], sided, corpus).tau.mean() for name in SIDE}
+    row |= {f"people's side, {name}": agreement(found[name], sided, corpus).tau.mean() for name in SIDE if name in found}
     row |= {"words rated": float(np.isfinite(rating).mean()), "words rated with a side": float((sided == sided).mean())}
     return row | strongest_row(found["attention"], rating, corpus) | phrase_row(model, corpus, phrases, out)
 

@@ -106,14 +106,21 @@ class Controls:
 
 @dataclass(frozen=True)
 class WordLevel:
-    """Chapter 15: the objectives, their strengths, and what is asked of states."""
+    """Chapter 15: the objectives, their strengths, what is asked of states; seeds by data set and kind."""
 
     masked: float
     probed: int
+    probe_read: int
     probe_positions: int
     probe_epochs: int
     tried: dict[str, list[float]]
+    searched: dict[str, int]
     price: float
+    chosen: dict[str, dict[str, float]]
+    usual: dict[str, dict[str, int]]
+    two_layers: dict[str, dict[str, int]]
+    lams: list[float]
+    lam_seeds: int
 
 
 _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))

@@ -198,6 +198,7 @@ def train_kind(
     seed: int = 0,
     layers: int = 1,
     epochs: int = JAIN_WALLACE.epochs,
+    lam: float | None = None,
 ) -> tuple[WordLevelClassifier, int]:
     """A classifier of one of :data:`KINDS`, trained by Jain & Wallace's protocol; the epoch at which it is left.
 
@@ -211,7 +212,7 @@ def train_kind(
     if (strength > 0) != (objective is not None):
         needs = "needs a strength above 0" if objective else "has no objective: its strength is 0"
         raise ValueError(f"{kind!r} {needs}, got {strength}")
-    model = WordLevelClassifier(len(dataset.vocabulary), **given, layers=layers, seed=seed)
+    model = WordLevelClassifier(len(dataset.vocabulary), **given, layers=layers, lam=lam, seed=seed)
     model.check(dataset.train)
     asked = objective(dataset.train, strength, seed) if objective else None
     return model, train_model(model, dataset, seed, epochs, asked)

@@ -13,6 +13,7 @@ from torch.nn import functional
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.encoders import consecutive_parts
+from uaftc_lib.neighbours.again import drawn_texts
 from uaftc_lib.neighbours.settings import WORD_LEVEL
 from uaftc_lib.neighbours.word_level import WordLevelClassifier, conicity, mean_by_instance, read
 from uaftc_lib.streams import generator
@@ -64,7 +65,8 @@ def information(model: AttentionClassifier, dataset: Dataset, seed: int = 0) -> 
 def states_of(
     model: AttentionClassifier, corpus: Corpus, known: Int[Tensor, "types"], seed: int
 ) -> tuple[Float[Tensor, "rows h"], Int[Tensor, "rows"]]:
-    """States and words of at most so many positions, drawn, that hold a known word."""
+    """States and words of at most so many positions, drawn, that hold a known word; of a large corpus, of some texts."""
+    corpus = corpus[drawn_texts(corpus, WORD_LEVEL.probe_read, seed)]
     usable = torch.nonzero(known[corpus.tokens] >= 0).squeeze(1)
     order = torch.from_numpy(np.random.default_rng(seed).permutation(len(usable))[: WORD_LEVEL.probe_positions])
     return pooled(model, corpus)[usable[order]], known[corpus.tokens[usable[order]]]
