@@ -24,7 +24,7 @@ STORED_STARTS = {"seed": range(10)}
 def sections() -> list[str]:
     """The sections of the paper that claims are from."""
     text = (resources.files("uaftc_lib.book") / "claims.toml").read_text(encoding="utf-8")
-    return sorted({claim["section"] for claim in tomllib.loads(text).values()})
+    return sorted({claim["section"] for claim in tomllib.loads(text).values() if claim.get("kind") != "neighbour"})
 
 
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
@@ -49,6 +49,11 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
         "dataset": [name for name in dataset_names() if not name.startswith("synthetic")],
     },
     "14_is_it_explanation": lambda: {"dataset": ["sst", "imdb", "20news-1"]},
+    "15_staying_true": lambda: {
+        "kind": ["concatenation", "residual", "tied", "masked", "diverse", "orthogonal"],
+        "strength": AtLeast(0.0, "it is what the objective is multiplied by"),
+        "texts": AtLeast(100, "with fewer nothing is learnt"),
+    },
     "17_scorecard": lambda: {"section": ["all", *sections()], "verdict": ["all", *WORDS]},
     "19_speed": lambda: TO_ROUNDING | {"dataset": ["sst", "imdb", "synthetic-1", "synthetic-2"]},
     "21_which_lambda": lambda: TO_ROUNDING | {"dimension": AtLeast(2, "V and W are turned against each other")},
@@ -65,6 +70,8 @@ def far_apart(lams: list[float]) -> bool:
     return len(lams) > 1 and lams == sorted(lams) and lams[-1] >= 10 * lams[0]
 
 
+WITHOUT_STRENGTH = ("concatenation", "residual", "orthogonal")
+
 # What parameters must be together, and what to say if they are not.
 TOGETHER: dict[str, tuple[Callable[[Mapping], bool], str]] = {
     "03_polarity_dynamics": (
@@ -74,6 +81,12 @@ TOGETHER: dict[str, tuple[Callable[[Mapping], bool], str]] = {
     "04_attention_dynamics": (
         lambda given: given["lam"] < given["large_lam"],
         "lam = {lam}, large_lam = {large_lam}: give lam < large_lam",
+    ),
+    "15_staying_true": (
+        lambda given: (given["strength"] == 0) == (given["kind"] in WITHOUT_STRENGTH),
+        "kind = {kind!r}, strength = {strength}: give 0 to "
+        + ", ".join(WITHOUT_STRENGTH)
+        + ", and more than 0 to the others",
     ),
 }
 

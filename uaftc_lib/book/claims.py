@@ -30,7 +30,8 @@ ALONE = {"supported": "which supports it", "contradicted": "which contradicts it
          OPEN: "too few starts"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
 
-KINDS = ("claim", "identity", "definition", "assumption")  # only the first is graded
+KINDS = ("claim", "identity", "definition", "assumption", "neighbour")
+GRADED = ("claim", "neighbour")  # the paper's, and those of neighbouring papers, which are counted apart
 # Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
 UNNAMED = ("W₀ within ±0.1", "W ±0.1", "M ±0.1", "M ±3/√d")
 

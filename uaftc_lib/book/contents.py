@@ -30,6 +30,7 @@ MODULES = {
     "A3_table2": "table2",
     "13_words_and_classes": "words_and_classes",
     "14_is_it_explanation": "is_it_explanation",
+    "15_staying_true": "staying_true",
     "17_scorecard": "scorecard",
     "A4_map": "map",
 }

@@ -106,7 +106,9 @@ def people_row(
         f"people's strength, {name}": agreement(size, abs(rating), corpus).tau.mean() for name, size in sizes.items()
     }
     sided = np.where(rating == 0, np.nan, rating)
-    row |= {f"people's side, {name}": agreement(found[name], sided, corpus).tau.mean() for name in SIDE if name in found}
+    row |= {
+        f"people's side, {name}": agreement(found[name], sided, corpus).tau.mean() for name in SIDE if name in found
+    }
     row |= {"words rated": float(np.isfinite(rating).mean()), "words rated with a side": float((sided == sided).mean())}
     return row | strongest_row(found["attention"], rating, corpus) | phrase_row(model, corpus, phrases, out)
 

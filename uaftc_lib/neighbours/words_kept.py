@@ -65,7 +65,7 @@ def information(model: AttentionClassifier, dataset: Dataset, seed: int = 0) -> 
 def states_of(
     model: AttentionClassifier, corpus: Corpus, known: Int[Tensor, "types"], seed: int
 ) -> tuple[Float[Tensor, "rows h"], Int[Tensor, "rows"]]:
-    """States and words of at most so many positions, drawn, that hold a known word; of a large corpus, of some texts."""
+    """States and words of at most so many positions with a known word, drawn; of a large corpus, from some texts."""
     corpus = corpus[drawn_texts(corpus, WORD_LEVEL.probe_read, seed)]
     usable = torch.nonzero(known[corpus.tokens] >= 0).squeeze(1)
     order = torch.from_numpy(np.random.default_rng(seed).permutation(len(usable))[: WORD_LEVEL.probe_positions])

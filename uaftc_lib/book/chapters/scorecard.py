@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import jinja2
 
-from uaftc_lib.book.claims import MARKS, Judged, counted, earlier_verdicts, filled
+from uaftc_lib.book.claims import GRADED, MARKS, Judged, counted, earlier_verdicts, filled
 from uaftc_lib.book.verdicts import WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
@@ -18,7 +18,8 @@ DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
 CARD = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
-<span class="sentence"><q>{{ claim.quote }}</q> <small>§ {{ claim.section }}</small>
+<span class="sentence"><q>{{ claim.quote }}</q>
+<small>{{ "" if claim.kind == "neighbour" else "§ " }}{{ claim.section }}</small>
 <span class="reading">{{ claim.said }}</span></span>
 <span class="tally">{{ tally }}{% if control %}<br>{{ control }}{% endif %}
 {% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
@@ -52,7 +53,7 @@ def dependence(one: Judged) -> str:
 
 def card(one: Judged) -> str:
     """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
-    claim, graded, earlier = one.claim, one.claim.kind == "claim", earlier_verdicts()
+    claim, graded, earlier = one.claim, one.claim.kind in GRADED, earlier_verdicts()
     before = earlier.loc[claim.name] if claim.name in earlier.index else None
     word = one.verdict if graded else claim.kind
     return CARD.render(

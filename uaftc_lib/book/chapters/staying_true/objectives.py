@@ -1,0 +1,123 @@
+"""Chapter 15: the classifiers of every objective, their seeds and strengths, and all that is measured of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from uaftc_lib.book.cases import Tables
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment, stored
+from uaftc_lib.locations import data_home
+from uaftc_lib.neighbours.adversary import ceiling
+from uaftc_lib.neighbours.measured import looked_at, measured
+from uaftc_lib.neighbours.people import rated
+from uaftc_lib.neighbours.protocol import area_under_curve, quality
+from uaftc_lib.neighbours.settings import WORD_LEVEL
+from uaftc_lib.neighbours.word_level import KINDS, WordLevelClassifier, train_kind
+from uaftc_lib.neighbours.words_kept import kept
+
+LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
+USUAL_LAM = 1.0  # of Jain & Wallace's attention with tanh
+NAMES = {
+    "base": "none",
+    "concatenation": "[h; e]",
+    "residual": "h + e",
+    "tied": "tied",
+    "masked": "masked words",
+    "diverse": "diverse",
+    "orthogonal": "orthogonal",
+}
+STRENGTHS_OF = {"imdb": "sst"}  # the data set on whose dev the strengths of another were chosen
+
+
+def strength_of(dataset: str, kind: str) -> float | None:
+    """The strength of a kind that is looked at: 0 where it has no objective, None while none is chosen."""
+    if KINDS[kind][1] is None:
+        return 0.0
+    return WORD_LEVEL.chosen.get(STRENGTHS_OF.get(dataset, dataset), {}).get(kind)
+
+
+def jobs() -> list[dict]:
+    """The search, then every seed of every kind at its strength, of one layer and of two; in this order."""
+    found = [
+        {"dataset": dataset, "kind": kind, "strength": strength, "layers": 1, "seed": seed}
+        for dataset, seeds in WORD_LEVEL.searched.items()
+        for seed in range(seeds)
+        for kind, strengths in ({"base": [0.0]} | WORD_LEVEL.tried).items()
+        for strength in strengths
+    ]
+    found += [
+        {"dataset": dataset, "kind": kind, "strength": strength_of(dataset, kind), "layers": layers, "seed": seed}
+        for layers, wanted in ((1, WORD_LEVEL.usual), (2, WORD_LEVEL.two_layers))
+        for dataset, kinds in wanted.items()
+        for seed in range(max(kinds.values()))
+        for kind, seeds in kinds.items()
+        if seed < seeds and strength_of(dataset, kind) is not None
+    ]
+    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in found)]
+
+
+@experiment(jobs=jobs(), rows=1)
+def word_level(dataset: str, kind: str, strength: float, layers: int, seed: int) -> list[dict]:
+    """What a word-level objective does to accuracy, to what attention agrees with, and to what states keep of words."""
+    data = load_dataset(dataset)
+    return [row_of(data, *train_kind(data, kind, strength, seed, layers))]
+
+
+@experiment(
+    jobs=[{"lam": lam, "seed": seed} for seed in range(WORD_LEVEL.lam_seeds) for lam in WORD_LEVEL.lams], rows=1
+)
+def word_level_lams(lam: float, seed: int) -> list[dict]:
+    """SST, a control: the same of the base at other λ, without any objective."""
+    data = load_dataset("sst")
+    return [row_of(data, *train_kind(data, "base", seed=seed, lam=lam))]
+
+
+def row_of(data: Dataset, model: WordLevelClassifier, best_epoch: int) -> dict:
+    """Everything that is measured of a model here."""
+    corpus, people = looked_at(data), None
+    if data.name == "sst":
+        counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
+        people = rated(corpus, data.vocabulary, data_home()), counts
+    row = {"best_epoch": best_epoch, "AUC on dev": area_under_curve(model, data.dev)} | quality(model, data.test)
+    row |= measured(model, corpus, people=people, dear=False) | kept(model, data)
+    for bound in ceiling(model, corpus):
+        tolerance = bound.pop("tolerance")
+        row |= {f"exact {name} at {tolerance}": value for name, value in bound.items()}
+    return row
+
+
+def by_rule(dataset: str, kind: str) -> float:
+    """The largest strength tried whose mean AUC on dev is no more than the price below the base's."""
+    rows = stored("word_level", dataset=dataset, layers=1)
+    rows = rows[rows.seed < WORD_LEVEL.searched[dataset]]
+    reached = rows.groupby(["kind", "strength"])["AUC on dev"].mean()
+    cheap = reached[kind][reached[kind] >= reached["base", 0.0] - WORD_LEVEL.price]
+    return float(cheap.index.max())
+
+
+def rows_of(kind: str, dataset: str = "sst", layers: int = 1, tables: Tables | None = None) -> pd.DataFrame:
+    """The stored seeds of a kind at its strength."""
+    where = {"dataset": dataset, "kind": kind, "layers": layers, "strength": strength_of(dataset, kind)}
+    return (tables or stored)("word_level", **where).set_index("seed").sort_index()
+
+
+def rows_at(lam: float, tables: Tables | None = None) -> pd.DataFrame:
+    """The stored seeds of the control, the base at a λ, on SST."""
+    if lam == USUAL_LAM:
+        return rows_of("base", tables=tables)
+    return (tables or stored)("word_level_lams", lam=lam).set_index("seed").sort_index()
+
+
+def changed(rows: pd.DataFrame, column: str, dataset: str = "sst", layers: int = 1) -> pd.Series:
+    """What a number of some seeds is above that of the same seeds of the base."""
+    return (rows[column] - rows_of("base", dataset, layers)[column]).dropna()
+
+
+def beyond_spread(rows: pd.DataFrame, tables: Tables | None = None) -> pd.Series:
+    """How far τ of some seeds on SST lies above the base's at the same spread of scores, between its means over λ."""
+    every = [rows_at(lam, tables) for lam in (*WORD_LEVEL.lams, USUAL_LAM)]
+    curve = pd.DataFrame(of[[SPREAD, LOO]].mean() for of in every).sort_values(SPREAD)
+    return rows[LOO] - np.interp(np.log(rows[SPREAD]), np.log(curve[SPREAD]), curve[LOO])

@@ -1,0 +1,40 @@
+"""Computed paragraphs and cells of tables: numbers of several runs, and the verdict that they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from IPython.display import Markdown, display
+
+from uaftc_lib.book import rules
+
+VERDICTS = {"supported": "holds", "contradicted": "does not hold", "undecided": "undecided"}
+
+
+def say(text: str) -> None:
+    """Show a paragraph with computed numbers."""
+    display(Markdown(" ".join(text.split())))
+
+
+def told(found: rules.Interval, form: str = ".2f") -> str:
+    """A mean with its interval."""
+    return f"{found.mean:{form}} [{found.low:{form}}, {found.high:{form}}]".replace("-", "−")
+
+
+def starts(values: Iterable[float], form: str = ".0%") -> str:
+    """Mean and interval over runs; of one or two their values."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 3:
+        return " and ".join(f"{value:{form}}" for value in values).replace("-", "−")
+    return told(rules.interval(values), form)
+
+
+def points(values: Iterable[float]) -> str:
+    """The same of a difference of shares, in points of a hundred."""
+    return starts(100 * np.asarray(values, dtype=float), "+.1f")
+
+
+def verdict(found: rules.Interval) -> str:
+    """On "X exceeds Y", from the interval of X − Y; undecided with fewer runs than the rules ask for."""
+    return f"undecided: {found.n} seeds" if found.n < rules.LEAST_SEEDS else VERDICTS[rules.decided(found)]
