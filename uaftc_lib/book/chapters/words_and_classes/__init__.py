@@ -15,7 +15,14 @@ from uaftc_lib import explain
 from uaftc_lib.book.chapters.scores import rated_words
 from uaftc_lib.book.chapters.scores.nulls import at_loss
 from uaftc_lib.book.chapters.weights import RUNS
-from uaftc_lib.book.chapters.words_and_classes import held_out, parts_of_speech  # noqa: F401  (register experiments)
+from uaftc_lib.book.chapters.words_and_classes import (  # noqa: F401  (register experiments)
+    emotions,
+    held_out,
+    parts_of_speech,
+    recurrent_influence,
+    structured,
+    tfidf,
+)
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset

@@ -1,0 +1,175 @@
+"""Structured self-attention (Lin et al. 2017) at full size: how many hops, how strong a penalty, and what hops do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from uaftc_lib.book.chapters.words_and_classes import hop_measures as measures
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.explain.contributions import by_hop
+from uaftc_lib.models import Output, StructuredClassifier, sum_by_instance
+from uaftc_lib.training import Run, TrainingConfig, fit
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is trained. The encoder is an LSTM in both directions; λ = 1, as Lin et al. divide by nothing."""
+
+    datasets: tuple[str, ...] = ("sst", "20news-2")
+    hops: tuple[int, ...] = (1, 3, 10, 30)
+    penalties: tuple[float, ...] = (0.0, 0.03, 1.0)
+    seeds: int = 3
+    chosen_seeds: int = 10  # of the chosen model, of the same with projections, and of one hop without a penalty
+    dimension: int = 100
+    hidden: int = 50  # of each direction
+    lam: float = 1.0
+    permutations: int = 200  # of the hops of every text, for what chance gives
+    words: int = 8  # told of a hop
+    least_texts: int = 5  # of the test set that must hold such a word
+
+
+GRID = Grid()
+CHOSEN: dict[str, dict[str, float]] = {}  # data set -> hops and penalty, by :func:`by_rule` from the stored grid
+EPOCHS = {0.0: 4, 0.03: 4, 1.0: 8}  # of each penalty: where it is strong the hops part first, the classes come late
+CONFIG = {"optimizer": "adam", "learning_rate": 0.003, "batch_size": 50, "dropout": 0.5}
+
+
+def jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
+    """The grid, first seeds first; then more seeds of what is chosen, of it with projections, and of one hop."""
+    grid = [
+        {"dataset": dataset, "hops": hops, "penalty": penalty, "projections": False, "seed": seed}
+        for seed, dataset, hops, penalty in product(range(GRID.seeds), GRID.datasets, GRID.hops, GRID.penalties)
+    ]
+    further = [
+        {"dataset": dataset, **settings, "projections": projections, "seed": seed}
+        for seed, (dataset, one) in product(range(GRID.chosen_seeds), chosen.items())
+        for settings, projections in ((one, False), (one, True), ({"hops": 1, "penalty": 0.0}, False))
+    ]
+    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in grid + further)]
+
+
+def by_rule(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Hops and penalty of each data set, of several hops: the simplest whose mean dev accuracy is as good as the best.
+
+    That is within one standard error of it (Breiman et al. 1984), which all cells of a data set share, as three seeds
+    tell too little of a cell's own. Fewer hops are simpler, then a smaller penalty. One hop, which has nothing to
+    divide, stands beside and is not chosen.
+    """
+    rows, chosen = rows[~rows["projections"].astype(bool) & (rows["seed"] < GRID.seeds)], {}
+    for dataset, own in rows.groupby("dataset", sort=False):
+        cells = own.groupby(["hops", "penalty"])["dev_accuracy"].agg(["mean", "var", "size"])
+        error = np.sqrt(cells["var"].mean() / cells["size"].min())
+        several = cells[cells.index.get_level_values("hops") > 1].sort_index()
+        hops, penalty = several.index[several["mean"] >= several["mean"].max() - error][0]
+        chosen[dataset] = {"hops": int(hops), "penalty": float(penalty)}
+    return chosen
+
+
+def started(data: Dataset, hops: int, projections: bool, seed: int) -> StructuredClassifier:
+    """A model of the grid before its first step."""
+    sizes = {"hidden": GRID.hidden, "classes": len(data.classes)}
+    options = {"encoder": "lstm", "hops": hops, "projections": projections, "seed": seed} | sizes
+    return StructuredClassifier(len(data.vocabulary), GRID.dimension, GRID.lam, **options)
+
+
+def trained(
+    data: Dataset, hops: int, penalty: float, projections: bool, seed: int, **changed: int
+) -> tuple[StructuredClassifier, Run]:
+    """A model of the grid, left at the epoch of the best dev accuracy; ``changed``: the number of its epochs."""
+    model = started(data, hops, projections, seed)
+    config = TrainingConfig(**({"epochs": EPOCHS[penalty]} | CONFIG | changed), penalty=penalty, seed=seed)
+    return model, fit(model, data, config, progress=False)
+
+
+def right(out: Output, corpus: Corpus) -> float:
+    """The share of instances whose class has the largest logit."""
+    said = out.polarity.argmax(1) if out.polarity.dim() > 1 else (out.polarity > 0).long()
+    return float((said == corpus.labels).double().mean())
+
+
+def groupings(data: Dataset, corpus: Corpus) -> dict[str, Int[Tensor, "positions"]]:
+    """Each position's word, kind of word and place in its text."""
+    kind = measures.kinds(data)[1]
+    return {"word": corpus.tokens, "kind": kind[corpus.tokens], "place": measures.places(corpus)}
+
+
+@torch.no_grad()
+def looked_into(model: StructuredClassifier, data: Dataset, permutations: int = GRID.permutations) -> dict[str, float]:
+    """How alike the hops are on the test set, what each has of its own, and how often a single one is right there."""
+    out = model(data.test)
+    row = measures.alike(out.scores, out.weights, data.test)
+    for name, group in groupings(data, data.test).items():
+        found = measures.specialisation(out.weights, group, data.test, permutations)
+        row |= {f"{name}, {what}": value for what, value in found.items()}
+    alone = [right(hop, data.test) for hop in by_hop(out, data.test)]
+    return row | {"best hop alone": max(alone), "mean hop alone": float(np.mean(alone)), "worst hop alone": min(alone)}
+
+
+def before(model: StructuredClassifier, data: Dataset) -> dict[str, float]:
+    """What of :func:`looked_into` an untrained model has already: hops that were drawn apart are not alike."""
+    row = looked_into(model, data, permutations=0)
+    names = ("correlation of weights", "correlation of scores", "word, bits", "kind, bits", "place, bits")
+    return {f"{name} at the start": row[name] for name in names}
+
+
+@experiment(jobs=jobs(), rows=1)
+def structured(dataset: str, hops: int, penalty: float, projections: bool, seed: int) -> list[dict]:
+    """Structured self-attention on all texts: quality, how alike its hops are, what they specialise in."""
+    data = load_dataset(dataset)
+    model, run = trained(data, hops, penalty, projections, seed)
+    told = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
+    told |= {"early loss": run.history["loss"].iloc[0]} | looked_into(model, data)
+    return [told | before(started(data, hops, projections, seed), data)]
+
+
+@torch.no_grad()
+def of_hops(model: StructuredClassifier, data: Dataset) -> list[dict]:
+    """A row for each hop: how often right alone, how diffuse, its weight by kind of word, and the words it prefers.
+
+    "class" is that whose listed words it weighs most. It prefers a word by how much more weight it gives it, on
+    average, than all hops do, per occurrence and in units of an even weight; a word must stand in some test texts.
+    """
+    corpus, out = data.test, model(data.test)
+    weights, types = out.weights.double(), len(data.vocabulary)
+    names, kind = measures.kinds(data)
+    by_kind = sum_by_instance(weights, kind[corpus.tokens], len(names)) / len(corpus)
+    even = weights * corpus.lengths[corpus.instance_of].unsqueeze(1)
+    counts = torch.bincount(corpus.tokens, minlength=types).unsqueeze(1)
+    lift = sum_by_instance(even, corpus.tokens, types) / counts.clamp(min=1)
+    texts = torch.bincount(torch.unique(corpus.instance_of * types + corpus.tokens) % types, minlength=types)
+    known = (texts >= GRID.least_texts) & (torch.arange(types) < data.vocabulary.word_count)
+    rows = []
+    for r, hop in enumerate(by_hop(out, corpus)):
+        leading = measures.above(lift[:, r] - lift.mean(1), known, GRID.words)
+        of_class = by_kind[: len(data.classes), r]
+        row = {
+            "hop": r,
+            "alone": right(hop, corpus),
+            "entropy": measures.alike(hop.scores.unsqueeze(1), hop.weights.unsqueeze(1), corpus)["entropy"],
+            "class": names[int(of_class.argmax())],
+            "weight, words of it": float(of_class.max()),
+            "weight, words of a class": float(of_class.sum()),
+            **{f"weight, {name}": float(by_kind[k, r]) for k, name in enumerate(names) if k >= len(data.classes)},
+            "words": " ".join(data.vocabulary.word(i) for i in leading.tolist()),
+        }
+        rows.append(row)
+    return rows
+
+
+def hop_words(dataset: str, seed: int) -> list[dict]:
+    """The chosen model of several hops: what each of them looks at."""
+    data = load_dataset(dataset)
+    return of_hops(trained(data, **CHOSEN[dataset], projections=False, seed=seed)[0], data)
+
+
+if CHOSEN:  # before there is nothing to show
+    experiment(jobs=[{"dataset": name, "seed": seed} for name, seed in product(CHOSEN, range(GRID.seeds))])(hop_words)
