@@ -105,8 +105,8 @@ def made_up():
 def test_at_the_same_spread_only_what_is_beyond_it_is_left():
     tables = made_up()
     rows = partial(objectives.rows_of, tables=tables)
-    assert objectives.beyond_spread(rows("residual"), tables).to_numpy() == pytest.approx(0.1)
-    assert objectives.beyond_spread(rows("base"), tables).to_numpy() == pytest.approx(0.0)
+    assert objectives.beyond_spread(rows("h + e"), tables).to_numpy() == pytest.approx(0.1)
+    assert objectives.beyond_spread(rows(objectives.BASE), tables).to_numpy() == pytest.approx(0.0)
 
 
 def test_claims_of_neighbours_are_judged_and_not_counted_among_the_papers():

@@ -117,6 +117,7 @@ class WordLevel:
     searched: dict[str, int]
     price: float
     chosen: dict[str, dict[str, float]]
+    dear: dict[str, dict[str, float]]
     usual: dict[str, dict[str, int]]
     two_layers: dict[str, dict[str, int]]
     lams: list[float]

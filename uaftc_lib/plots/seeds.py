@@ -21,6 +21,9 @@ from uaftc_lib.plots.theme import (
     published_handle,
 )
 
+LETTERS = 11  # of tick labels that stand beside each other, an inch
+SLANTED = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+
 
 def curves(
     data: pd.DataFrame,
@@ -185,7 +188,8 @@ def bars(
             axes.set_yscale("log")
         else:
             axes.axhline(0, color=INK, linewidth=0.7)
-        axes.set_xticks(range(len(places)), places)
+        crowded = sum(len(str(place)) + 2 for place in places) > LETTERS * size[0]
+        axes.set_xticks(range(len(places)), places, **(SLANTED if crowded else {}))
         axes.grid(False, axis="x")
         legend(axes, handles if len(handles) > 1 else [])
         axes.set(xlabel=x_label, ylabel=y_label or y, title=title)

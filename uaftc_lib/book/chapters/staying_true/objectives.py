@@ -29,18 +29,21 @@ NAMES = {
     "diverse": "diverse",
     "orthogonal": "orthogonal",
 }
+BASE = NAMES["base"]
 STRENGTHS_OF = {"imdb": "sst"}  # the data set on whose dev the strengths of another were chosen
 
 
-def strength_of(dataset: str, kind: str) -> float | None:
-    """The strength of a kind that is looked at: 0 where it has no objective, None while none is chosen."""
-    if KINDS[kind][1] is None:
-        return 0.0
-    return WORD_LEVEL.chosen.get(STRENGTHS_OF.get(dataset, dataset), {}).get(kind)
+def variants(dataset: str) -> dict[str, tuple[str, float]]:
+    """Name -> kind and strength of all that is looked at on a data set, the base first."""
+    of = STRENGTHS_OF.get(dataset, dataset)
+    strengths = dict.fromkeys(WORD_LEVEL.usual.get(dataset, {}), 0.0) | WORD_LEVEL.chosen.get(of, {})
+    found = {NAMES[kind]: (kind, strengths[kind]) for kind in NAMES if kind in WORD_LEVEL.usual.get(dataset, {})}
+    dear = WORD_LEVEL.dear.get(dataset, {})
+    return found | {f"{NAMES[kind]}, δ = {strength:g}": (kind, strength) for kind, strength in dear.items()}
 
 
 def jobs() -> list[dict]:
-    """The search, then every seed of every kind at its strength, of one layer and of two; in this order."""
+    """The search, then every seed of what is looked at, then of two layers; in this order."""
     found = [
         {"dataset": dataset, "kind": kind, "strength": strength, "layers": 1, "seed": seed}
         for dataset, seeds in WORD_LEVEL.searched.items()
@@ -49,12 +52,12 @@ def jobs() -> list[dict]:
         for strength in strengths
     ]
     found += [
-        {"dataset": dataset, "kind": kind, "strength": strength_of(dataset, kind), "layers": layers, "seed": seed}
+        {"dataset": dataset, "kind": kind, "strength": strength, "layers": layers, "seed": seed}
         for layers, wanted in ((1, WORD_LEVEL.usual), (2, WORD_LEVEL.two_layers))
         for dataset, kinds in wanted.items()
         for seed in range(max(kinds.values()))
-        for kind, seeds in kinds.items()
-        if seed < seeds and strength_of(dataset, kind) is not None
+        for kind, strength in variants(dataset).values()
+        if seed < kinds.get(kind, 0)
     ]
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in found)]
 
@@ -98,22 +101,28 @@ def by_rule(dataset: str, kind: str) -> float:
     return float(cheap.index.max())
 
 
-def rows_of(kind: str, dataset: str = "sst", layers: int = 1, tables: Tables | None = None) -> pd.DataFrame:
-    """The stored seeds of a kind at its strength."""
-    where = {"dataset": dataset, "kind": kind, "layers": layers, "strength": strength_of(dataset, kind)}
-    return (tables or stored)("word_level", **where).set_index("seed").sort_index()
+def rows_of(name: str, dataset: str = "sst", layers: int = 1, tables: Tables | None = None) -> pd.DataFrame:
+    """The stored seeds of a variant."""
+    kind, strength = variants(dataset)[name]
+    where = {"dataset": dataset, "kind": kind, "strength": strength, "layers": layers}
+    return by_seed((tables or stored)("word_level", **where))
 
 
 def rows_at(lam: float, tables: Tables | None = None) -> pd.DataFrame:
     """The stored seeds of the control, the base at a λ, on SST."""
     if lam == USUAL_LAM:
-        return rows_of("base", tables=tables)
-    return (tables or stored)("word_level_lams", lam=lam).set_index("seed").sort_index()
+        return rows_of(BASE, tables=tables)
+    return by_seed((tables or stored)("word_level_lams", lam=lam))
+
+
+def by_seed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows under their seeds; where there are none, as they are."""
+    return rows.set_index("seed").sort_index() if len(rows) else rows
 
 
 def changed(rows: pd.DataFrame, column: str, dataset: str = "sst", layers: int = 1) -> pd.Series:
     """What a number of some seeds is above that of the same seeds of the base."""
-    return (rows[column] - rows_of("base", dataset, layers)[column]).dropna()
+    return (rows[column] - rows_of(BASE, dataset, layers)[column]).dropna()
 
 
 def beyond_spread(rows: pd.DataFrame, tables: Tables | None = None) -> pd.Series:
