@@ -15,7 +15,7 @@ from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import rated
 from uaftc_lib.neighbours.protocol import area_under_curve, quality
 from uaftc_lib.neighbours.settings import WORD_LEVEL
-from uaftc_lib.neighbours.word_level import KINDS, WordLevelClassifier, train_kind
+from uaftc_lib.neighbours.word_level import WordLevelClassifier, train_kind
 from uaftc_lib.neighbours.words_kept import kept
 
 LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"

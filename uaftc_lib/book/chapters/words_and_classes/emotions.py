@@ -73,6 +73,7 @@ class File:
 FILE = File()
 OPTIONS = {"none": (), "lstm": ("--encoder", "lstm", "--epochs", "8")}  # of the command, by what reads the words
 SEEDS = 10
+RUN = False  # whether the table has been made
 
 
 def causes(file: File = FILE) -> pd.DataFrame:
@@ -188,11 +189,12 @@ def judged(words: pd.DataFrame) -> list[dict]:
     return rows
 
 
-@experiment(
-    jobs=[{"encoder": encoder, "seed": seed} for encoder, seed in product(OPTIONS, range(SEEDS))],
-    rows=len(EMOTIONS),
-)
 def emotions(encoder: str, seed: int) -> list[dict]:
     """Made-up texts of eight emotions, through the command: for a class its words, for a word its classes."""
     with TemporaryDirectory() as folder:
         return judged(explained(made(seed), Path(folder), "--seed", str(seed), *OPTIONS[encoder]))
+
+
+if RUN:
+    jobs = [{"encoder": encoder, "seed": seed} for encoder, seed in product(OPTIONS, range(SEEDS))]
+    experiment(jobs=jobs, rows=len(EMOTIONS))(emotions)

@@ -41,6 +41,7 @@ class Asked:
     positions: int = 40_000  # of texts, drawn, on which they are: SST's test set is smaller
     least_texts: int = 5  # that must hold a word, at positions where all three are known
     leading: int = 20  # words of a class
+    run: bool = False  # whether they have been: before there is no table
     shuffles: int = 20  # of one measure within each text: what agreement comes from the texts alone
 
 
@@ -154,10 +155,6 @@ def over_classes(model: AttentionClassifier, corpus: Corpus, asked: Asked = ASKE
     return pd.DataFrame(rows).mean().to_dict()
 
 
-@experiment(
-    jobs=[{"dataset": name, "seed": seed} for seed in range(ASKED.seeds) for name in ASKED.datasets],
-    rows=1,
-)
 def recurrent_influence(dataset: str, seed: int) -> list[dict]:
     """Table 2's DP-L at λ = 10: how far contribution, leave-one-out and integrated gradients agree on the test set."""
     data = load_dataset(dataset)
@@ -166,3 +163,8 @@ def recurrent_influence(dataset: str, seed: int) -> list[dict]:
     told = {"best_epoch": run.best_epoch, "early loss": run.history["loss"].iloc[:5].mean()}
     told |= {"test_accuracy": run.test_accuracy, "texts": len(corpus)}
     return [told | over_classes(model, corpus)]
+
+
+if ASKED.run:
+    jobs = [{"dataset": name, "seed": seed} for seed in range(ASKED.seeds) for name in ASKED.datasets]
+    experiment(jobs=jobs, rows=1)(recurrent_influence)

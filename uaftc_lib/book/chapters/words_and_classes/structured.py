@@ -35,6 +35,7 @@ class Grid:
     permutations: int = 200  # of the hops of every text, for what chance gives
     words: int = 8  # told of a hop
     least_texts: int = 5  # of the test set that must hold such a word
+    run: bool = False  # whether the grid has been run: before there is no table
 
 
 GRID = Grid()
@@ -121,7 +122,6 @@ def before(model: StructuredClassifier, data: Dataset) -> dict[str, float]:
     return {f"{name} at the start": row[name] for name in names}
 
 
-@experiment(jobs=jobs(), rows=1)
 def structured(dataset: str, hops: int, penalty: float, projections: bool, seed: int) -> list[dict]:
     """Structured self-attention on all texts: quality, how alike its hops are, what they specialise in."""
     data = load_dataset(dataset)
@@ -171,5 +171,7 @@ def hop_words(dataset: str, seed: int) -> list[dict]:
     return of_hops(trained(data, **CHOSEN[dataset], projections=False, seed=seed)[0], data)
 
 
+if GRID.run:
+    experiment(jobs=jobs(), rows=1)(structured)
 if CHOSEN:  # before there is nothing to show
     experiment(jobs=[{"dataset": name, "seed": seed} for name, seed in product(CHOSEN, range(GRID.seeds))])(hop_words)
