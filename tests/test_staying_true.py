@@ -89,16 +89,17 @@ def test_the_rule_takes_the_largest_strength_within_the_price(monkeypatch):
 
 
 def made_up():
-    """Tables in which τ of the base is the logarithm of its spread over five λ, and an objective lies 0.1 above."""
+    """Tables in which τ of the base is a line in the logarithm of its spread, and an objective lies 0.1 above."""
 
     def row(seed, spread, above=0.0, **of):
-        tau, others = np.log(spread) + above, {"told": 4.0, "exact JSD at 0.01": 0.5, "tau attention, gradient": 0.1}
-        return of | others | {"seed": seed, objectives.SPREAD: spread, objectives.LOO: tau}
+        tau, others = 2 + np.log(spread) / 10 + above, {"told": 4.0, "exact JSD at 0.01": 0.5}
+        of |= others | {"tau attention, gradient": 0.1}
+        return of | {"seed": seed, objectives.SPREAD: spread, objectives.LOO: tau}
 
     base = {"dataset": "sst", "kind": "base", "layers": 1, "strength": 0.0}
     kept = [row(s, 1.0, **base) for s in range(10)]
     kept += [row(s, 1.0 + s / 10, 0.1, **(base | {"kind": "residual"})) for s in range(10)]
-    lams = [row(0, 1 / lam, lam=lam) for lam in WORD_LEVEL.lams]
+    lams = [row(s, 1 / lam, lam=lam) for lam in WORD_LEVEL.lams for s in range(10)]
     return Tables({"word_level": pd.DataFrame(kept), "word_level_lams": pd.DataFrame(lams)})
 
 
@@ -107,6 +108,11 @@ def test_at_the_same_spread_only_what_is_beyond_it_is_left():
     rows = partial(objectives.rows_of, tables=tables)
     assert objectives.beyond_spread(rows("h + e"), tables).to_numpy() == pytest.approx(0.1)
     assert objectives.beyond_spread(rows(objectives.BASE), tables).to_numpy() == pytest.approx(0.0)
+    few = Tables(
+        {name: tables(name)[lambda of: of.seed != 3] for name in ("word_level_lams",)}
+        | {"word_level": tables("word_level")}
+    )
+    assert 3 not in objectives.beyond_spread(rows("h + e"), few)
 
 
 def test_claims_of_neighbours_are_judged_and_not_counted_among_the_papers():

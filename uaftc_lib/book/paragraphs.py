@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+import pandas as pd
 from IPython.display import Markdown, display
 
 from uaftc_lib.book import rules
@@ -28,6 +29,11 @@ def starts(values: Iterable[float], form: str = ".0%") -> str:
     if len(values) < 3:
         return " and ".join(f"{value:{form}}" for value in values).replace("-", "−")
     return told(rules.interval(values), form)
+
+
+def mean(column: str, form: str = ".2f") -> Callable[[pd.DataFrame], str]:
+    """A function that tells :func:`starts` of a column of some rows: a cell of a table."""
+    return lambda rows: starts(rows[column], form)
 
 
 def points(values: Iterable[float]) -> str:

@@ -15,10 +15,11 @@ from uaftc_lib.neighbours.word_level import WordLevelClassifier, read
 
 
 class Bounded(NamedTuple):
-    """Of each position: what its absence does to the logit beyond its own state's fall, and the most it can do."""
+    """Of each position: what its absence does to the logit beyond its own state's fall, the most it can do, and ε."""
 
     beyond: Float[Tensor, "positions"]
     bound: Float[Tensor, "positions"]
+    epsilon: Float[Tensor, "positions"]
 
 
 def largest_by_instance(values: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
@@ -30,9 +31,9 @@ def largest_by_instance(values: Float[Tensor, "positions"], corpus: Corpus) -> F
 def by_others(model: WordLevelClassifier, corpus: Corpus) -> Bounded:
     """|s(x₋ⱼ) − s(x₋ⱼ with the states of x)| of every position j, and its bound by how far states are from words.
 
-    Where |h_i − e_i| ≤ ε in x and in x₋ⱼ, no state moves by more than 2ε, so no s_i by more than η = 2ε|W| and no a_i
+    Where |h_i − e_i| ≤ ε in x and in x₋ⱼ, no state moves by more than 2ε, so no s_i by more than u = 2ε|W| and no a_i
     by more than θ = 2ε|V||M|/λ (the operator norm of M, as tanh moves less than its argument). Weights then move by a
-    total variation of at most tanh(θ/2), and the logit by at most η + (max s_i − min s_i) tanh(θ/2).
+    total variation of at most tanh(θ/2), and the logit by at most u + (max s_i − min s_i) tanh(θ/2).
 
     Raises
     ------
@@ -59,6 +60,6 @@ def by_others(model: WordLevelClassifier, corpus: Corpus) -> Bounded:
     a_new, s_new, apart_new = said(rest._with(tokens=corpus.tokens[rest.tokens]))
     epsilon = largest_by_instance(torch.maximum(apart, apart_new), rest)
     V, W, M = model.V.double(), model.W.double(), model.M.double()
-    eta, theta = 2 * epsilon * W.norm(), 2 * epsilon * V.norm() * torch.linalg.matrix_norm(M, 2) / model.lam
+    u, theta = 2 * epsilon * W.norm(), 2 * epsilon * V.norm() * torch.linalg.matrix_norm(M, 2) / model.lam
     spread = largest_by_instance(s, rest) + largest_by_instance(-s, rest)
-    return Bounded((logit(a_new, s_new) - logit(a, s)).abs(), eta + spread * torch.tanh(theta / 2))
+    return Bounded((logit(a_new, s_new) - logit(a, s)).abs(), u + spread * torch.tanh(theta / 2), epsilon)

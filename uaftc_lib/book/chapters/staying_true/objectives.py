@@ -126,7 +126,16 @@ def changed(rows: pd.DataFrame, column: str, dataset: str = "sst", layers: int =
 
 
 def beyond_spread(rows: pd.DataFrame, tables: Tables | None = None) -> pd.Series:
-    """How far τ of some seeds on SST lies above the base's at the same spread of scores, between its means over λ."""
-    every = [rows_at(lam, tables) for lam in (*WORD_LEVEL.lams, USUAL_LAM)]
-    curve = pd.DataFrame(of[[SPREAD, LOO]].mean() for of in every).sort_values(SPREAD)
-    return rows[LOO] - np.interp(np.log(rows[SPREAD]), np.log(curve[SPREAD]), curve[LOO])
+    """How far τ of some seeds on SST lies above what the base of the same seed has at the same spread of scores.
+
+    That is read off a line in the logarithm of the spread, through the base's models of this seed at the λ of the grid;
+    nan where fewer than three were run.
+    """
+    base = pd.concat(rows_at(lam, tables)[[SPREAD, LOO]] for lam in (*WORD_LEVEL.lams, USUAL_LAM))
+    above = {}
+    for seed, row in rows[[SPREAD, LOO]].iterrows():
+        own = base[base.index == seed]
+        if len(own) > 2:
+            slope, level = np.polyfit(np.log(own[SPREAD]), own[LOO], 1)
+            above[seed] = row[LOO] - level - slope * np.log(row[SPREAD])
+    return pd.Series(above, dtype=float)

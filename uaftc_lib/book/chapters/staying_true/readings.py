@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import log
 
 import pandas as pd
@@ -17,11 +17,15 @@ VARY = ("diverse", "orthogonal")
 
 
 def parts(
-    tables: Tables, names: tuple[str, ...], above: Callable[[pd.DataFrame, pd.DataFrame], pd.Series], beside: str = ""
+    tables: Tables,
+    names: tuple[str, ...],
+    above: Callable[[pd.DataFrame, pd.DataFrame], pd.Series],
+    beside: str = "",
+    datasets: Iterable[str] = tuple(objectives.WORD_LEVEL.usual),
 ) -> list[Part]:
     """A case for each data set and objective: ``above`` of the seeds without it and with it."""
     found = []
-    for dataset in objectives.WORD_LEVEL.usual:
+    for dataset in datasets:
         for name in objectives.variants(dataset):
             if name.partition(",")[0] in names:
                 base, held = (objectives.rows_of(one, dataset, tables=tables) for one in (objectives.BASE, name))
@@ -50,8 +54,8 @@ def attention_made_truer(tables: Tables) -> list[Part]:
     def beyond(_base: pd.DataFrame, held: pd.DataFrame) -> pd.Series:
         return objectives.beyond_spread(held, tables)
 
-    at_the_same = parts(tables, KEEP, beyond, ", same spread")
-    return parts(tables, KEEP, change(objectives.LOO)) + [part for part in at_the_same if part.case.startswith("SST")]
+    at_the_same = parts(tables, KEEP, beyond, ", same spread", ["sst"])
+    return parts(tables, KEEP, change(objectives.LOO)) + at_the_same
 
 
 @reading
