@@ -205,10 +205,11 @@ def bars(
 
 
 def sparse_labels(places: list[float]) -> list[str]:
-    """Tick labels of a logarithmic axis; those that would touch on a phone are left empty."""
+    """Tick labels of a logarithmic axis, fractions in two digits; those that would touch on a phone are left empty."""
     labels, last = [], 0.0
     for place in places:
         apart = place >= 8 * last
-        labels.append(f"{place:g}" if apart else "")
+        told = place if place == int(place) else float(f"{place:.2g}")
+        labels.append(f"{told:g}" if apart else "")
         last = place if apart else last
     return labels
