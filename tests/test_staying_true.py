@@ -9,7 +9,7 @@ import torch
 from test_neighbours_trained import TYPES, texts
 
 from uaftc_lib import Corpus
-from uaftc_lib.book import claims, paragraphs, rules
+from uaftc_lib.book import choices, claims, paragraphs, rules
 from uaftc_lib.book.cases import Tables
 from uaftc_lib.book.chapters.staying_true import objectives
 from uaftc_lib.neighbours.again import left_out
@@ -69,6 +69,11 @@ def test_every_job_is_there_once_and_its_kind_can_be_trained():
         assert ((rows.strength > 0) == (KINDS[kind][1] is not None)).all()
     searched = made[(made.dataset == "sst") & (made.kind == "tied") & (made.seed == 0)]
     assert set(searched.strength) >= set(WORD_LEVEL.tried["tied"])
+
+
+def test_the_page_takes_every_kind_and_knows_which_has_a_strength():
+    assert {*choices.allowed("15_staying_true")["kind"], "base"} == KINDS.keys()
+    assert {kind for kind, (_, objective) in KINDS.items() if objective is None} == {*choices.WITHOUT_STRENGTH, "base"}
 
 
 def test_the_strengths_are_those_of_the_rule():

@@ -22,6 +22,7 @@ from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain import adversarial_attention, jensen_shannon
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
+from uaftc_lib.neighbours.again import largest_by_instance
 from uaftc_lib.neighbours.encoders import fresh
 from uaftc_lib.neighbours.protocol import Objective, lowest, quality, train_model
 from uaftc_lib.neighbours.settings import ADVERSARY
@@ -32,8 +33,7 @@ OUTSIDE = 1e-5  # added to a tolerance that was reached, as the search stays a l
 
 def log_sum_by_instance(scores: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
     """log Σ_j exp(a_j) of each instance, which needs one finite score."""
-    largest = scores.new_full((len(corpus),), -torch.inf)
-    largest = largest.scatter_reduce(0, corpus.instance_of, scores.detach(), "amax")
+    largest = largest_by_instance(scores.detach(), corpus)
     shifted = (scores - largest[corpus.instance_of]).exp()
     return largest + sum_by_instance(shifted, corpus.instance_of, len(corpus)).log()
 

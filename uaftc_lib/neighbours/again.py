@@ -116,6 +116,11 @@ def in_float64(scores: Float[Tensor, "positions"], polarity: Float[Tensor, "posi
     return Output(sum_by_instance(weights * polarity, corpus.instance_of, len(corpus)), scores, weights, polarity)
 
 
+def largest_by_instance(values: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
+    """The largest value in each instance."""
+    return values.new_full((len(corpus),), -torch.inf).scatter_reduce(0, corpus.instance_of, values, "amax")
+
+
 def at_places(corpus: Corpus) -> Corpus:
     """A corpus with, instead of each token, its position."""
     return corpus._with(tokens=torch.arange(len(corpus.tokens)).to(corpus.tokens))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from uaftc_lib.corpus import Corpus, Vocabulary
+from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import sst
 from uaftc_lib.models import AttentionClassifier, Output
 from uaftc_lib.neighbours.again import at_places, place_in_text, whole_output
@@ -77,6 +77,14 @@ def word_ratings(phrases: Phrases, corpus: Corpus) -> Float[np.ndarray, "positio
     begins = corpus.offsets[:-1].cpu().numpy()
     found[begins[phrases.instance[single]] + phrases.begin[single]] = phrases.rating[single]
     return found
+
+
+def asked(data: Dataset, corpus: Corpus, data_home: Path) -> tuple[Phrases, Int[np.ndarray, "types"]] | None:
+    """What :func:`people_row` asks about texts of SST: rated phrases, and how often words occur in training."""
+    if data.name != "sst":
+        return None
+    counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
+    return rated(corpus, data.vocabulary, data_home), counts
 
 
 def people_row(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import softmax_by_instance, sum_by_instance
-from uaftc_lib.neighbours.again import at_places, place_in_text
+from uaftc_lib.neighbours.again import at_places, largest_by_instance, place_in_text
 from uaftc_lib.neighbours.word_level import WordLevelClassifier, read
 
 
@@ -20,11 +20,6 @@ class Bounded(NamedTuple):
     beyond: Float[Tensor, "positions"]
     bound: Float[Tensor, "positions"]
     epsilon: Float[Tensor, "positions"]
-
-
-def largest_by_instance(values: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
-    """The largest value in each instance."""
-    return values.new_full((len(corpus),), -torch.inf).scatter_reduce(0, corpus.instance_of, values, "amax")
 
 
 @torch.no_grad()

@@ -10,13 +10,9 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain import jensen_shannon
+from uaftc_lib.neighbours.again import largest_by_instance
 
 EDGES = (0.25, 0.5, 0.75)  # of the base's largest weight, in their figure as in Jain & Wallace's
-
-
-def largest_weights(weights: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
-    """The largest weight of each text."""
-    return weights.new_zeros(len(corpus)).scatter_reduce(0, corpus.instance_of, weights, "amax")
 
 
 def median_divergence(
@@ -30,7 +26,7 @@ def median_divergence(
 def rows(base: Float[Tensor, "positions"], others: Sequence[Float[Tensor, "positions"]], corpus: Corpus) -> list[dict]:
     """A row for each quarter of the base's largest weight that has texts: how many, and quartiles of their median."""
     apart = median_divergence(base, others, corpus)
-    quarter = torch.bucketize(largest_weights(base.double(), corpus), torch.tensor(EDGES, dtype=torch.float64))
+    quarter = torch.bucketize(largest_by_instance(base.double(), corpus), torch.tensor(EDGES, dtype=torch.float64))
     found = []
     for k in quarter.unique().tolist():
         of_quarter = apart[quarter == k]

@@ -18,7 +18,7 @@ from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
-from uaftc_lib.neighbours.people import rated
+from uaftc_lib.neighbours.people import asked
 from uaftc_lib.neighbours.protocol import quality, train
 from uaftc_lib.neighbours.settings import CHANGED, CROSSED, QUARREL
 from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
@@ -73,10 +73,8 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     """What a model's attention agrees with, how soon its decisions turn, how free its weights are: on the test set."""
     data = load_dataset(dataset)
     fitted, went = trained(data, model, lam, seed)
-    corpus, people = looked_at(data), None
-    if dataset == "sst":
-        counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
-        people = rated(corpus, data.vocabulary, data_home()), counts
+    corpus = looked_at(data)
+    people = asked(data, corpus, data_home())
     return [went | quality(fitted, data.test) | measured(fitted, corpus, people=people)]
 
 

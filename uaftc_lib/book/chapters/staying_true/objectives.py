@@ -6,20 +6,21 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.book.cases import Tables
+from uaftc_lib.book.chapters.is_it_explanation.quarrel import LOO, SPREAD
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, stored
 from uaftc_lib.locations import data_home
 from uaftc_lib.neighbours.adversary import ceiling
+from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
-from uaftc_lib.neighbours.people import rated
+from uaftc_lib.neighbours.people import asked
 from uaftc_lib.neighbours.protocol import area_under_curve, quality
 from uaftc_lib.neighbours.settings import WORD_LEVEL
 from uaftc_lib.neighbours.word_level import WordLevelClassifier, train_kind
 from uaftc_lib.neighbours.words_kept import kept
 
-LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
-USUAL_LAM = 1.0  # of Jain & Wallace's attention with tanh
+USUAL_LAM = default_lam("bilstm", "tanh")
 NAMES = {
     "base": "none",
     "concatenation": "[h; e]",
@@ -30,13 +31,11 @@ NAMES = {
     "orthogonal": "orthogonal",
 }
 BASE = NAMES["base"]
-STRENGTHS_OF = {"imdb": "sst"}  # the data set on whose dev the strengths of another were chosen
 
 
 def variants(dataset: str) -> dict[str, tuple[str, float]]:
     """Name -> kind and strength of all that is looked at on a data set, the base first."""
-    of = STRENGTHS_OF.get(dataset, dataset)
-    strengths = dict.fromkeys(WORD_LEVEL.usual.get(dataset, {}), 0.0) | WORD_LEVEL.chosen.get(of, {})
+    strengths = dict.fromkeys(WORD_LEVEL.usual.get(dataset, {}), 0.0) | WORD_LEVEL.chosen.get(dataset, {})
     found = {NAMES[kind]: (kind, strengths[kind]) for kind in NAMES if kind in WORD_LEVEL.usual.get(dataset, {})}
     dear = WORD_LEVEL.dear.get(dataset, {})
     return found | {f"{NAMES[kind]}, δ = {strength:g}": (kind, strength) for kind, strength in dear.items()}
@@ -80,12 +79,9 @@ def word_level_lams(lam: float, seed: int) -> list[dict]:
 
 def row_of(data: Dataset, model: WordLevelClassifier, best_epoch: int) -> dict:
     """Everything that is measured of a model here."""
-    corpus, people = looked_at(data), None
-    if data.name == "sst":
-        counts = data.train.tokens.bincount(minlength=len(data.vocabulary)).numpy()
-        people = rated(corpus, data.vocabulary, data_home()), counts
+    corpus = looked_at(data)
     row = {"best_epoch": best_epoch, "AUC on dev": area_under_curve(model, data.dev)} | quality(model, data.test)
-    row |= measured(model, corpus, people=people, dear=False) | kept(model, data)
+    row |= measured(model, corpus, people=asked(data, corpus, data_home()), dear=False) | kept(model, data)
     for bound in ceiling(model, corpus):
         tolerance = bound.pop("tolerance")
         row |= {f"exact {name} at {tolerance}": value for name, value in bound.items()}
