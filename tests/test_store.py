@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -417,3 +418,26 @@ def test_names_are_known_without_importing_what_makes_tables(tmp_path):
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             assert all(name.split(".")[0] in sys.stdlib_module_names for name in names), "no torch for a wrong name"
     assert "toy" not in EXPERIMENTS
+
+
+PAGES_OF_TEN_ARRAYS = """
+import resource, sys
+import numpy as np
+from uaftc_lib.experiments import store
+
+if sys.argv[1] == "kept":
+    store.keep_freed_memory()
+np.ones(10_000_000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    np.ones(10_000_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have other allocators")
+def test_memory_that_is_kept_is_not_asked_for_again():
+    def asked(how):
+        return int(subprocess.check_output([sys.executable, "-c", PAGES_OF_TEN_ARRAYS, how], text=True))
+
+    assert asked("kept") < asked("given back") / 10

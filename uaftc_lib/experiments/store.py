@@ -9,6 +9,7 @@ text, and is never computed again.
 from __future__ import annotations
 
 import csv
+import ctypes
 import io
 import os
 import random
@@ -18,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from uaftc_lib.progress import progress_bar
 from uaftc_lib.threads import one_thread
 
 ABOUT = tuple(provenance())  # the columns that every table has
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of glibc's mallopt
 TRIES = 3  # pools of processes that may break one after the other without a finished job
 
 
@@ -204,12 +206,23 @@ class Table:
 
 def run(job: dict, call: Callable[[], dict | list[dict]]) -> list[dict]:
     """The rows of a job, run now, with their seconds and provenance, where they do not tell their own."""
+    keep_freed_memory()
     begin = time.perf_counter()
     with one_thread():
         found = call()
     about = {"seconds": round(time.perf_counter() - begin, 2), **provenance()}
     rows = [found] if isinstance(found, dict) else found
     return [job | row | {name: value for name, value in about.items() if name not in row} for row in rows]
+
+
+def keep_freed_memory() -> None:
+    """Have glibc keep what large arrays leave for those that follow, instead of asking for new pages, and zeros, each time.
+
+    The gradient of all embeddings, at every step, takes half of the time of a training step on IMDB without it.
+    """
+    with suppress(OSError, AttributeError, TypeError):  # of systems with another allocator
+        for setting in (MMAP_THRESHOLD, TRIM_THRESHOLD):
+            ctypes.CDLL(None).mallopt(setting, 2**31 - 1)
 
 
 def fill(table: Table, work: Iterable[tuple[dict, Callable]], workers: int = 1, dask: str | None = None) -> int:

@@ -155,15 +155,15 @@ def printed(quantity: str, model: str, dataset: str = "SST") -> float:
     return float(values.iloc[0]) if len(values) else np.nan
 
 
-def explained_by_spread(rows: pd.DataFrame) -> tuple[float, float]:
-    """The share of the variance of τ that a parabola in log σ leaves none of, and one shifted for each encoder."""
+def explained_by_spread(rows: pd.DataFrame, quantity: str = LOO) -> tuple[float, float]:
+    """The share of the variance of a τ that a parabola in log σ explains, and one shifted for each encoder."""
     size = np.log(rows[SPREAD].to_numpy())
     parabola = np.column_stack([np.ones_like(size), size, size**2])
     encoders = pd.get_dummies(rows.model.map(encoder_of), dtype=float)
 
     def explained(columns: Float[np.ndarray, "rows columns"]) -> float:
-        rest = rows[LOO] - columns @ np.linalg.lstsq(columns, rows[LOO])[0]
-        return 1 - (rest**2).mean() / rows[LOO].var(ddof=0)
+        rest = rows[quantity] - columns @ np.linalg.lstsq(columns, rows[quantity])[0]
+        return 1 - (rest**2).mean() / rows[quantity].var(ddof=0)
 
     return explained(parabola), explained(np.column_stack([parabola, encoders]))
 
