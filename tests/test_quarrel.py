@@ -138,3 +138,10 @@ def test_other_starts_begin_elsewhere(monkeypatch):
     (row,) = quarrel.other_starts("projection+dot", 0.3, 7)
     assert asked == [(("projection", "dot"), {"seed": 7, "embedding_range": 0.3})]
     assert row["best_epoch"] == 4 and {"tau attention, leave-one-out", "largest weight", "AUC"} <= {*row}
+
+
+def test_encoders_stand_in_the_order_that_gives_them_their_colours():
+    rows = pd.DataFrame({"model": ["DP-L", "bilstm+dot", "DP", "words+tanh", "DP"], "x": range(5)})
+    found = quarrel.drawn(rows, tau="x")
+    assert found.encoder.tolist() == ["words (DP)", "words (DP)", "words", "BiLSTM", "LSTM (DP-L)"]
+    assert found.tau.tolist() == [2, 4, 3, 1, 0]

@@ -24,7 +24,8 @@ from uaftc_lib.neighbours.settings import CHANGED, CROSSED, QUARREL
 from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
 from uaftc_lib.settings import MODELS
 
-ENCODERS = {"DP": "words (DP)", "DP-L": "LSTM (DP-L)", "words": "words", "projection": "projection", "bilstm": "BiLSTM"}
+# In the order in which figures take them, so that each keeps its colour where those at the end are lacking.
+ENCODERS = {"DP": "words (DP)", "projection": "projection", "words": "words", "bilstm": "BiLSTM", "DP-L": "LSTM (DP-L)"}
 THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
 LAMS = QUARREL.lams
 LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
@@ -179,8 +180,14 @@ def beyond_words(model: str) -> rules.Interval:
 def by_lam(quantity: str, dataset: str = "sst") -> pd.DataFrame:
     """A quantity of every seed of the models that were trained at every λ: what a figure draws."""
     rows = stored("quarrel", dataset=dataset)
-    rows = rows[rows.model.isin(QUARREL.by_lam[dataset])]
-    return pd.DataFrame({"lam": rows.lam, "tau": rows[quantity], "encoder": rows.model.map(encoder_of)})
+    return drawn(rows[rows.model.isin(QUARREL.by_lam[dataset])], lam="lam", tau=quantity)
+
+
+def drawn(rows: pd.DataFrame, **columns: str) -> pd.DataFrame:
+    """Some columns under other names, and each row's encoder, in the order of figures."""
+    found = pd.DataFrame({name: rows[column] for name, column in columns.items()})
+    found["encoder"] = pd.Categorical(rows.model.map(encoder_of), [*ENCODERS.values()])
+    return found.sort_values("encoder", kind="stable").astype({"encoder": object})
 
 
 def printed_by_lam(quantity: str, dataset: str = "sst") -> pd.DataFrame:
