@@ -163,9 +163,9 @@ def diverse(corpus: Corpus, strength: float) -> Objective:
 def masked(corpus: Corpus, strength: float, seed: int) -> Objective:
     """The usual loss, and for each text strength · the mean −log p of a batch's masked words.
 
-    Some words are read as zero vectors, and the states of some of these tell them: p is the softmax of h·E + log f over all types, f
-    their shares of the corpus (one is added to each count), so that a state need tell only what f does not. The
-    decoder is the table of embeddings (theirs is linear; whether it is tied, or has a bias, is not known here).
+    Some words are read as zero vectors, and the states of some of these tell them: p is the softmax of h·E + log f over
+    all types, f their shares of the corpus (one is added to each count), so that a state need tell only what f does
+    not. The decoder is the table of embeddings (theirs is linear; whether it is tied, or has a bias, is not known).
     """
     usual, draws = class_balanced(corpus), generator(seed, "masked words")
 
