@@ -37,11 +37,12 @@ class Measures:
 
 @dataclass(frozen=True)
 class Quarrel:
-    """The runs of chapter 14: by data set, how many seeds of each model at its usual λ, and of some at every λ."""
+    """The runs of chapter 14: seeds by data set and model, at its usual λ; of some at every λ, and at its ends."""
 
     lams: list[float]
     usual: dict[str, dict[str, int]]
     by_lam: dict[str, dict[str, int]]
+    ends: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from uaftc_lib.settings import MODELS
 ENCODERS = {"DP": "words (DP)", "projection": "projection", "words": "words", "bilstm": "BiLSTM", "DP-L": "LSTM (DP-L)"}
 THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
 LAMS = QUARREL.lams
+ENDS = (min(LAMS), max(LAMS))
 LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
 REST = "spread per attention of leave-one-out"
 
@@ -57,7 +58,7 @@ def jobs_of(models: dict[str, int], **settings: Iterable) -> list[dict]:
 
 
 def jobs() -> list[dict]:
-    """Every model at its usual λ, then some of them at every λ; in this order they are made."""
+    """Every model at its usual λ, then some of them at every λ, then at its ends; in this order they are made."""
     usual = [
         {"dataset": dataset, "model": job["model"], "lam": usual_lam(job["model"]), "seed": job["seed"]}
         for dataset, models in QUARREL.usual.items()
@@ -66,7 +67,8 @@ def jobs() -> list[dict]:
     by_lam = [
         {"dataset": dataset} | job for dataset, models in QUARREL.by_lam.items() for job in jobs_of(models, lam=LAMS)
     ]
-    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in usual + by_lam)]
+    ends = [{"dataset": dataset} | job for dataset, models in QUARREL.ends.items() for job in jobs_of(models, lam=ENDS)]
+    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in usual + by_lam + ends)]
 
 
 @experiment(jobs=jobs(), rows=1)

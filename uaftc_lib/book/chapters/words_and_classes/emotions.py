@@ -73,6 +73,7 @@ class File:
 FILE = File()
 OPTIONS = {"none": (), "lstm": ("--encoder", "lstm", "--epochs", "8")}  # of the command, by what reads the words
 SEEDS = 10
+ASKED = ("hatred", "despise")  # the class and the word of the question
 RUN = False  # whether the table has been made
 
 
@@ -189,12 +190,34 @@ def judged(words: pd.DataFrame) -> list[dict]:
     return rows
 
 
+def of_file(encoder: str, seed: int) -> pd.DataFrame:
+    """words.csv of the made-up texts of a seed."""
+    with TemporaryDirectory() as folder:
+        return explained(made(seed), Path(folder), "--seed", str(seed), *OPTIONS[encoder])
+
+
 def emotions(encoder: str, seed: int) -> list[dict]:
     """Made-up texts of eight emotions, through the command: for a class its words, for a word its classes."""
-    with TemporaryDirectory() as folder:
-        return judged(explained(made(seed), Path(folder), "--seed", str(seed), *OPTIONS[encoder]))
+    return judged(of_file(encoder, seed))
+
+
+def hatred_and_despise(seed: int) -> list[dict]:
+    """The two questions as they were asked: what drives hatred, its causes and their company, and what *despise* does.
+
+    "part": of a word in hatred, as in :func:`truth`, or "company"; "chance": of the class, where the word stands.
+    """
+    words, true, chances = of_file("none", seed), truth(), causes()
+    emotion, verb = ASKED
+    part = true[true["class"] == emotion].set_index("word")["part"].to_dict() | {COMPANY[emotion]: "company"}
+    asked = words[((words["class"] == emotion) & words["word"].isin(part)) | (words["word"] == verb)]
+    return [
+        {name: row[name] for name in ("word", "class", "influence", "listed")}
+        | {"part": part[row["word"]], "chance": chances[row["class"]].get(row["word"], np.nan)}
+        for row in asked.to_dict("records")
+    ]
 
 
 if RUN:
     jobs = [{"encoder": encoder, "seed": seed} for encoder, seed in product(OPTIONS, range(SEEDS))]
     experiment(jobs=jobs, rows=len(EMOTIONS))(emotions)
+    experiment(jobs=[{"seed": seed} for seed in range(SEEDS)])(hatred_and_despise)
