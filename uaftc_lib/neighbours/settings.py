@@ -37,12 +37,12 @@ class Measures:
 
 @dataclass(frozen=True)
 class Quarrel:
-    """The runs of chapter 14: seeds by data set and model, at its usual λ; of some at every λ, and at its ends."""
+    """The runs of chapter 14: seeds by data set and model, at its usual λ; of some at every λ, and more at some."""
 
     lams: list[float]
     usual: dict[str, dict[str, int]]
     by_lam: dict[str, dict[str, int]]
-    ends: dict[str, dict[str, int]]
+    more: dict
 
 
 @dataclass(frozen=True)

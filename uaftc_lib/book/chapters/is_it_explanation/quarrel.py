@@ -28,7 +28,6 @@ from uaftc_lib.settings import MODELS
 ENCODERS = {"DP": "words (DP)", "projection": "projection", "words": "words", "bilstm": "BiLSTM", "DP-L": "LSTM (DP-L)"}
 THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
 LAMS = QUARREL.lams
-ENDS = (min(LAMS), max(LAMS))
 LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
 REST = "spread per attention of leave-one-out"
 
@@ -58,7 +57,7 @@ def jobs_of(models: dict[str, int], **settings: Iterable) -> list[dict]:
 
 
 def jobs() -> list[dict]:
-    """Every model at its usual λ, then some of them at every λ, then at its ends; in this order they are made."""
+    """Every model at its usual λ, then some of them at every λ, then more at some; in this order they are made."""
     usual = [
         {"dataset": dataset, "model": job["model"], "lam": usual_lam(job["model"]), "seed": job["seed"]}
         for dataset, models in QUARREL.usual.items()
@@ -67,8 +66,8 @@ def jobs() -> list[dict]:
     by_lam = [
         {"dataset": dataset} | job for dataset, models in QUARREL.by_lam.items() for job in jobs_of(models, lam=LAMS)
     ]
-    ends = [{"dataset": dataset} | job for dataset, models in QUARREL.ends.items() for job in jobs_of(models, lam=ENDS)]
-    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in usual + by_lam + ends)]
+    more = [{"dataset": "sst"} | job for job in jobs_of(QUARREL.more["sst"], lam=QUARREL.more["lams"])]
+    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in usual + by_lam + more)]
 
 
 @experiment(jobs=jobs(), rows=1)
@@ -158,23 +157,18 @@ def printed(quantity: str, model: str, dataset: str = "SST") -> float:
     return float(values.iloc[0]) if len(values) else np.nan
 
 
-def explained_by_spread(rows: pd.DataFrame, quantity: str = LOO) -> tuple[float, float]:
-    """The share of the variance of a τ that a parabola in log σ explains, and one shifted for each encoder."""
+def explained_by_spread(rows: pd.DataFrame, quantity: str = LOO) -> float:
+    """The share of the variance of a τ over some models that a parabola in log σ explains."""
     size = np.log(rows[SPREAD].to_numpy())
-    parabola = np.column_stack([np.ones_like(size), size, size**2])
-    encoders = pd.get_dummies(rows.model.map(encoder_of), dtype=float)
-
-    def explained(columns: Float[np.ndarray, "rows columns"]) -> float:
-        rest = rows[quantity] - columns @ np.linalg.lstsq(columns, rows[quantity])[0]
-        return 1 - (rest**2).mean() / rows[quantity].var(ddof=0)
-
-    return explained(parabola), explained(np.column_stack([parabola, encoders]))
+    columns = np.column_stack([np.ones_like(size), size, size**2])
+    rest = rows[quantity] - columns @ np.linalg.lstsq(columns, rows[quantity])[0]
+    return 1 - (rest**2).mean() / rows[quantity].var(ddof=0)
 
 
-def beyond_words(model: str) -> rules.Interval:
-    """How far a model's τ on SST lies from that of DP at the same spread, between DP's means at the λ of the grid."""
-    rows, curve = rows_of(model), stored("quarrel", dataset="sst", model="DP").groupby("lam")[[SPREAD, LOO]].mean()
-    curve = curve.sort_values(SPREAD)
+def beyond_words(model: str, lam: float | None = None, words: str = "DP") -> rules.Interval:
+    """How far a model's τ on SST lies from that of words at the same spread, between their means at the λ of the grid."""
+    rows, curve = rows_of(model, lam), stored("quarrel", dataset="sst", model=words)
+    curve = curve.groupby("lam")[[SPREAD, LOO]].mean().sort_values(SPREAD)
     of_words = np.interp(np.log(rows[SPREAD]), np.log(curve[SPREAD]), curve[LOO])
     return rules.interval(rows[LOO].to_numpy() - of_words)
 
