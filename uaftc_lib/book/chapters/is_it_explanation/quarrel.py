@@ -166,7 +166,7 @@ def explained_by_spread(rows: pd.DataFrame, quantity: str = LOO) -> float:
 
 
 def beyond_words(model: str, lam: float | None = None, words: str = "DP") -> rules.Interval:
-    """How far a model's τ on SST lies from that of words at the same spread, between their means at the λ of the grid."""
+    """How far a model's τ on SST lies from that of words at the same spread, between their means by λ."""
     rows, curve = rows_of(model, lam), stored("quarrel", dataset="sst", model=words)
     curve = curve.groupby("lam")[[SPREAD, LOO]].mean().sort_values(SPREAD)
     of_words = np.interp(np.log(rows[SPREAD]), np.log(curve[SPREAD]), curve[LOO])
