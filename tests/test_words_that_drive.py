@@ -1,5 +1,8 @@
 """Three measures of the influence of words that an LSTM reads, and the made-up emotions with their causes."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,8 @@ import torch
 from test_structured_hops import WORDS, noise, texts
 
 from uaftc_lib import AttentionClassifier, Corpus
-from uaftc_lib.book.chapters.words_and_classes import emotions, recurrent_influence
+from uaftc_lib.book.chapters.words_and_classes import by_attention, emotions, recurrent_influence
+from uaftc_lib.report.settings import Settings
 
 
 def reader(classes=2, seed=1):
@@ -69,9 +73,25 @@ def test_equal_measures_agree_and_shuffled_ones_do_not():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_recurrent_model_is_asked_as_a_whole(classes):
     asked = recurrent_influence.Asked(leading=3, shuffles=2, steps=8)
-    row = recurrent_influence.over_classes(reader(classes), texts(30, classes=classes), asked)
+    corpus = replace(texts(30, classes=classes), classes=tuple("abc"[:classes]))
+    words = [f"word {i}" for i in range(WORDS + 2)]
+    row = recurrent_influence.over_classes(reader(classes), corpus, words, asked)
+    lists = {name: json.loads(row.pop(f"words, {name}")) for name in recurrent_influence.MEASURES}
     assert all(np.isfinite(value) for value in row.values()) and row["integrated gap"] < 0.01
     assert -1 <= row["tau contribution, integrated"] <= 1 and 0 <= row["leading leave-one-out, integrated"] <= 1
+    assert all(sorted(one) == sorted(corpus.classes) for one in lists.values())
+    assert all(set(own) <= set(words) and len(own) == 3 for one in lists.values() for own in one.values())
+
+
+def test_leading_words_push_towards_their_class():
+    model, corpus = reader(), replace(texts(60), classes=("no", "yes"))
+    asked = recurrent_influence.Asked(leading=4, shuffles=1, steps=8)
+    words = [str(i) for i in range(WORDS + 2)]
+    row = recurrent_influence.over_classes(model, corpus, words, asked)
+    given = recurrent_influence.influences(model, corpus)["contribution"]
+    means = pd.Series(given).groupby(corpus.tokens.numpy()).mean().sort_values()
+    lists = json.loads(row["words, contribution"])
+    assert lists["no"] == [str(i) for i in means.index[:4]] and lists["yes"] == [str(i) for i in means.index[:-5:-1]]
 
 
 # ---- emotions
@@ -163,3 +183,29 @@ def test_the_question_is_answered_by_its_class_and_its_word(monkeypatch):
     assert set(found.loc[found["word"] == "despise", "class"]) == set(emotions.EMOTIONS)
     known = found.dropna(subset=["chance"])
     assert len(known) == 14 and (known["chance"] == known["influence"]).all()
+
+
+# ---- the question's own construction: attention times class probabilities
+
+
+def test_an_order_is_held_against_the_truth():
+    right = by_attention.answered(perfect(), "influence")
+    assert right == {"true": 1, "company": 0, "strong leads": 1, "weak is second": 1}
+    turned = by_attention.answered(perfect().eval("influence = -influence"), "influence")
+    assert turned["true"] == 0 and turned["strong leads"] == 0
+    things = [{"word": thing, "class": emotion, "influence": 2.0} for emotion, thing in emotions.COMPANY.items()]
+    led = by_attention.answered(pd.concat([perfect(), pd.DataFrame(things)]), "influence")
+    assert led["company"] == 1 and 0.8 < led["true"] < 0.9  # one place of six to eight is taken
+
+
+def test_lift_is_one_where_words_and_classes_meet_by_chance():
+    rows, columns = torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0.5, 0.5])
+    torch.testing.assert_close(by_attention.lift_of(torch.outer(rows, columns)), torch.ones(3, 2))
+
+
+def test_association_comes_from_models_that_have_not_seen_the_text():
+    words = by_attention.by_method(emotions.made(1, emotions.File(rows=400)), Settings(epochs=2))
+    assert {"word", "class", "listed", "association", "lift", "total", "texts"} <= set(words)
+    of_every_text = words[words["word"] == "the"].set_index("class")["association"]
+    assert of_every_text.sum() > words.loc[words["word"] == "despise", "association"].sum() > 0
+    assert words["association"].sum() == pytest.approx(400, rel=0.05)  # each text gives 1; rare words have no row

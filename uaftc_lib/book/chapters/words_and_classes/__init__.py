@@ -1,4 +1,4 @@
-"""Chapter 13_words_and_classes: small models of several hops, and how near quantities come to a yardstick."""
+"""Chapter 13_words_and_classes: a small model of several hops, and how near quantities come to a yardstick."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from uaftc_lib.book.chapters.scores import rated_words
 from uaftc_lib.book.chapters.scores.nulls import at_loss
 from uaftc_lib.book.chapters.weights import RUNS
 from uaftc_lib.book.chapters.words_and_classes import (  # noqa: F401  (register experiments)
+    by_attention,
     emotions,
     held_out,
     parts_of_speech,
@@ -27,8 +28,8 @@ from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier, StructuredClassifier, sum_by_instance
-from uaftc_lib.models.structured import overlap
 from uaftc_lib.training import TrainingConfig, fit
 
 TOKENS = {"none": 15_000, "lstm": 11_000}  # that a model of several hops is trained on, about
@@ -52,29 +53,14 @@ def thinned(data: Dataset, most: int = 130_000) -> tuple[Dataset, int]:
     return Dataset(data.name, vocabulary, data.classes, **parts), every
 
 
-def hop_model(data: Dataset, encoder: str, projections: bool, penalty: float) -> tuple[StructuredClassifier, dict]:
-    """A small model of three hops that has read a part of the texts, and how it does on the test set."""
+def hop_model(data: Dataset, encoder: str, projections: bool) -> StructuredClassifier:
+    """A small model of three hops that has read a part of the texts, for seconds: what is exact can be seen on it."""
     step = max(1, len(data.train.tokens) // TOKENS[encoder])  # not the first ones: the file may be sorted
-    part = Dataset(data.name, data.vocabulary, data.classes, data.train[::step], test=data.test)
+    part = Dataset(data.name, data.vocabulary, data.classes, data.train[::step])
     options = {"hops": 3, "projections": projections, "hidden": 15, "classes": len(data.classes)}
     model = StructuredClassifier(len(data.vocabulary), 30, 1.0, encoder, **options)
-    config = TrainingConfig(epochs=3, penalty=penalty, learning_rate=0.05, batch_size=25)
-    run = fit(model, part, config, progress=False)
-    with torch.no_grad():
-        apart = float(overlap(model(data.test).weights, data.test).mean())
-    return model, {"texts": len(part.train), "overlap": apart, "test_accuracy": run.test_accuracy}
-
-
-@experiment(
-    jobs=[
-        {"encoder": encoder, "projections": projections, "penalty": penalty}
-        for encoder, projections, penalty in product(TOKENS, (False, True), (0.0, 0.03))
-    ],
-    rows=1,
-)
-def hops(encoder: str, projections: bool, penalty: float) -> list[dict]:
-    """SST: how much three hops overlap, and how often they are right, with and without the penalty."""
-    return [hop_model(load_dataset("sst"), encoder, projections, penalty)[1]]
+    fit(model, part, TrainingConfig(epochs=3, penalty=0.03, learning_rate=0.05, batch_size=25), progress=False)
+    return model
 
 
 TELLS = {  # what is correlated with what
@@ -85,41 +71,31 @@ TELLS = {  # what is correlated with what
 }
 
 
-def short_run(data: Dataset, lam: float, seed: int, epochs: int = 5, mirrored: bool = False) -> dict[str, float]:
-    """A run of a few epochs: test accuracy, and rank correlations over the words of five texts or more.
+def two_scores(data: Dataset, lam: float, seed: int, mirrored: bool = False) -> dict[str, float]:
+    """Table 2's DP: test accuracy, and rank correlations over the words of five test texts or more.
 
     Attention and influence are those on the last class. ``mirrored``: from −W instead of W.
     """
-    model = AttentionClassifier(len(data.vocabulary), lam=lam, classes=len(data.classes), seed=seed)
-    if mirrored:
-        with torch.no_grad():
-            model.W.neg_()
-    config = TrainingConfig(epochs=epochs, dropout=0.5, learning_rate=0.01, seed=seed)
-    run = fit(model, data, config, best="loss", progress=False)
+    model, run = train_real(data, mirrored, lam=lam, seed=seed)
     words = explain.word_class_influence(model, data)
     words = words[(words["support"] >= 5) & (words["class"] == data.classes[-1])]
     words = words.assign(size=words["influence"].abs())
     tells = {name: words[x].corr(words[y], method="spearman") for name, (x, y) in TELLS.items()}
-    return {"test accuracy": run.test_accuracy} | tells
+    return {"epochs": run.best_epoch, "test accuracy": run.test_accuracy} | tells
 
 
 @experiment(
     jobs=[
-        {"dataset": name, "lam": lam, "seed": seed}
-        for name, lams in (("sst", (0.01, 1.0, 10.0, 100.0)), ("20news-1", (10.0,)))
-        for lam, seed in product(lams, range(10))
+        {"dataset": name, "lam": lam, "seed": seed, "mirrored": mirrored}
+        for seed, name, lam, mirrored in product(
+            range(10), ("sst", "20news-1"), (0.01, 1.0, 10.0, 100.0), (False, True)
+        )
     ],
     rows=1,
 )
-def short_runs(dataset: str, lam: float, seed: int) -> list[dict]:
-    """What both scores of a word tell of its attention and influence, after five epochs."""
-    return [short_run(load_dataset(dataset), lam, seed)]
-
-
-@experiment(jobs=[{"lam": lam, "seed": seed} for lam, seed in product((0.01, 1.0, 10.0, 100.0), range(10))], rows=1)
-def short_mirrored(lam: float, seed: int) -> list[dict]:
-    """The same on SST from −W₀ instead of W₀."""
-    return [short_run(load_dataset("sst"), lam, seed, mirrored=True)]
+def parting(dataset: str, lam: float, seed: int, mirrored: bool) -> list[dict]:
+    """Table 2's DP at four λ: what both scores of a word tell of its attention and influence; from W₀ and from −W₀."""
+    return [two_scores(load_dataset(dataset), lam, seed, mirrored)]
 
 
 def rank_agreement(

@@ -74,7 +74,6 @@ FILE = File()
 OPTIONS = {"none": (), "lstm": ("--encoder", "lstm", "--epochs", "8")}  # of the command, by what reads the words
 SEEDS = 10
 ASKED = ("hatred", "despise")  # the class and the word of the question
-RUN = False  # whether the table has been made
 
 
 def causes(file: File = FILE) -> pd.DataFrame:
@@ -196,11 +195,15 @@ def of_file(encoder: str, seed: int) -> pd.DataFrame:
         return explained(made(seed), Path(folder), "--seed", str(seed), *OPTIONS[encoder])
 
 
+@experiment(
+    jobs=[{"encoder": encoder, "seed": seed} for encoder, seed in product(OPTIONS, range(SEEDS))], rows=len(EMOTIONS)
+)
 def emotions(encoder: str, seed: int) -> list[dict]:
     """Made-up texts of eight emotions, through the command: for a class its words, for a word its classes."""
     return judged(of_file(encoder, seed))
 
 
+@experiment(jobs=[{"seed": seed} for seed in range(SEEDS)])
 def hatred_and_despise(seed: int) -> list[dict]:
     """The two questions as they were asked: what drives hatred, its causes and their company, and what *despise* does.
 
@@ -215,9 +218,3 @@ def hatred_and_despise(seed: int) -> list[dict]:
         | {"part": part[row["word"]], "chance": chances[row["class"]].get(row["word"], np.nan)}
         for row in asked.to_dict("records")
     ]
-
-
-if RUN:
-    jobs = [{"encoder": encoder, "seed": seed} for encoder, seed in product(OPTIONS, range(SEEDS))]
-    experiment(jobs=jobs, rows=len(EMOTIONS))(emotions)
-    experiment(jobs=[{"seed": seed} for seed in range(SEEDS)])(hatred_and_despise)

@@ -8,6 +8,8 @@ class is looked at as if it stood against the rest.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -41,7 +43,6 @@ class Asked:
     positions: int = 40_000  # of texts, drawn, on which they are: SST's test set is smaller
     least_texts: int = 5  # that must hold a word, at positions where all three are known
     leading: int = 20  # words of a class
-    run: bool = False  # whether they have been: before there is no table
     shuffles: int = 20  # of one measure within each text: what agreement comes from the texts alone
 
 
@@ -143,28 +144,44 @@ def agreed(
     return row
 
 
-def over_classes(model: AttentionClassifier, corpus: Corpus, asked: Asked = ASKED) -> dict[str, float]:
-    """:func:`agreed` and the gap of the integration; with more than two classes the mean over classes."""
-    rows = []
+def leaders(
+    values: Positions, corpus: Corpus, words: Sequence[str], asked: Asked = ASKED
+) -> tuple[list[str], list[str]]:
+    """The words of the largest mean influence, and those of the least, of those that stand in enough texts."""
+    known = np.isfinite(values)
+    means = pd.Series(by_word(values, known, corpus, len(words), asked.least_texts), list(words)).dropna()
+    return means.nlargest(asked.leading).index.tolist(), means.nsmallest(asked.leading).index.tolist()
+
+
+def over_classes(
+    model: AttentionClassifier, corpus: Corpus, words: Sequence[str], asked: Asked = ASKED
+) -> dict[str, float | str]:
+    """:func:`agreed` and the gap of the integration; with more than two classes the mean over classes.
+
+    "words, ..." are the leading words of each class by each measure, as JSON; ``words``: of every type.
+    """
+    rows, lists = [], {name: {} for name in MEASURES}
     for k in range(1 if model.binary else model.classes):
         one = against_rest(model, k)
         texts = corpus if model.binary else one_against_rest(corpus, k)
         found = influences(one, texts, asked=asked)
         row = agreed(found, texts, len(model.embedding), model.binary, asked=asked)
         rows.append(row | {"integrated gap": gap(one, found["integrated"], texts)})
-    return pd.DataFrame(rows).mean().to_dict()
+        for name, values in found.items():
+            most, least = leaders(values, texts, words, asked)
+            lists[name] |= (
+                {corpus.classes[1]: most, corpus.classes[0]: least} if model.binary else {corpus.classes[k]: most}
+            )
+    told = {f"words, {name}": json.dumps(of_classes) for name, of_classes in lists.items()}
+    return pd.DataFrame(rows).mean().to_dict() | told
 
 
+@experiment(jobs=[{"dataset": name, "seed": seed} for seed in range(ASKED.seeds) for name in ASKED.datasets], rows=1)
 def recurrent_influence(dataset: str, seed: int) -> list[dict]:
     """Table 2's DP-L at λ = 10: how far contribution, leave-one-out and integrated gradients agree on the test set."""
     data = load_dataset(dataset)
     model, run = train_real(data, model="DP-L", lam=ASKED.lam, seed=seed)
-    corpus = looked_at(data)
+    corpus, words = looked_at(data), [data.vocabulary.word(i) for i in range(len(data.vocabulary))]
     told = {"best_epoch": run.best_epoch, "early loss": run.history["loss"].iloc[:5].mean()}
     told |= {"test_accuracy": run.test_accuracy, "texts": len(corpus)}
-    return [told | over_classes(model, corpus)]
-
-
-if ASKED.run:
-    jobs = [{"dataset": name, "seed": seed} for seed in range(ASKED.seeds) for name in ASKED.datasets]
-    experiment(jobs=jobs, rows=1)(recurrent_influence)
+    return [told | over_classes(model, corpus, words)]

@@ -1,0 +1,89 @@
+"""The question's own construction, attention times class probabilities, on the made-up emotions of known causes."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from torch import Tensor
+
+from uaftc_lib import explain
+from uaftc_lib.book.chapters.words_and_classes import emotions
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.progress import progress_bar
+from uaftc_lib.report.lists import word_table
+from uaftc_lib.report.report import train
+from uaftc_lib.report.request import Columns
+from uaftc_lib.report.settings import Settings
+from uaftc_lib.report.tables import read_table
+from uaftc_lib.report.texts import Prepared, prepare
+from uaftc_lib.report.words import Cutter
+
+METHODS = {"association": "association", "lift": "lift", "influence × texts": "total"}  # and their columns
+READERS = {"none": {}, "lstm": {"encoder": "lstm", "epochs": 8}}  # as the command is asked
+CASES = (("none", "real"), ("none", "permuted"), ("lstm", "real"))
+LEAST_TEXTS = 20  # that must hold a word: lift and association of rare ones say little
+SEEDS = 10
+
+
+def lift_of(association: Float[Tensor, "words classes"]) -> Float[Tensor, "words classes"]:
+    """Association over what its margins alone would give."""
+    return association * association.sum() / (association.sum(1, keepdim=True) * association.sum(0))
+
+
+def read(frame: pd.DataFrame) -> Prepared:
+    """The texts as the command reads them from a file."""
+    with TemporaryDirectory() as folder:
+        frame.to_csv(file := Path(folder, "emotions.csv"), index=False)
+        return prepare(read_table(file, Columns("text", "label")), Cutter())
+
+
+def by_method(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """word, class, listed and the numbers of the three methods, each text read by a model that has not seen it."""
+    prepared = read(frame)
+    trained, whole = train(prepared, settings, partial(progress_bar, disable=True)), prepared.whole
+    association = 0
+    for reader, fold in zip(trained.readers, trained.folds):
+        texts = reader.read(whole, fold.test)
+        A, P = explain.attention_matrix(reader.model, texts), explain.class_matrix(reader.model, texts)
+        association = association + explain.association_matrix(A, P)
+    words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster)
+    at = [prepared.vocabulary.id(word) for word in words["word"]], [*words["class"].map(whole.classes.index)]
+    told = {name: values[at].numpy() for name, values in (("association", association), ("lift", lift_of(association)))}
+    return words.assign(**told)
+
+
+def answered(words: pd.DataFrame, column: str) -> dict[str, float]:
+    """How often an order is right, means over emotions.
+
+    true: of the first words of an emotion, as many as speak for it, the share that do; company: whether the thing
+    beside its first adjective is among them; "strong leads", "weak is second": of its verb's emotions.
+    """
+    truth, rows = emotions.truth(), []
+    for emotion in emotions.EMOTIONS:
+        true = set(truth.loc[truth["class"] == emotion, "word"])
+        first = set(words[words["class"] == emotion].nlargest(len(true), column)["word"])
+        verb, (_, second) = next((verb, both) for verb, both in emotions.VERBS.items() if both[0] == emotion)
+        order = words[words["word"] == verb].nlargest(2, column)["class"].tolist()
+        row = {"true": len(true & first) / len(true), "company": emotions.COMPANY[emotion] in first}
+        rows.append(row | {"strong leads": order[:1] == [emotion], "weak is second": order == [emotion, second]})
+    return pd.DataFrame(rows).astype(float).mean().to_dict()
+
+
+@experiment(
+    jobs=[{"encoder": encoder, "labels": of, "seed": seed} for seed, (encoder, of) in product(range(SEEDS), CASES)],
+    rows=len(METHODS),
+)
+def emotions_by_attention(encoder: str, labels: str, seed: int) -> list[dict]:
+    """The made-up emotions, real and permuted labels: attention times class probabilities, and influence, in order."""
+    frame = emotions.made(seed)
+    if labels == "permuted":
+        frame["label"] = np.random.default_rng([seed, 31]).permutation(frame["label"])
+    words = by_method(frame, Settings(seed=seed, **READERS[encoder]))
+    listed, enough = int(words["listed"].sum()), words[words["texts"] >= LEAST_TEXTS]
+    return [{"method": name, "listed": listed} | answered(enough, column) for name, column in METHODS.items()]
