@@ -37,12 +37,13 @@ class Measures:
 
 @dataclass(frozen=True)
 class Quarrel:
-    """The runs of chapter 14: seeds by data set and model, at its usual λ; of some at every λ, and more at some."""
+    """The runs of chapter 14: seeds by data set and model, at its usual λ, at every λ, and at the ends."""
 
     lams: list[float]
+    ends: list[float]
     usual: dict[str, dict[str, int]]
     by_lam: dict[str, dict[str, int]]
-    more: dict
+    at_ends: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)

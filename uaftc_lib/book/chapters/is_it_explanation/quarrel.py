@@ -66,7 +66,7 @@ def jobs() -> list[dict]:
     by_lam = [
         {"dataset": dataset} | job for dataset, models in QUARREL.by_lam.items() for job in jobs_of(models, lam=LAMS)
     ]
-    more = [{"dataset": "sst"} | job for job in jobs_of(QUARREL.more["sst"], lam=QUARREL.more["lams"])]
+    more = [{"dataset": "sst"} | job for job in jobs_of(QUARREL.at_ends["sst"], lam=QUARREL.ends)]
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in usual + by_lam + more)]
 
 
