@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 GRIDS = Path(__file__).with_name("grids")
 BENCHMARKS = dict.fromkeys(("benchmarks", "benchmarks_accuracy", "benchmarks_scaling"), "make bench")
+BENCHMARKS["emotions_by_attention"] = "python benchmarks/emotions_by_attention.py"
 BENCHMARKS["explain_scale"] = "python benchmarks/explain_scale.py"
 BENCHMARKS["interval_coverage"] = "python benchmarks/interval_coverage.py"
 BENCHMARKS["peers"] = "python benchmarks/peers.py"

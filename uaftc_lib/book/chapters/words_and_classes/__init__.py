@@ -16,7 +16,6 @@ from uaftc_lib.book.chapters.scores import rated_words
 from uaftc_lib.book.chapters.scores.nulls import at_loss
 from uaftc_lib.book.chapters.weights import RUNS
 from uaftc_lib.book.chapters.words_and_classes import (  # noqa: F401  (register experiments)
-    by_attention,
     emotions,
     held_out,
     parts_of_speech,

@@ -1,7 +1,12 @@
-"""The question's own construction, attention times class probabilities, on the made-up emotions of known causes."""
+"""Attention times class probabilities, and influence, on made-up emotions: python benchmarks/emotions_by_attention.py
+
+The causes of the emotions are known (chapter 13). For each reader, real or permuted labels, seed and method a row in
+emotions_by_attention.csv in the results folder; rows that are there stay.
+"""
 
 from __future__ import annotations
 
+import argparse
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -9,12 +14,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from uaftc_lib import explain
+from uaftc_lib import explain, results_folder
 from uaftc_lib.book.chapters.words_and_classes import emotions
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.store import Table, fill
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report.lists import word_table
 from uaftc_lib.report.report import train
@@ -33,6 +39,7 @@ READERS = {  # as the command is asked, and words read as they are in as many ep
 CASES = (("none", "real"), ("none", "permuted"), ("none, 8 epochs", "real"), ("lstm", "real"))
 LEAST_TEXTS = 20  # that must hold a word: lift and association of rare ones say little
 SEEDS = 10
+JOBS = [{"encoder": encoder, "labels": of, "seed": seed} for seed, (encoder, of) in product(range(SEEDS), CASES)]
 
 
 def lift_of(association: Float[Tensor, "words classes"]) -> Float[Tensor, "words classes"]:
@@ -79,10 +86,6 @@ def answered(words: pd.DataFrame, column: str) -> dict[str, float]:
     return pd.DataFrame(rows).astype(float).mean().to_dict()
 
 
-@experiment(
-    jobs=[{"encoder": encoder, "labels": of, "seed": seed} for seed, (encoder, of) in product(range(SEEDS), CASES)],
-    rows=len(METHODS),
-)
 def emotions_by_attention(encoder: str, labels: str, seed: int) -> list[dict]:
     """The made-up emotions, real and permuted labels: attention times class probabilities, and influence, in order."""
     frame = emotions.made(seed)
@@ -91,3 +94,19 @@ def emotions_by_attention(encoder: str, labels: str, seed: int) -> list[dict]:
     words = by_method(frame, Settings(seed=seed, **READERS[encoder]))
     listed, enough = int(words["listed"].sum()), words[words["texts"] >= LEAST_TEXTS]
     return [{"method": name, "listed": listed} | answered(enough, column) for name, column in METHODS.items()]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--out", type=Path, help="folder of emotions_by_attention.csv; default: the results folder")
+    given = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    path = (given.out or results_folder()) / "emotions_by_attention.csv"
+    table = Table(path, tuple(JOBS[0]), rows=len(METHODS))
+    fill(table, [(job, partial(emotions_by_attention, **job)) for job in JOBS if job["seed"] < given.seeds])
+    print(f"written to {table.path}")
+
+
+if __name__ == "__main__":
+    main()
