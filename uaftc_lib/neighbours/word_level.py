@@ -8,6 +8,7 @@ not be had: what it left open is settled here, and said.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float, Int
@@ -162,18 +163,26 @@ def diverse(corpus: Corpus, strength: float) -> Objective:
 def masked(corpus: Corpus, strength: float, seed: int) -> Objective:
     """The usual loss, and for each text strength · the mean −log p of a batch's masked words.
 
-    Some words are read as zero vectors, and their states tell them: p is the softmax of h·E over all types, so that
-    the decoder is the table of embeddings (theirs is linear; whether it is tied is not known here).
+    Some words are read as zero vectors, and the states of some of these tell them: p is the softmax of h·E + log f over
+    all types, f their shares of the corpus (one is added to each count), so that a state need tell only what f does
+    not. The decoder is the table of embeddings (theirs is linear; whether it is tied, or has a bias, is not known).
     """
     usual, draws = class_balanced(corpus), generator(seed, "masked words")
+
+    @lru_cache(1)
+    def log_shares(model: AttentionClassifier) -> Float[Tensor, "types"]:
+        counts = 1 + torch.bincount(corpus.tokens, minlength=len(model.embedding))
+        return (counts / counts.sum()).log().to(model.embedding)
 
     def loss(model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
         hidden = torch.rand(len(batch.tokens), generator=draws).to(model.embedding) < WORD_LEVEL.masked
         if not hidden.any():
             return usual(model, batch, out)
+        asked = torch.nonzero(hidden).squeeze(1)
+        asked = asked[torch.randperm(len(asked), generator=draws)[: WORD_LEVEL.most_told].to(asked.device)]
         e = functional.embedding(batch.tokens, model.embedding)
         h = model.states(e.masked_fill(hidden.unsqueeze(1), 0.0), batch.offsets)
-        told = functional.cross_entropy(h[hidden] @ model.embedding.T, batch.tokens[hidden])
+        told = functional.cross_entropy(h[asked] @ model.embedding.T + log_shares(model), batch.tokens[asked])
         return usual(model, batch, out) + strength * told * len(batch)
 
     return loss

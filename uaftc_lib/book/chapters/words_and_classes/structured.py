@@ -35,7 +35,7 @@ class Grid:
     permutations: int = 200  # of the hops of every text, for what chance gives
     words: int = 8  # told of a hop
     least_texts: int = 5  # of the test set that must hold such a word
-    run: tuple[str, ...] = ("sst",)  # of the data sets, those whose rows are made
+    run: tuple[str, ...] = ("sst", "20news-2")  # of the data sets, those whose rows are made
 
 
 GRID = Grid()
