@@ -72,11 +72,15 @@ class WordLevelClassifier(JainWallaceClassifier):
             for layer in (self.recurrent, *self.further):
                 layer.onward, layer.backward_ = Orthogonal(layer.onward), Orthogonal(layer.backward_)
 
+    def __getstate__(self) -> dict:
+        """What a copy takes along: not the states of a text."""
+        return {name: value for name, value in super().__getstate__().items() if name != "latest"}
+
     def encode(
         self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
     ) -> Float[Tensor, "tokens h"]:
-        """What is pooled, of tokens."""
-        h = self.states(embeddings, offsets)
+        """What is pooled, of tokens; their states are kept in ``latest``, for an objective to ask nothing twice."""
+        h = self.latest = self.states(embeddings, offsets)
         if self.pools == "concatenation":
             return torch.cat([h, embeddings], dim=1)
         return h + embeddings if self.pools == "residual" else h
@@ -144,8 +148,8 @@ def tied(corpus: Corpus, strength: float) -> Objective:
     usual = class_balanced(corpus)
 
     def loss(model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
-        e, h = read(model, batch)
-        return usual(model, batch, out) + strength * mean_by_instance(((h - e) ** 2).sum(1), batch).sum()
+        apart = model.latest - functional.embedding(batch.tokens, model.embedding)
+        return usual(model, batch, out) + strength * mean_by_instance((apart**2).sum(1), batch).sum()
 
     return loss
 
@@ -155,7 +159,7 @@ def diverse(corpus: Corpus, strength: float) -> Objective:
     usual = class_balanced(corpus)
 
     def loss(model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
-        return usual(model, batch, out) + strength * conicity(read(model, batch)[1], batch).sum()
+        return usual(model, batch, out) + strength * conicity(model.latest, batch).sum()
 
     return loss
 
