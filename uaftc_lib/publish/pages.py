@@ -13,6 +13,7 @@ from pathlib import Path
 
 from uaftc_lib.publish import address
 from uaftc_lib.publish.keys import digests, is_stale
+from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
 
 
@@ -74,5 +75,6 @@ def build(checkout: Path = CHECKOUT) -> Path:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
+    slim(pages)
     built_from.write_text(made_of)
     return pages
