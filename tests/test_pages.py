@@ -131,7 +131,8 @@ class TestChapter:
         """On a laptop all of a formula; on a phone it scrolls by itself, and its number stays beside it."""
         page, _ = book_page
         page.set_viewport_size({"width": 1200, "height": 900})
-        assert [name for name, cut, _ in page.evaluate(FORMULAS) if cut > 2] == []  # pixels: lines and glyphs are rounded
+        # Up to two pixels are rounding of lines and glyphs.
+        assert [name for name, cut, _ in page.evaluate(FORMULAS) if cut > 2] == []
         page.set_viewport_size({"width": WIDTHS["phone"], "height": 900})
         assert [name for name, _, over in page.evaluate(FORMULAS) if over > 0] == []
 
