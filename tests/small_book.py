@@ -1,6 +1,13 @@
 """A book of one small chapter, and how tests change it."""
 
+import shutil
 from pathlib import Path
+
+from nbformat.v4 import new_output
+
+from uaftc_lib import publish
+from uaftc_lib.publish import CHECKOUT
+from uaftc_lib.publish.keys import digests
 
 SMALL = """# A small chapter
 
@@ -41,6 +48,42 @@ IntSlider()
 print(lam * 2)
 ```
 """
+
+
+def make_checkout(folder: Path) -> Path:
+    """A checkout with one chapter, a lock, a library of one file and one measured result."""
+    for inner in ("notebooks", "book/results", "uaftc_lib"):
+        (folder / inner).mkdir(parents=True)
+    (folder / "notebooks" / "01_small.md").write_text(SMALL)
+    (folder / "requirements.lock").write_text("torch==2\n")
+    (folder / "uaftc_lib" / "models.py").write_text("x = 1\n")
+    (folder / "book" / "results" / "grid.csv").write_text("lam,accuracy\n")
+    return folder
+
+
+def pretend_executed(checkout: Path) -> Path:
+    """Put a copy with made-up outputs and the right key into book/."""
+    source = publish.read_source("01_small", checkout)
+    executed = publish.read_source("01_small", checkout)
+    publish.code_cells(executed)[-1].outputs = [new_output("stream", name="stdout", text="stored\n")]
+    target = checkout / "book" / "01_small.ipynb"
+    files = ["book/results/grid.csv", "uaftc_lib/absent.toml", "uaftc_lib/models.py"]
+    contents = digests(checkout, (checkout / file for file in files))
+    key = publish.key(source, contents, checkout)
+    provenance = {"key": key, "versions": {"Python": "3"}, "files": files}
+    publish.write(publish.assemble(source, executed, provenance), target)
+    return target
+
+
+def add_pages(checkout: Path) -> Path:
+    """What its pages are built from."""
+    pretend_executed(checkout)
+    for file in ("_config.yml", "book/references.bib", "book/references.md"):
+        shutil.copy(CHECKOUT / file, checkout / file)
+    for folder in ("_ext", "_static"):
+        shutil.copytree(CHECKOUT / "book" / folder, checkout / "book" / folder)
+    (checkout / "_toc.yml").write_text("format: jb-book\nroot: 01_small\nchapters:\n- file: references\n")
+    return checkout
 
 
 def chapter(checkout: Path) -> Path:

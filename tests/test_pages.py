@@ -103,7 +103,6 @@ class TestChapter:
         assert "Traceback (most recent call last)" not in text
         assert page.locator(".stale").count() == 0
         assert page.locator(f'a[href$="{name}.ipynb"]').count() >= 1, "the notebook can be downloaded"
-        assert page.locator(".dropdown-launch-buttons a").count() >= 1
         assert page.locator("a.left-prev, a.right-next").count() >= 1
 
     def test_pictures_have_words(self, book_page):

@@ -11,24 +11,16 @@ import nbformat
 import pytest
 import yaml
 from nbformat.v4 import new_output
-from small_book import SMALL, chapter, replace
+from small_book import add_pages, chapter, make_checkout, pretend_executed, replace
 
 from uaftc_lib import publish
 from uaftc_lib.book.parameters import default_parameters
 from uaftc_lib.publish import CHECKOUT, execution
-from uaftc_lib.publish.keys import digests
 
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    """A checkout with one chapter, a lock, a library of one file and one measured result."""
-    for folder in ("notebooks", "book/results", "uaftc_lib"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "notebooks" / "01_small.md").write_text(SMALL)
-    (tmp_path / "requirements.lock").write_text("torch==2\n")
-    (tmp_path / "uaftc_lib" / "models.py").write_text("x = 1\n")
-    (tmp_path / "book" / "results" / "grid.csv").write_text("lam,accuracy\n")
-    return tmp_path
+    return make_checkout(tmp_path)
 
 
 def test_two_runs_are_the_same_bytes_and_hold_nothing_of_the_run(checkout):
@@ -48,20 +40,6 @@ def test_two_runs_are_the_same_bytes_and_hold_nothing_of_the_run(checkout):
     assert drawing.outputs[0].text == "line\n" * 3
     assert "image/svg+xml" in drawing.outputs[1].data
     assert last.outputs[0].text == "20.0\n"
-
-
-def pretend_executed(checkout: Path) -> Path:
-    """Put a copy with made-up outputs and the right key into book/."""
-    source = publish.read_source("01_small", checkout)
-    executed = publish.read_source("01_small", checkout)
-    publish.code_cells(executed)[-1].outputs = [new_output("stream", name="stdout", text="stored\n")]
-    target = checkout / "book" / "01_small.ipynb"
-    files = ["book/results/grid.csv", "uaftc_lib/absent.toml", "uaftc_lib/models.py"]
-    contents = digests(checkout, (checkout / file for file in files))
-    key = publish.key(source, contents, checkout)
-    provenance = {"key": key, "versions": {"Python": "3"}, "files": files}
-    publish.write(publish.assemble(source, executed, provenance), target)
-    return target
 
 
 def test_a_file_edited_during_the_run_makes_stale(checkout):
@@ -168,13 +146,7 @@ def test_scrub_joins_streams_and_drops_what_is_dead_on_a_page():
 
 @pytest.fixture
 def small_book(checkout) -> Path:
-    pretend_executed(checkout)
-    for file in ("_config.yml", "book/references.bib", "book/references.md"):
-        shutil.copy(CHECKOUT / file, checkout / file)
-    for folder in ("_ext", "_static"):
-        shutil.copytree(CHECKOUT / "book" / folder, checkout / "book" / folder)
-    (checkout / "_toc.yml").write_text("format: jb-book\nroot: 01_small\nchapters:\n- file: references\n")
-    return checkout
+    return add_pages(checkout)
 
 
 def test_pages_are_built_once_and_warnings_are_errors(small_book, monkeypatch):

@@ -3,11 +3,19 @@
 from pathlib import Path
 
 from uaftc_lib import publish
+from uaftc_lib.publish.address import pages_address, repository
 
 
 def configure(app, config):
     # As SVG: the fonts of the other output are not found under file://.
     config.mathjax_path = "mathjax/tex-svg.js"
+    options = config.html_theme_options
+    options["repository_url"] = repository(options.get("repository_url"))
+    if options["repository_url"]:
+        config.html_baseurl = pages_address(options["repository_url"])
+        options.update(use_repository_button=True, use_issues_button=True)
+    else:
+        options["launch_buttons"] = {}
 
 
 def complete_page(app, pagename, templatename, context, doctree):

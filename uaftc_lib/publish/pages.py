@@ -11,6 +11,7 @@ import sys
 from html import escape
 from pathlib import Path
 
+from uaftc_lib.publish import address
 from uaftc_lib.publish.keys import digests, is_stale
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
 
@@ -63,7 +64,7 @@ def build(checkout: Path = CHECKOUT) -> Path:
     parts = [path for path in (checkout / "book").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     parts += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
     stale = [name for name in chapters(checkout) if is_stale(name, checkout)]
-    made_of = json.dumps([digests(checkout, parts), stale, os.environ.get("UAFTC_LAB_SST", "")])
+    made_of = json.dumps([digests(checkout, parts), stale, os.environ.get("UAFTC_LAB_SST", ""), address.repository()])
     if built_from.exists() and built_from.read_text() == made_of:
         return pages
     shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings
