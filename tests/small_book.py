@@ -78,9 +78,9 @@ def pretend_executed(checkout: Path) -> Path:
 def add_pages(checkout: Path) -> Path:
     """What its pages are built from."""
     pretend_executed(checkout)
-    for file in ("_config.yml", "book/references.bib", "book/references.md"):
+    for file in ("_config.yml", "CHANGELOG.md", "book/references.bib", "book/references.md"):
         shutil.copy(CHECKOUT / file, checkout / file)
-    for folder in ("_ext", "_static"):
+    for folder in ("_ext", "_static", "_templates"):
         shutil.copytree(CHECKOUT / "book" / folder, checkout / "book" / folder)
     (checkout / "_toc.yml").write_text("format: jb-book\nroot: 01_small\nchapters:\n- file: references\n")
     return checkout

@@ -1,13 +1,19 @@
 """The repository's address: what is made from it, and that nothing is while there is none."""
 
+import json
 import re
+import struct
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from small_book import add_pages, make_checkout
 
 from uaftc_lib import publish
 from uaftc_lib.publish.address import VARIABLE, pages_address, repository
+from uaftc_lib.publish.head import card, sentence_of
+from uaftc_lib.publish.site import versions
 
 EXAMPLE = "https://github.com/Example/living-edition"
 HERE = "https://example.github.io/living-edition/"
@@ -63,3 +69,69 @@ def test_buttons_and_links_need_an_address(built):
     } <= links
     assert any(link.startswith(f"{address}/issues/new?") for link in links)
     assert f'<link rel="canonical" href="{HERE}01_small.html" />' in page
+
+
+def test_the_head_of_a_page_says_what_it_is(built):
+    address, folder = built
+    page = BeautifulSoup((folder / "01_small.html").read_text(encoding="utf-8"), "html.parser")
+    said = {tag.get("name") or tag["property"]: tag["content"] for tag in page.find_all("meta") if tag.get("content")}
+    assert said["description"] == said["og:description"] == "A sentence."
+    assert said["og:title"] == said["citation_title"] == "A small chapter"
+    about = json.loads(page.find("script", type="application/ld+json").string)
+    assert about["@type"] == "Chapter" and about["description"] == "A sentence."
+    assert page.find("link", rel="icon")["href"] == "_static/icon.svg"
+    assert (folder / "_static" / "icon.svg").exists()
+    here = HERE + "01_small.html"
+    assert {said.get("og:url"), said.get("citation_public_url"), about.get("url")} == {here if address else None}
+    assert "og:image" not in said  # no figure of ours
+    assert bool(page.find("link", type="application/atom+xml")) == bool(address)
+
+
+def test_a_site_has_a_map_and_a_feed_if_it_has_an_address(built):
+    address, folder = built
+    robots = (folder / "robots.txt").read_text()
+    assert robots.startswith("User-agent: *\nAllow: /\n")
+    assert (f"Sitemap: {HERE}sitemap.xml" in robots) == bool(address)
+    assert [(folder / name).exists() for name in ("sitemap.xml", "feed.xml")] == [bool(address)] * 2
+    if not address:
+        return
+    space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+    listed = [one.text for one in ElementTree.parse(folder / "sitemap.xml").iter(f"{space}loc")]
+    assert listed == [HERE + "01_small.html", HERE + "references.html"]
+    atom = "{http://www.w3.org/2005/Atom}"
+    feed = ElementTree.parse(folder / "feed.xml").getroot()
+    titles = [entry.findtext(f"{atom}title") for entry in feed.iter(f"{atom}entry")]
+    assert titles == list(versions((folder.parents[3] / "CHANGELOG.md").read_text()))
+    assert titles[-1].startswith("0.1.0")
+    assert feed.findtext(f"{atom}id") == HERE
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", feed.findtext(f"{atom}updated"))
+
+
+def test_a_page_that_is_not_there_leads_to_the_book(built):
+    address, folder = built
+    page = BeautifulSoup((folder / "404.html").read_text(encoding="utf-8"), "html.parser")
+    assert page.h1.string == "This page is not here" and page.find("a", href="00_intro.html")
+    assert (page.base["href"] if page.base else "") == (HERE if address else "")
+    assert not address or page.find(["base", "link", "script"]) == page.base, "what stands before it is not found"
+
+
+def test_nothing_travels_that_no_page_asks_for(built):
+    _, folder = built
+    assert list(folder.rglob("*.map")) == [] and not (folder / "_static" / "mathjax" / "tex-chtml.js").exists()
+    assert (folder / "_static" / "mathjax" / "tex-svg.js").exists()
+    cells = json.loads((folder / "_sources" / "01_small.ipynb").read_text())["cells"]
+    assert [cell["outputs"] for cell in cells if cell["cell_type"] == "code" and cell["outputs"]] == []
+
+
+def test_the_sentence_of_a_page_is_what_it_found():
+    found = "<p>Is it so? Yes.</p><p><strong>It is so, by a half.</strong> And more.</p>"
+    assert sentence_of(found) == "It is so, by a half."
+    assert sentence_of("<p>Is it so? Yes.</p><p><strong>Short.</strong></p>") == "Is it so?"
+    assert sentence_of("") == ""
+
+
+def test_a_card_is_a_picture_of_the_first_figure():
+    drawn = '<svg width="96" height="48" viewBox="0 0 72 36"><rect width="72" height="36" fill="currentColor"/></svg>'
+    picture = card("A title", f'<figure class="uaftc"><div>{drawn}</div></figure>')
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", picture[16:24]) == (1200, 630)
+    assert card("A title", "<p>no figure</p>") is None

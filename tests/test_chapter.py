@@ -105,6 +105,12 @@ def test_lines_are_a_list_on_a_page_and_text_elsewhere():
     )
 
 
+def test_a_line_with_a_source_opens_to_it():
+    html = Lines(["proved: a < b", "proved: c"], ["assert a < b", ""])._repr_html_()
+    assert '<li><details><summary><b>proved</b> a &lt; b</summary><div class="highlight">' in html
+    assert "<li><b>proved</b> c</li>" in html and repr(Lines(["a: b"], ["code"])) == "a: b"
+
+
 def test_a_share_needs_cases():
     with pytest.raises(ValueError, match=re.escape("a share needs at least one case")):
         rules.share(np.array([], dtype=bool))

@@ -16,6 +16,11 @@ PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
 CHAPTERS = sorted(path.stem for path in (CHECKOUT / "book").glob("*.ipynb"))
 WIDTHS = {"desktop": 1280, "phone": 390}
+FORMULAS = """[...document.querySelectorAll('div.math')].map(math => {
+  const formula = math.querySelector('mjx-container'), number = math.querySelector('.eqno');
+  const over = number ? formula.getBoundingClientRect().right - number.getBoundingClientRect().left : 0;
+  return [math.id, formula.scrollWidth - formula.clientWidth, over];
+})"""  # of each: its name, how much of it is cut off, how far it comes over its number
 
 
 def test_there_are_pages():
@@ -120,6 +125,16 @@ class TestChapter:
         local = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
         assert len(local) > 2
         assert [link for link in local if not Path(link.removeprefix("file://")).exists()] == []
+
+
+    def test_formulas_are_seen(self, book_page):
+        """On a laptop all of a formula; on a phone it scrolls by itself, and its number stays beside it."""
+        page, _ = book_page
+        page.set_viewport_size({"width": 1200, "height": 900})
+        # Up to two pixels are rounding of lines and glyphs.
+        assert [name for name, cut, _ in page.evaluate(FORMULAS) if cut > 2] == []
+        page.set_viewport_size({"width": WIDTHS["phone"], "height": 900})
+        assert [name for name, _, over in page.evaluate(FORMULAS) if over > 0] == []
 
 
 def test_search_finds_a_page(browser):

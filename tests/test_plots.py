@@ -1,8 +1,9 @@
 """Figures: what they say in words, what they look like, and that they refuse what makes no sense."""
 
-import base64
 import re
 import xml.etree.ElementTree as ElementTree
+from html import unescape
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -123,8 +124,8 @@ def test_words_of_the_data_cannot_break_the_page():
 
 def test_the_numbers_travel_with_the_figure(tmp_path):
     figure = plots.scatter(TOKENS, "rank", "score", "type", "c")
-    link = re.search(r'href="data:text/csv;base64,([^"]+)"', figure.to_html())[1]
-    assert base64.b64decode(link).decode() == figure.data.to_csv(index=False, float_format="%.5g")
+    link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)"', figure.to_html())[1]
+    assert unquote(unescape(link)) == figure.data.to_csv(index=False, float_format="%.5g")
     figure.save(tmp_path / "deep" / "one")
     stored = pd.read_csv(tmp_path / "deep" / "one.csv")
     pd.testing.assert_frame_equal(stored, TOKENS[["word", "rank", "score", "type"]], check_dtype=False)

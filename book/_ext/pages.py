@@ -1,8 +1,10 @@
 """What the pages need beyond Jupyter Book: work offline, say how they were made, warn when they are old."""
 
+from html import unescape
 from pathlib import Path
 
 from uaftc_lib import publish
+from uaftc_lib.publish import head, site
 from uaftc_lib.publish.address import pages_address, repository
 
 
@@ -19,6 +21,8 @@ def configure(app, config):
 
 
 def complete_page(app, pagename, templatename, context, doctree):
+    if pagename == "404" and app.config.html_baseurl:  # shown at any address, it must know where the others are
+        context["metatags"] = f'<base href="{app.config.html_baseurl}" />{context.get("metatags", "")}'
     context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
     # The live-code scripts are unused, declare a constant twice, and name a server.
     context["script_files"] = [
@@ -30,9 +34,33 @@ def complete_page(app, pagename, templatename, context, doctree):
         # Folded code is called what stands on it, by screen readers too.
         body = context["body"].replace('<summary aria-label="Toggle hidden content">', "<summary>")
         context["body"] = above + body + below
+        context["metatags"] += head_of(app, pagename, context["title"], body)
+
+
+def head_of(app, name, title, body):
+    checkout, here = Path(app.srcdir).parent, app.config.html_baseurl or ""
+    book = {"title": app.config.project, "author": app.config.author}
+    changed, sentence = head.last_change(f"notebooks/{name}.md", checkout), head.sentence_of(body)
+    title, url, card = unescape(title), here and f"{here}{name}.html", ""
+    if here and (picture := head.card(title, body)):  # a preview asks for it by its address
+        card = f"_static/cards/{name}.png"
+        target = Path(app.outdir) / card
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(picture)
+    linked_data = head.linked_data(title, sentence, book, url, changed)
+    values = {"book": book, "title": title, "sentence": sentence, "changed": changed, "url": url, "site": here}
+    return site.template(checkout, "head.html").render(linked_data=linked_data, card=card, **values)
+
+
+def complete_site(app, exception):
+    if exception is None and app.builder.name == "html":
+        book = {"title": app.config.project, "author": app.config.author}
+        names = sorted(app.env.found_docs)
+        site.add_files(Path(app.outdir), Path(app.srcdir).parent, book, app.config.html_baseurl or "", names)
 
 
 def setup(app):
     app.connect("config-inited", configure)
     app.connect("html-page-context", complete_page)
+    app.connect("build-finished", complete_site)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import dedent
 
 import numpy as np
 import pandas as pd
@@ -245,7 +248,7 @@ def errata_table(case: Case | None = None) -> pd.DataFrame:
 
 
 def prove(*numbers: int, case: Case | None = None) -> None:
-    """Show a line for each equation and each form of it that must fail.
+    """Show a line for each equation and each form of it that must fail; on a page it opens to the code of its check.
 
     Raises
     ------
@@ -254,20 +257,39 @@ def prove(*numbers: int, case: Case | None = None) -> None:
     ValueError
         If there is no such equation.
     """
-    lines, unexpected = [], []
+    lines, sources, shown, unexpected = [], [], [], []
     for number in numbers:
-        found = [(check(number, case), True)]
-        if lookup(number).printed is not None:
-            found.append((check_printed(number, case), False))
-        for result, expected in found:
+        entry = lookup(number)
+        found = [(check(number, case), entry.check, True)]
+        if entry.printed is not None:
+            found.append((check_printed(number, case), entry.printed, False))
+        for result, computed, expected in found:
             lines.append(line(result))
+            sources.append(source(result, computed, shown))
             if result.passed != expected:
                 unexpected.append(str(result))
     from IPython.display import display  # of the extra "book"
 
-    display(Lines(lines))
+    display(Lines(lines, sources))
     if unexpected:
         raise AssertionError("; ".join(unexpected))
+
+
+def source(result: CheckResult, computed: Callable[[Case], object], shown: list[Callable]) -> str:
+    """The code of a check, under what was measured, and of the functions of its module that it calls.
+
+    What is in ``shown`` already is not repeated; the others are added to it.
+    """
+    registering = re.compile(r"\A@equation\(.*?\)\n(?=def )", flags=re.DOTALL)
+    parts, called = [registering.sub("", dedent(inspect.getsource(computed)))], [computed]
+    for function in map(inspect.unwrap, called):  # which grows
+        known = (function.__globals__.get(name) for name in function.__code__.co_names)
+        own = [one for one in known if inspect.isfunction(one) and one.__module__ == computed.__module__]
+        called += [one for one in own if one not in called + shown]
+    shown += called
+    code = "\n\n\n".join(part.strip() for part in parts + [inspect.getsource(one) for one in called[1:]])
+    told = f"# {result.measure} {result.value:.1g}, allowed: {result.bound}\n"
+    return told + code.replace("def _(", f"def equation_{result.number}(")
 
 
 def line(result: CheckResult) -> str:

@@ -5,20 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
 
 class Lines:
-    """Lines of the form "proved: this": on a page a list whose lines wrap, elsewhere text."""
+    """Lines of the form "proved: this": on a page a list whose lines wrap, elsewhere text.
 
-    def __init__(self, lines: Sequence[str]):
-        self.lines = lines
+    ``sources``: Python that a line opens to on a page, "" where there is none; as many as lines, or none at all.
+    """
+
+    def __init__(self, lines: Sequence[str], sources: Sequence[str] = ()):
+        self.lines, self.sources = lines, sources or [""] * len(lines)
 
     def __repr__(self) -> str:
         return "\n".join(self.lines)
 
     def _repr_html_(self) -> str:
-        parts = (line.partition(": ") for line in self.lines)
-        items = (f"<li><b>{escape(kind)}</b> {escape(told)}</li>" for kind, _, told in parts)
+        items = (f"<li>{as_html(line, source)}</li>" for line, source in zip(self.lines, self.sources))
         return f'<ul class="uaftc-checks">{"".join(items)}</ul>'
+
+
+def as_html(line: str, source: str) -> str:
+    """A line, its first word bold; with a source what opens to it."""
+    kind, _, told = line.partition(": ")
+    told = f"<b>{escape(kind)}</b> {escape(told)}"
+    if not source:
+        return told
+    code = highlight(source, PythonLexer(), HtmlFormatter())
+    return f"<details><summary>{told}</summary>{code}</details>"
 
 
 def short(value: float) -> str:

@@ -111,6 +111,7 @@ class WordLevel:
     """Chapter 15: the objectives, their strengths, what is asked of states; seeds by data set and kind."""
 
     masked: float
+    most_told: int
     probed: int
     probe_read: int
     probe_positions: int
@@ -122,6 +123,7 @@ class WordLevel:
     dear: dict[str, dict[str, float]]
     usual: dict[str, dict[str, int]]
     two_layers: dict[str, dict[str, int]]
+    adversary: dict[str, int]
     lams: list[float]
     lam_seeds: int
 

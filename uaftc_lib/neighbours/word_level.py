@@ -8,6 +8,7 @@ not be had: what it left open is settled here, and said.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float, Int
@@ -71,11 +72,15 @@ class WordLevelClassifier(JainWallaceClassifier):
             for layer in (self.recurrent, *self.further):
                 layer.onward, layer.backward_ = Orthogonal(layer.onward), Orthogonal(layer.backward_)
 
+    def __getstate__(self) -> dict:
+        """What a copy takes along: not the states of a text."""
+        return {name: value for name, value in super().__getstate__().items() if name != "latest"}
+
     def encode(
         self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
     ) -> Float[Tensor, "tokens h"]:
-        """What is pooled, of tokens."""
-        h = self.states(embeddings, offsets)
+        """What is pooled, of tokens; their states are kept in ``latest``, for an objective to ask nothing twice."""
+        h = self.latest = self.states(embeddings, offsets)
         if self.pools == "concatenation":
             return torch.cat([h, embeddings], dim=1)
         return h + embeddings if self.pools == "residual" else h
@@ -143,8 +148,8 @@ def tied(corpus: Corpus, strength: float) -> Objective:
     usual = class_balanced(corpus)
 
     def loss(model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
-        e, h = read(model, batch)
-        return usual(model, batch, out) + strength * mean_by_instance(((h - e) ** 2).sum(1), batch).sum()
+        apart = model.latest - functional.embedding(batch.tokens, model.embedding)
+        return usual(model, batch, out) + strength * mean_by_instance((apart**2).sum(1), batch).sum()
 
     return loss
 
@@ -154,7 +159,7 @@ def diverse(corpus: Corpus, strength: float) -> Objective:
     usual = class_balanced(corpus)
 
     def loss(model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
-        return usual(model, batch, out) + strength * conicity(read(model, batch)[1], batch).sum()
+        return usual(model, batch, out) + strength * conicity(model.latest, batch).sum()
 
     return loss
 
@@ -162,18 +167,26 @@ def diverse(corpus: Corpus, strength: float) -> Objective:
 def masked(corpus: Corpus, strength: float, seed: int) -> Objective:
     """The usual loss, and for each text strength · the mean −log p of a batch's masked words.
 
-    Some words are read as zero vectors, and their states tell them: p is the softmax of h·E over all types, so that
-    the decoder is the table of embeddings (theirs is linear; whether it is tied is not known here).
+    Some words are read as zero vectors, and the states of some of these tell them: p is the softmax of h·E + log f over
+    all types, f their shares of the corpus (one is added to each count), so that a state need tell only what f does
+    not. The decoder is the table of embeddings (theirs is linear; whether it is tied, or has a bias, is not known).
     """
     usual, draws = class_balanced(corpus), generator(seed, "masked words")
+
+    @lru_cache(1)
+    def log_shares(model: AttentionClassifier) -> Float[Tensor, "types"]:
+        counts = 1 + torch.bincount(corpus.tokens, minlength=len(model.embedding))
+        return (counts / counts.sum()).log().to(model.embedding)
 
     def loss(model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
         hidden = torch.rand(len(batch.tokens), generator=draws).to(model.embedding) < WORD_LEVEL.masked
         if not hidden.any():
             return usual(model, batch, out)
+        asked = torch.nonzero(hidden).squeeze(1)
+        asked = asked[torch.randperm(len(asked), generator=draws)[: WORD_LEVEL.most_told].to(asked.device)]
         e = functional.embedding(batch.tokens, model.embedding)
         h = model.states(e.masked_fill(hidden.unsqueeze(1), 0.0), batch.offsets)
-        told = functional.cross_entropy(h[hidden] @ model.embedding.T, batch.tokens[hidden])
+        told = functional.cross_entropy(h[asked] @ model.embedding.T + log_shares(model), batch.tokens[asked])
         return usual(model, batch, out) + strength * told * len(batch)
 
     return loss

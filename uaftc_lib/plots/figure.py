@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import html
 import io
@@ -10,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import quote
 
 import matplotlib
 import pandas as pd
@@ -56,8 +56,8 @@ class Figure:
         )
         link = f" (The numbers, {len(self.data):,} rows, are too many for the page; <code>save</code> writes them.)"
         if len(self.data) <= DATA_LINK_ROWS:
-            numbers = base64.b64encode(self._csv().encode()).decode()
-            link = f' <a download="figure.csv" href="data:text/csv;base64,{numbers}">The numbers (CSV)</a>'
+            numbers = html.escape(quote(self._csv(), safe=" ,.;:+-/()[]"))
+            link = f' <a download="figure.csv" href="data:text/csv;charset=utf-8,{numbers}">The numbers (CSV)</a>'
         return (
             '<figure class="uaftc" style="margin:1rem 0">'
             f'<div style="display:flex;flex-wrap:wrap;gap:0.75rem">{drawings}</div>'
@@ -192,9 +192,13 @@ def render(
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     mark = "f" + hashlib.sha256(svg.encode()).hexdigest()[:8]  # ids must differ between the figures of a page
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{mark}-", svg)
-    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font: \1 system-ui, sans-serif", svg)
+    # Hundredths of a point are enough; the letters are those of the page; lines of text need no margin.
+    svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), svg)
+    svg = re.sub(r"\s*\n\s*", " ", re.sub(r"font-family: [^;\"]*;? ?", "", svg))
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
     # As large as drawn where there is room, as wide as the page where there is not.
-    shape = f'width="{96 * size[0]:g}" height="{96 * size[1]:g}" style="max-width:100%;height:auto"'
+    style = "max-width:100%;height:auto;font-family:system-ui,sans-serif"
+    shape = f'width="{96 * size[0]:g}" height="{96 * size[1]:g}" style="{style}"'
     head, rest = svg.split(">", 1)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", head).replace("<svg ", f"<svg {shape} ", 1) + ">" + rest
     return Figure(data.reset_index(drop=True), caption, (Panel(svg, alt),))

@@ -143,7 +143,7 @@ def boxes(
                 for end, whisker, edge in (("whislo", "whisker_low", "q1"), ("whishi", "whisker_high", "q3")):
                     box[end] = v[whisker] if pd.notna(v.get(whisker)) else v[edge]
                 draw_box(axes, box, names.index(v[group]) + 0.22, width)
-            handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle()]
+            handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle("")]
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.grid(False, axis="x")
@@ -193,7 +193,7 @@ def quantiles(
             for _, v in published[published[group].isin(names)].iterrows():
                 box = {key: v[column] for key, column in columns.items()}
                 draw_box(axes, box, names.index(v[group]) + aside, width)
-            handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle()]
+            handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle("")]
         axes.axhline(0, color=INK, linewidth=0.7)
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.6, len(names) - 0.4)

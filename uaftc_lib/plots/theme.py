@@ -72,9 +72,9 @@ def dash_of(name: str, names: list[str]):
     return DASHES[name] if name in DASHES else styles[other(name, names) % 4]
 
 
-def published_handle() -> Line2D:
-    """The entry of published values in a legend: hollow and dashed."""
-    return Line2D([], [], color=INK, linestyle=(0, (3, 1.5)), linewidth=1, marker="D", markerfacecolor="none",
+def published_handle(marker: str = "D") -> Line2D:
+    """The entry of published values in a legend: hollow and dashed; boxes have no marker."""
+    return Line2D([], [], color=INK, linestyle=(0, (3, 1.5)), linewidth=1, marker=marker, markerfacecolor="none",
                   label="published")  # fmt: skip
 
 

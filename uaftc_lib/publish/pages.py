@@ -11,8 +11,11 @@ import sys
 from html import escape
 from pathlib import Path
 
+from uaftc_lib import __version__
 from uaftc_lib.publish import address
+from uaftc_lib.publish.head import last_change
 from uaftc_lib.publish.keys import digests, is_stale
+from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
 
 
@@ -44,8 +47,10 @@ def footer(name: str, checkout: Path = CHECKOUT) -> str:
     parameters = parameters_of(executed)
     facts = [f"{one} {parameters[one]}" for one in ("seed", "seeds") if one in parameters]
     facts += [f"{package} {version}" for package, version in executed.metadata.uaftc.versions.items()]
+    changed = last_change(f"notebooks/{name}.md", checkout)
+    of = f"Version {__version__} of this book" + (f", page last changed on {changed}" if changed else "")
     return (
-        f'<footer class="provenance"><p>Made with {escape(", ".join(facts))}. To make this page\'s notebook '
+        f'<footer class="provenance"><p>{of}. Made with {escape(", ".join(facts))}. To make this page\'s notebook '
         "again, or with other parameters:</p>"
         f"<pre>{escape(rerun_command(name, parameters))}</pre></footer>"
     )
@@ -74,5 +79,6 @@ def build(checkout: Path = CHECKOUT) -> Path:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
+    slim(pages)
     built_from.write_text(made_of)
     return pages

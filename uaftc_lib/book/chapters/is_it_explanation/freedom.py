@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from uaftc_lib.book.chapters.is_it_explanation.quarrel import jobs_of, trained, usual_lam
+from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours import adversary, controls, deception, guided, variation
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier
 from uaftc_lib.neighbours.measured import looked_at
@@ -18,9 +20,13 @@ ELSEWHERE = 100  # added to a seed where a second model must start from another
 def trained_adversary(model: str, seed: int) -> list[dict]:
     """How far other weights get: of a second model that is trained to, by its strength; and exactly, text by text."""
     data = load_dataset("sst")
-    base, _ = trained(data, model, usual_lam(model), seed)
-    second = adversary.curve(base, data, seed + ELSEWHERE)
-    exact = adversary.ceiling(base, data.test)
+    return both_adversaries(trained(data, model, usual_lam(model), seed)[0], data, seed)
+
+
+def both_adversaries(model: AttentionClassifier, data: Dataset, seed: int) -> list[dict]:
+    """Rows of second models, from another start than that of the seed, and of what is exact."""
+    second = adversary.curve(model, data, seed + ELSEWHERE)
+    exact = adversary.ceiling(model, data.test)
     return [{"kind": kind} | row for kind, rows in (("trained", second), ("exact", exact)) for row in rows]
 
 
