@@ -38,7 +38,8 @@ EXTRA = {
     "tests": "test",
     "conftest.py": "test",
 }
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "fasttext": "fasttext-wheel"}  # of another name
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "bs4": "beautifulsoup4", "markdown_it": "markdown-it-py"}
+DISTRIBUTIONS |= {"fasttext": "fasttext-wheel"}  # of another name
 # What is used without being imported: the file that names it, and how.
 NAMED = {
     "jupyter-book": ("uaftc_lib/publish/pages.py", '"jupyter-book"'),
