@@ -4,6 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell \
   $(p) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $(p))))
 TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' requirements.lock)
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' uaftc_lib/__init__.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --no-compile --constraint requirements.lock --editable
 FILES := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
@@ -17,13 +18,17 @@ unexport PYTHONDONTWRITEBYTECODE
 # make book SST=1: on this machine only, the live lab may also train on SST, from the data folder.
 export UAFTC_LAB_SST := $(SST)
 
-.PHONY: book rerun test test-long lab bench lock clean
+.PHONY: book rerun compare test test-long links dist lab bench lock clean
 
 book: $(VENV)/book.installed
 	@$(BIN)/uaftc book $(if $(STRICT),--strict)
 
 rerun: $(VENV)/book.installed
 	@$(BIN)/uaftc book --forget $(if $(STRICT),--strict)
+
+# After make rerun: what notebooks put out now, beside what is committed.
+compare: $(VENV)/test.installed
+	@$(BIN)/python .ci/compare.py
 
 # A file or notebook is one worker's, and conftest.py says which come first. More workers than cores compute while tests of
 # pages and of processes wait. Notebooks are replayed without progress bars: whether one shows depends on the machine.
@@ -36,6 +41,18 @@ test: book $(VENV)/test.installed
 
 test-long: $(VENV)/test.installed
 	$(BIN)/python -m pytest -n 2 -m long tests
+
+# Every link that leads out of the book, followed.
+links: $(VENV)/book.installed
+	$(BIN)/jupyter-book build book --config _config.yml --toc _toc.yml --path-output _build/links --builder linkcheck --quiet
+
+# What a release holds: the library as a wheel, the book as one zip. Words of a corpus never go into it.
+dist: UAFTC_LAB_SST :=
+dist: book
+	@rm -rf dist
+	@$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+	@$(BIN)/python -c "import shutil; shutil.make_archive('dist/uaftc-book-$(VERSION)', 'zip', '_build/book/_build', 'html')"
+	@ls dist
 
 lab: $(VENV)/lab.installed
 	$(BIN)/jupyter lab book
@@ -70,4 +87,4 @@ lock: $(VENV)/book.installed
 	@mv requirements.lock.new requirements.lock
 
 clean:
-	rm -rf $(VENV) _build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) _build dist .pytest_cache .ruff_cache .hypothesis

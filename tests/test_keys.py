@@ -158,3 +158,10 @@ def test_what_programs_keep_for_themselves_is_no_input(tmp_path):
     ]
     log.write_text("".join(f"{tmp_path.resolve()}/uaftc_lib/{name}\n" for name in [*names, "b.csv"]))
     assert recorded_files(log, tmp_path) == ["uaftc_lib/a.py", "uaftc_lib/b.csv"]
+
+
+@pytest.mark.parametrize(("line", "stale"), [("numpy==3\n", True), ("zizmor==2\n", False)])
+def test_of_the_lock_only_what_outputs_depend_on_makes_stale(library, line, stale):
+    with (library / "requirements.lock").open("a") as lock:
+        lock.write(line)
+    assert publish.is_stale("01_small", library) == stale

