@@ -5,7 +5,6 @@ comes from pip under the lock, and that is what is checked.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,8 +12,8 @@ import sys
 import pytest
 from nbformat import NotebookNode
 from small_book import chapter, make_checkout, pretend_executed, replace
-from test_pins import ENVIRONMENT, EXTRAS, PROJECT, PYTHONS
-from test_wheel import PIP, Environment, closure
+from test_pins import ENVIRONMENT, EXTRAS, PYTHONS
+from test_wheel import Environment, closure
 
 from uaftc_lib import publish
 from uaftc_lib.publish import CHECKOUT
@@ -98,7 +97,9 @@ def test_a_chapter_runs_on_what_colab_brings(tmp_path):
     """The cell as it is, but for the address, which is that of this checkout: of what is committed."""
     environment = Environment(tmp_path / "colab")
     environment.link(closure(COLAB.split()))
+    fetched = [environment.site / name for name in ("anywidget", "jaxtyping", "papermill")]
+    assert [path.exists() for path in fetched] == [False] * 3
     done = environment.run("python", "-c", RUN, FETCH.format(address=CHECKOUT.as_uri()))
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-1] == f"from {environment.folder / 'uaftc' / 'uaftc_lib' / '__init__.py'}"
-    assert "anywidget" in environment.run("python", *PIP[1:], "list").stdout
+    assert [path.exists() for path in fetched] == [True] * 3
