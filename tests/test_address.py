@@ -1,14 +1,16 @@
 """The repository's address: what is made from it, and that nothing is while there is none."""
 
+import importlib.util
 import json
 import re
 import struct
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
-from small_book import add_pages, make_checkout
+from small_book import add_pages, make_checkout, replace
 
 from uaftc_lib import publish
 from uaftc_lib.publish.address import VARIABLE, pages_address, repository
@@ -47,9 +49,12 @@ def test_what_the_environment_says_goes_first(monkeypatch):
 @pytest.fixture(scope="module", params=["", EXAMPLE], ids=["unset", "set"])
 def built(request, tmp_path_factory) -> tuple[str, Path]:
     """A small book, built with the repository's address or without: the address, and the folder of its pages."""
+    checkout = add_pages(make_checkout(tmp_path_factory.mktemp("book")))
+    replace(checkout / "_config.yml", 'url: ""', f'url: "{request.param}"')
+    publish.refresh(checkout)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, request.param)
-        return request.param, publish.build(add_pages(make_checkout(tmp_path_factory.mktemp("book"))))
+        patch.delenv(VARIABLE, raising=False)
+        return request.param, publish.build(checkout)
 
 
 def test_buttons_and_links_need_an_address(built):
@@ -69,6 +74,24 @@ def test_buttons_and_links_need_an_address(built):
     } <= links
     assert any(link.startswith(f"{address}/issues/new?") for link in links)
     assert f'<link rel="canonical" href="{HERE}01_small.html" />' in page
+    assert "google.colab" not in page and "google.colab" in (folder / "_sources" / "01_small.ipynb").read_text()
+
+
+def test_colab_is_offered_where_notebooks_can_say_where_the_book_is(monkeypatch):
+    """That is written down with the address, not with the environment of one build."""
+    spec = importlib.util.spec_from_file_location("pages", publish.CHECKOUT / "book" / "_ext" / "pages.py")
+    pages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pages)
+
+    def configured(url: str) -> dict:
+        options = {"repository_url": url, "launch_buttons": {"binderhub_url": "b", "colab_url": "c"}}
+        pages.configure(None, config := SimpleNamespace(html_theme_options=options))
+        assert config.html_baseurl == HERE
+        return config.html_theme_options["launch_buttons"]
+
+    monkeypatch.setenv(VARIABLE, EXAMPLE)
+    assert configured("") == {"binderhub_url": "b"}
+    assert configured(EXAMPLE) == {"binderhub_url": "b", "colab_url": "c"}
 
 
 def test_the_head_of_a_page_says_what_it_is(built):

@@ -66,7 +66,7 @@ def test_lock_pins_what_is_asked_for(file, python):
 
 
 def test_extras_say_all_that_their_users_need():
-    assert set(EXTRAS) == {"book", "lab", "test", "bench", "words", "transformers"}
+    assert set(EXTRAS) == {"live", "book", "lab", "test", "bench", "words", "transformers"}
     on_top = {extra for extra, asked in EXTRAS.items() if f"{PROJECT['name']}[book]" in asked}
     assert on_top == {"lab", "test", "bench"}
     installed = re.findall(r"'\.\[(\S+)\]'", (CHECKOUT / "Makefile").read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def test_what_is_installed_is_what_is_locked():
     import sys
 
     locked = pins(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
-    names = [canonicalize_name(requirement.name) for requirement in direct(["book", "test"])]
+    names = [canonicalize_name(requirement.name) for requirement in direct(["live", "book", "test"])]
     other = {name: version(name) for name in names if version(name).split("+")[0] != locked[name]}
     assert other == {}
 

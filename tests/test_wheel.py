@@ -58,8 +58,8 @@ def wheel(tmp_path_factory) -> Path:
     return built
 
 
-def base_of(wheel: Path) -> list[metadata.Distribution]:
-    """What is installed here of all that the wheel needs without extras, directly or not."""
+def closure(requirements: list[str]) -> list[metadata.Distribution]:
+    """What is installed here of all that these need, directly or not."""
     found: dict[tuple, metadata.Distribution] = {}
 
     def follow(requirements: list[str], extras: set[str]) -> None:
@@ -70,8 +70,7 @@ def base_of(wheel: Path) -> list[metadata.Distribution]:
                 found[key] = metadata.distribution(requirement.name)
                 follow(found[key].requires or [], requirement.extras)
 
-    (built,) = metadata.distributions(path=[str(wheel)])
-    follow(built.requires, set())
+    follow(requirements, set())
     return list(found.values())
 
 
@@ -90,6 +89,13 @@ class Environment:
         words = [self.bin / command, *map(str, arguments)]
         return subprocess.run(words, cwd=self.folder, env=kept, capture_output=True, text=True)
 
+    def link(self, distributions: list[metadata.Distribution]) -> None:
+        """Have what is installed here without installing it."""
+        for distribution in distributions:
+            for top in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+                if not (self.site / top).exists():
+                    (self.site / top).symlink_to(distribution.locate_file(top))
+
 
 @pytest.fixture(scope="module")
 def bare(wheel, tmp_path_factory) -> Environment:
@@ -97,10 +103,8 @@ def bare(wheel, tmp_path_factory) -> Environment:
     environment = Environment(tmp_path_factory.mktemp("bare"))
     command = [*PIP, "--python", environment.bin / "python", "install", "--no-deps", "--no-index", wheel]
     subprocess.run(command, check=True, capture_output=True)
-    for distribution in base_of(wheel):
-        for top in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
-            if not (environment.site / top).exists():
-                (environment.site / top).symlink_to(distribution.locate_file(top))
+    (built,) = metadata.distributions(path=[str(wheel)])
+    environment.link(closure(built.requires))
     take_over_compiled_loops(environment)
     return environment
 

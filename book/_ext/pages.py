@@ -12,6 +12,8 @@ def configure(app, config):
     # As SVG: the fonts of the other output are not found under file://.
     config.mathjax_path = "mathjax/tex-svg.js"
     options = config.html_theme_options
+    if not options.get("repository_url"):  # where it is not written down, notebooks cannot say it to Colab
+        options.get("launch_buttons", {}).pop("colab_url", None)
     options["repository_url"] = repository(options.get("repository_url"))
     if options["repository_url"]:
         config.html_baseurl = pages_address(options["repository_url"])

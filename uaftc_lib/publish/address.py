@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 # The variable by which a host that builds for itself, a fork's among them, says where it is.
 VARIABLE = "UAFTC_REPOSITORY"
 PAGES = {"github.com": "github.io", "gitlab.com": "gitlab.io"}
+
+
+def configured(checkout: Path) -> str:
+    """The repository's address as the checkout has it in _config.yml; empty if it has none."""
+    import yaml
+
+    path = checkout / "_config.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["repository"]["url"] if path.exists() else ""
 
 
 def repository(configured: str = "") -> str:

@@ -21,6 +21,7 @@ from nbformat.v4 import new_code_cell
 
 from uaftc_lib import __version__
 from uaftc_lib.book import record
+from uaftc_lib.publish.address import configured
 from uaftc_lib.publish.keys import ABSENT, FOLDERS, every_file, is_stale, key, recorded_files
 from uaftc_lib.publish.sources import CHECKOUT, assemble, chapters, read_published, read_source, write
 
@@ -105,7 +106,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         "files": files,
         "findings": json.loads("".join(output.text for output in last.outputs if output.get("name") == "stdout")),
     }
-    write(assemble(source, executed, provenance), checkout / "book" / f"{name}.ipynb")
+    write(assemble(source, executed, provenance, configured(checkout)), checkout / "book" / f"{name}.ipynb")
     return time.perf_counter() - started, "", ""
 
 
@@ -122,7 +123,7 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     for name in names:
         if name not in stale:
             executed = read_published(name, checkout)
-            fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc)
+            fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc, configured(checkout))
             write(fresh, checkout / "book" / f"{name}.ipynb")
     for path in (checkout / "book").glob("*.ipynb"):
         if path.stem not in names:

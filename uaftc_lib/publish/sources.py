@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from uaftc_lib.book.parameters import default_parameters
 
@@ -17,6 +18,17 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "file_extension": ".py", "pygments_lexer": "ipython3"},
 }
+# Colab opens a notebook alone: it fetches the book first. No page shows the cell, and elsewhere nothing happens in it.
+COLAB = "colab"
+FETCH = """import subprocess
+import sys
+from pathlib import Path
+
+if "google.colab" in sys.modules:
+    if not Path("uaftc").exists():
+        subprocess.run(["git", "clone", "--quiet", "--depth", "1", "{address}", "uaftc"], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "./uaftc[live]"], check=True)
+    sys.path.insert(0, str(Path("uaftc").resolve()))  # with the stored tables, which the package leaves out"""
 
 
 def chapters(checkout: Path = CHECKOUT) -> list[str]:
@@ -42,6 +54,8 @@ def read_source(name: str, checkout: Path = CHECKOUT) -> NotebookNode:
     notebook = jupytext.read(checkout / "notebooks" / f"{name}.md")
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
+    # An editor that keeps both copies alike may have written the cell for Colab into the text.
+    notebook.cells = [cell for cell in notebook.cells if COLAB not in cell.metadata.get("tags", [])]
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
     return notebook
@@ -71,12 +85,21 @@ def scrub(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
     return kept
 
 
-def assemble(source: NotebookNode, executed: NotebookNode, provenance: dict[str, object]) -> NotebookNode:
-    """The source with the outputs of its executed copy, and nothing else of that copy."""
-    for cell, twin in zip(code_cells(source), code_cells(executed), strict=True):
+def assemble(
+    source: NotebookNode, executed: NotebookNode, provenance: dict[str, object], address: str = ""
+) -> NotebookNode:
+    """The source with the outputs of its executed copy, and nothing else of that copy.
+
+    Below its title stands the cell for Colab, if the book has an address from which it can be fetched.
+    """
+    twins = [cell for cell in code_cells(executed) if COLAB not in cell.metadata.get("tags", [])]
+    for cell, twin in zip(code_cells(source), twins, strict=True):
         cell.outputs = scrub(twin.outputs)
         cell.execution_count = twin.execution_count
     source.metadata.uaftc = provenance
+    if address:
+        fetch = new_code_cell(FETCH.format(address=address), id=COLAB, metadata={"tags": [COLAB, "remove-cell"]})
+        source.cells.insert(1, fetch)
     return source
 
 
