@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import conftest
+from uaftc_lib.lab.sst import FILE
 from uaftc_lib.publish import CHECKOUT
 
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
@@ -25,6 +26,13 @@ FORMULAS = """[...document.querySelectorAll('div.math')].map(math => {
 
 def test_there_are_pages():
     assert set(CHAPTERS) <= set(NAMES), "no pages have been built: run `make book`"
+
+
+def test_the_book_travels_light():
+    """Less the data set that `make book SST=1` lays beside the pages, which stays at home."""
+    sizes = {path: path.stat().st_size for path in PAGES.rglob("*") if path.is_file() and path.name != FILE}
+    assert sum(sizes.values()) <= 20e6
+    assert {path.name for path, size in sizes.items() if path.suffix == ".html" and size > 1.5e6} == set()
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -86,6 +94,8 @@ def test_page_is_quiet_and_fits(book_page):
         assert overflow(page) <= 0, f"{device}, {scheme}"
     broken = "[...document.images].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src)"
     assert page.evaluate(broken) == []
+    assert page.locator("i[class*=fa-]").count() == 0, "each icon is drawn"
+    assert page.locator("svg[data-icon]").count() > 0 and page.locator("[data-fa-i2svg] > g > *").count() == 0
     assert troubles == []
 
 

@@ -190,6 +190,10 @@ def render(
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg ") :].replace(INK, "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    # Names that nothing refers to, turns by nothing: as much as the points themselves.
+    named = set(re.findall(r"#([\w-]+)", svg))
+    svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in named else "", svg)
+    svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
     mark = "f" + hashlib.sha256(svg.encode()).hexdigest()[:8]  # ids must differ between the figures of a page
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{mark}-", svg)
     # Hundredths of a point are enough; the letters are those of the page; lines of text need no margin.

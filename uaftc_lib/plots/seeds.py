@@ -201,7 +201,8 @@ def bars(
     alt = f"Bars{titled(title)} of {y_label or y}. {'; '.join(parts)}."
     if published is not None:
         alt += " Published: " + "; ".join(f"{v[x]} {number(v[y])}" for _, v in published.iterrows()) + "."
-    return render(draw, data.drop(columns="", errors="ignore"), caption, alt, size)
+    drawn = [name for name in dict.fromkeys(("seed", x, group, y)) if name and name in data]
+    return render(draw, data[drawn], caption, alt, size)
 
 
 def sparse_labels(places: list[float]) -> list[str]:

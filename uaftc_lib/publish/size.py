@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,12 @@ NEVER_ASKED_FOR = ("**/*.map", "_static/locales", "_static/**/*.ttf")
 # Of MathJax: what draws, what it loads for a rare command, and what reads formulas out, in English and in Braille.
 SPOKEN = tuple(f"sre/mathmaps/{one}.json" for one in ("base", "en", "nemeth"))
 MATHJAX = ("tex-svg.js", "input/tex/extensions/", "a11y/", *SPOKEN)
+EVERYTHING = "input/tex/extensions/all-packages.js"  # each extension stands beside it alone
+# Names, punctuation and spaces in code have the colour of the code itself.
+PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
+ICONS = Path("_static", "scripts", "fontawesome.js")
+# As the script has them: name:[width,height,[other names],"code point","path"], of which the theme brings two thousand.
+ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?')
 
 
 def slim(pages: Path) -> None:
@@ -22,10 +29,29 @@ def slim(pages: Path) -> None:
     for path in [found for pattern in NEVER_ASKED_FOR for found in pages.glob(pattern)]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in [path for path in mathjax.rglob("*") if path.is_file()]:
-        if not path.relative_to(mathjax).as_posix().startswith(MATHJAX):
+        name = path.relative_to(mathjax).as_posix()
+        if name == EVERYTHING or not name.startswith(MATHJAX):
             path.unlink()
+    script = pages / ICONS
+    if script.exists():
+        used = icons(pages)
+        text = script.read_text(encoding="utf-8")
+        script.write_text(ICON.sub(lambda icon: icon[0] if used & names(icon) else "", text), encoding="utf-8")
+    for path in pages.glob("*.html"):
+        path.write_text(PLAIN.sub(r"\1", path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in (pages / "_sources").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
         for cell in code_cells(notebook):
             cell.outputs = []
         nbformat.write(notebook, path)
+
+
+def icons(pages: Path) -> set[str]:
+    """Names of the icons that pages and scripts ask for."""
+    asking = [*pages.glob("*.html"), *(path for path in (pages / "_static").rglob("*.js") if path.name != ICONS.name)]
+    return {name for path in asking for name in re.findall(r"\bfa-([a-z][a-z0-9-]*)", path.read_text(encoding="utf-8"))}
+
+
+def names(icon: re.Match) -> set[str]:
+    """All names of an icon."""
+    return {icon[1], *re.findall(r"[\w-]+", icon[2])}
