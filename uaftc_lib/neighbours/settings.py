@@ -123,7 +123,6 @@ class WordLevel:
     dear: dict[str, dict[str, float]]
     usual: dict[str, dict[str, int]]
     two_layers: dict[str, dict[str, int]]
-    adversary: dict[str, int]
     lams: list[float]
     lam_seeds: int
 

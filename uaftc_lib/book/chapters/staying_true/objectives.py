@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.book.cases import Tables
-from uaftc_lib.book.chapters.is_it_explanation.freedom import both_adversaries
 from uaftc_lib.book.chapters.is_it_explanation.quarrel import LOO, SPREAD
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
@@ -17,7 +16,7 @@ from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import asked
 from uaftc_lib.neighbours.protocol import area_under_curve, quality
-from uaftc_lib.neighbours.settings import ADVERSARY, WORD_LEVEL
+from uaftc_lib.neighbours.settings import WORD_LEVEL
 from uaftc_lib.neighbours.word_level import WordLevelClassifier, train_kind
 from uaftc_lib.neighbours.words_kept import kept
 
@@ -77,23 +76,6 @@ def word_level_lams(lam: float, seed: int) -> list[dict]:
     """SST, a control: the same of the base at other λ, without any objective."""
     data = load_dataset("sst")
     return [row_of(data, *train_kind(data, "base", seed=seed, lam=lam))]
-
-
-def pushed() -> list[dict]:
-    """Of each kind of which second models are trained the last variant, which is the dear one where there is one."""
-    last = dict(variants("sst").values())
-    return [
-        {"kind": kind, "strength": last[kind], "seed": seed}
-        for kind, seeds in WORD_LEVEL.adversary.items()
-        for seed in range(seeds)
-    ]
-
-
-@experiment(jobs=pushed(), rows=len(ADVERSARY.strengths) + len(ADVERSARY.tolerances))
-def word_level_adversary(kind: str, strength: float, seed: int) -> list[dict]:
-    """SST: how far other weights get, as in ``trained_adversary``, of a model that was trained with an objective."""
-    data = load_dataset("sst")
-    return both_adversaries(train_kind(data, kind, strength, seed)[0], data, seed)
 
 
 def row_of(data: Dataset, model: WordLevelClassifier, best_epoch: int) -> dict:
