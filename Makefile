@@ -44,7 +44,7 @@ test-long: $(VENV)/test.installed
 
 # Every link that leads out of the book, followed.
 links: $(VENV)/book.installed
-	$(BIN)/jupyter-book build book --config _config.yml --toc _toc.yml --path-output _build/links --builder linkcheck --quiet
+	$(BIN)/jupyter-book build book --config $(CURDIR)/_config.yml --toc $(CURDIR)/_toc.yml --path-output _build/links --builder linkcheck --quiet
 
 # What a release holds: the library as a wheel, the book as one zip. Words of a corpus never go into it.
 dist: UAFTC_LAB_SST :=

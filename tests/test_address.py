@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from small_book import add_pages, make_checkout, replace
 
@@ -100,6 +101,8 @@ def test_the_head_of_a_page_says_what_it_is(built):
     said = {tag.get("name") or tag["property"]: tag["content"] for tag in page.find_all("meta") if tag.get("content")}
     assert said["description"] == said["og:description"] == "A sentence."
     assert said["og:title"] == said["citation_title"] == "A small chapter"
+    title = yaml.safe_load((folder.parents[3] / "_config.yml").read_text(encoding="utf-8"))["title"]
+    assert said["og:site_name"] == said["citation_inbook_title"] == title
     about = json.loads(page.find("script", type="application/ld+json").string)
     assert about["@type"] == "Chapter" and about["description"] == "A sentence."
     assert page.find("link", rel="icon")["href"] == "_static/icon.svg"
@@ -126,7 +129,7 @@ def test_a_site_has_a_map_and_a_feed_if_it_has_an_address(built):
     titles = [entry.findtext(f"{atom}title") for entry in feed.iter(f"{atom}entry")]
     assert titles == list(versions((folder.parents[3] / "CHANGELOG.md").read_text()))
     assert titles[-1].startswith("0.1.0")
-    assert feed.findtext(f"{atom}id") == HERE
+    assert feed.findtext(f"{atom}id") == HERE and "living edition" in feed.findtext(f"{atom}title")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", feed.findtext(f"{atom}updated"))
 
 

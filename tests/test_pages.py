@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
+from bs4 import BeautifulSoup
 
 import conftest
 from uaftc_lib.lab.sst import FILE
@@ -16,6 +18,7 @@ from uaftc_lib.publish import CHECKOUT
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
 CHAPTERS = sorted(path.stem for path in (CHECKOUT / "book").glob("*.ipynb"))
+TITLE = yaml.safe_load((CHECKOUT / "_config.yml").read_text(encoding="utf-8"))["title"]
 WIDTHS = {"desktop": 1280, "phone": 390}
 FORMULAS = """[...document.querySelectorAll('div.math')].map(math => {
   const formula = math.querySelector('mjx-container'), number = math.querySelector('.eqno');
@@ -41,6 +44,20 @@ def test_no_markup_is_left_unread(name):
     page = (PAGES / f"{name}.html").read_text(encoding="utf-8")
     assert not re.findall(r"\{(?:cite|doc|eq|ref)[:\w]*\}", page)
     assert not re.findall(r"\$[^$<>\n]*\\[a-z]+[^$<>\n]*\$", page)
+
+
+def test_heads_say_what_each_page_is():
+    said = {}
+    for name in CHAPTERS:
+        head = BeautifulSoup((PAGES / f"{name}.html").read_text(encoding="utf-8"), "html.parser").head
+        values = {tag.get("name") or tag.get("property"): tag["content"] for tag in head("meta") if tag.get("content")}
+        about = json.loads(head.find("script", type="application/ld+json").string)
+        assert values["description"] == values["og:description"] == about["description"], name
+        assert values["citation_title"] == about["name"] == values["og:title"], name
+        assert values["og:site_name"] == about["isPartOf"]["name"] == TITLE, name
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", values["article:modified_time"]), name
+        said[name] = values["description"]
+    assert len(set(said.values())) == len(said) and min(map(len, said.values())) > 20
 
 
 @contextlib.contextmanager

@@ -41,7 +41,7 @@ def complete_page(app, pagename, templatename, context, doctree):
 
 def head_of(app, name, title, body):
     checkout, here = Path(app.srcdir).parent, app.config.html_baseurl or ""
-    book = {"title": app.config.project, "author": app.config.author}
+    book = {"title": app.config.html_title, "author": app.config.author}
     changed, sentence = head.last_change(f"notebooks/{name}.md", checkout), head.sentence_of(body)
     title, url, card = unescape(title), here and f"{here}{name}.html", ""
     if here and (picture := head.card(title, body)):  # a preview asks for it by its address
@@ -56,7 +56,7 @@ def head_of(app, name, title, body):
 
 def complete_site(app, exception):
     if exception is None and app.builder.name == "html":
-        book = {"title": app.config.project, "author": app.config.author}
+        book = {"title": app.config.html_title, "author": app.config.author}
         names = sorted(app.env.found_docs)
         site.add_files(Path(app.outdir), Path(app.srcdir).parent, book, app.config.html_baseurl or "", names)
 
