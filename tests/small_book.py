@@ -78,10 +78,12 @@ def pretend_executed(checkout: Path) -> Path:
 def add_pages(checkout: Path) -> Path:
     """What its pages are built from."""
     pretend_executed(checkout)
-    for file in ("_config.yml", "CHANGELOG.md", "book/references.bib", "book/references.md"):
+    of_book = (f"book/{name}" for name in ("references.bib", "references.md", "symbols.toml"))
+    for file in ("_config.yml", "CHANGELOG.md", *of_book):
         shutil.copy(CHECKOUT / file, checkout / file)
     for folder in ("_ext", "_static", "_templates"):
         shutil.copytree(CHECKOUT / "book" / folder, checkout / "book" / folder)
+    (checkout / "book" / "needs.toml").write_text("01_small = []\n")
     (checkout / "_toc.yml").write_text("format: jb-book\nroot: 01_small\nchapters:\n- file: references\n")
     return checkout
 

@@ -14,9 +14,9 @@ from bs4 import BeautifulSoup
 from small_book import add_pages, make_checkout, replace
 
 from uaftc_lib import publish
-from uaftc_lib.publish.address import VARIABLE, pages_address, repository
+from uaftc_lib.publish.address import OF_PAGES, VARIABLE, pages_address, provider, repository
 from uaftc_lib.publish.head import card, sentence_of
-from uaftc_lib.publish.site import versions
+from uaftc_lib.publish.site import day_of, versions
 
 EXAMPLE = "https://github.com/Example/living-edition"
 HERE = "https://example.github.io/living-edition/"
@@ -27,6 +27,7 @@ HERE = "https://example.github.io/living-edition/"
     [
         (EXAMPLE, HERE),
         ("https://gitlab.com/example/book", "https://example.gitlab.io/book/"),
+        ("https://gitlab.com/Group/sub/book", "https://group.gitlab.io/sub/book/"),
         ("https://github.com/Example/example.github.io", "https://example.github.io/"),
     ],
 )
@@ -34,15 +35,33 @@ def test_pages_follow_from_the_repository(address, pages):
     assert pages_address(address) == pages
 
 
-@pytest.mark.parametrize("address", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a", "http://"])
+BAD = ["github.com/a/b", "https://github.com/a", "http://", "https://github.com/a/b?x=1", "https://github.com/a/b c"]
+
+
+@pytest.mark.parametrize(
+    "address", [*BAD, "https://github.com/a/../b", "https://github.com/a/b#c", 'https://h.org/a/"b"']
+)
 def test_another_address_is_refused_in_words(address):
-    with pytest.raises(ValueError, match="must be https://github.com/OWNER/NAME or https://gitlab.com/OWNER/NAME, got"):
+    with pytest.raises(ValueError, match="must say https://HOST/OWNER/NAME, got"):
         pages_address(address)
+
+
+def test_a_host_of_ones_own_must_say_where_its_pages_are(monkeypatch):
+    for address in ("https://git.example.org/a/b", "https://github.com/a/b/c"):
+        with pytest.raises(ValueError, match=f"Say it by \\${OF_PAGES}"):
+            pages_address(address)
+    monkeypatch.setenv(OF_PAGES, "https://pages.example.org/a/b")
+    assert pages_address("https://git.example.org/a/b") == "https://pages.example.org/a/b/"
+    assert [provider(f"https://{host}/a/b") for host in ("gitlab.example.org", "github.com")] == ["gitlab", "github"]
+    monkeypatch.setenv(OF_PAGES, "pages")
+    with pytest.raises(ValueError, match="got 'https://github.com/a/b' pages"):
+        pages_address("https://github.com/a/b")
 
 
 def test_what_the_environment_says_goes_first(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     assert repository() == "" and repository("https://github.com/a/b/") == "https://github.com/a/b"
+    assert repository("https://github.com/a/b.git") == "https://github.com/a/b"
     monkeypatch.setenv(VARIABLE, EXAMPLE)
     assert repository("https://github.com/a/b") == EXAMPLE
 
@@ -93,6 +112,9 @@ def test_colab_is_offered_where_notebooks_can_say_where_the_book_is(monkeypatch)
     monkeypatch.setenv(VARIABLE, EXAMPLE)
     assert configured("") == {"binderhub_url": "b"}
     assert configured(EXAMPLE) == {"binderhub_url": "b", "colab_url": "c"}
+    monkeypatch.setenv(VARIABLE, "https://gitlab.com/example/living-edition")
+    monkeypatch.setenv(OF_PAGES, HERE)
+    assert configured("https://gitlab.com/example/living-edition") == {"binderhub_url": "b"}, "Colab reads GitHub alone"
 
 
 def test_the_head_of_a_page_says_what_it_is(built):
@@ -109,7 +131,10 @@ def test_the_head_of_a_page_says_what_it_is(built):
     assert (folder / "_static" / "icon.svg").exists()
     here = HERE + "01_small.html"
     assert {said.get("og:url"), said.get("citation_public_url"), about.get("url")} == {here if address else None}
-    assert "og:image" not in said  # no figure of ours
+    assert ("og:image" in said) == bool(address)
+    index = BeautifulSoup((folder / "index.html").read_text(encoding="utf-8"), "html.parser")
+    assert index.find("meta", property="og:title")["content"] == index.title.string.split(" —")[0] == "A small chapter"
+    assert bool(index.find("link", rel="canonical")) == bool(address)
     assert bool(page.find("link", type="application/atom+xml")) == bool(address)
 
 
@@ -137,6 +162,7 @@ def test_a_page_that_is_not_there_leads_to_the_book(built):
     address, folder = built
     page = BeautifulSoup((folder / "404.html").read_text(encoding="utf-8"), "html.parser")
     assert page.h1.string == "This page is not here" and page.find("a", href="00_intro.html")
+    assert page.title.string.strip().startswith(page.h1.string) and not page.find("link", rel="canonical")
     assert (page.base["href"] if page.base else "") == (HERE if address else "")
     assert not address or page.find(["base", "link", "script"]) == page.base, "what stands before it is not found"
 
@@ -154,10 +180,27 @@ def test_the_sentence_of_a_page_is_what_it_found():
     assert sentence_of(found) == "It is so, by a half."
     assert sentence_of("<p>Is it so? Yes.</p><p><strong>Short.</strong></p>") == "Is it so?"
     assert sentence_of("") == ""
+    formula = r'<span class="math">\(\boldsymbol{V}^\top\boldsymbol{W}\)</span>'
+    assert sentence_of(f"<p>The gap follows {formula}, and \\(\\lambda\\).</p>") == "The gap follows V·W, and lambda."
+
+
+def test_a_build_with_an_address_that_cannot_be_keeps_the_pages_that_are_there(tmp_path, monkeypatch):
+    checkout = add_pages(make_checkout(tmp_path))
+    (pages := checkout / "_build" / "book" / "_build" / "html").mkdir(parents=True)
+    (pages / "old.html").write_text("old")
+    monkeypatch.setenv(VARIABLE, "https://github.com/a")
+    publish.refresh(checkout)
+    with pytest.raises(SystemExit, match="must say"):
+        publish.build(checkout)
+    assert (pages / "old.html").exists()
+
+
+def test_an_entry_of_the_feed_has_its_own_day():
+    assert day_of("0.2.0 (2026-12-24)", "2026-01-01") == "2026-12-24" and day_of("0.2.0", "2026-01-01") == "2026-01-01"
 
 
 def test_a_card_is_a_picture_of_the_first_figure():
     drawn = '<svg width="96" height="48" viewBox="0 0 72 36"><rect width="72" height="36" fill="currentColor"/></svg>'
-    picture = card("A title", f'<figure class="uaftc"><div>{drawn}</div></figure>')
-    assert picture[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", picture[16:24]) == (1200, 630)
-    assert card("A title", "<p>no figure</p>") is None
+    for body in (f'<figure class="uaftc"><div>{drawn}</div></figure>', "<p>no figure</p>"):
+        picture = card("Questions & <answers>", body, "The book & more")
+        assert picture[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", picture[16:24]) == (1200, 630)

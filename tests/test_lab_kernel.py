@@ -5,6 +5,8 @@ import re
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+from uaftc_lib.publish import CHECKOUT
+
 SLIDERS = """
 import torch
 torch.set_num_threads(1)
@@ -82,3 +84,46 @@ def test_a_slider_of_frames_trains_between_them(kernel, dataset):
     out = kernel.run(FRAMES.format(name="sst"))
     data = next(content["data"] for content in out if "text/html" in content.get("data", {}))
     assert "application/vnd.jupyter.widget-view+json" in data and "uaftc-frames" in data["text/html"]
+
+
+# A chapter's slider, and where it is moved. Most pages train before it stands, so these are for `make test-long`.
+MOVES = {
+    "09_datasets": 0.6,
+    "10_scores": pytest.param(20.0, marks=pytest.mark.long),
+    "11_weights": pytest.param(5, marks=pytest.mark.long),
+    "13_words_and_classes": pytest.param(3.0, marks=pytest.mark.long),
+    "14_is_it_explanation": pytest.param(3.0, marks=pytest.mark.long),
+    "15_staying_true": pytest.param(0.3, marks=pytest.mark.long),
+    "21_which_lambda": pytest.param(5.0, marks=pytest.mark.long),
+}
+
+
+def test_these_are_the_chapters_with_a_slider():
+    with_slider = {path.stem for path in (CHECKOUT / "notebooks").glob("*.md") if "\nSlider(" in path.read_text()}
+    assert with_slider == set(MOVES)
+
+
+@pytest.mark.parametrize(
+    ("chapter", "value"),
+    [
+        pytest.param(name, *getattr(one, "values", [one]), marks=getattr(one, "marks", ()))
+        for name, one in MOVES.items()
+    ],
+)
+def test_the_slider_of_a_chapter_draws_anew(kernel, dataset, chapter, value):
+    """The cells of a chapter as far as its slider, in a real kernel; then a move."""
+    for name in ("sst", "imdb", "20news-1", "20news-2"):
+        dataset(name)
+    kernel.run("%reset -f")
+    text = (CHECKOUT / "notebooks" / f"{chapter}.md").read_text(encoding="utf-8")
+    for cell in re.findall(r"```\{code-cell\}[^\n]*\n(?::tags:[^\n]*\n)?(.*?)```", text, re.DOTALL):
+        if "\nSlider(" not in cell:
+            kernel.run(cell)
+            continue
+        before, last = cell.rsplit("\nSlider(", 1)
+        kernel.run(f"{before}\nchosen = Slider({last}")
+        break
+    kernel.run("box = chosen.live()")
+    seen = kernel.value("box.children[-1].value")
+    kernel.move("box.children[0]", value)
+    assert kernel.value("box.children[-1].value") != seen

@@ -4,8 +4,10 @@ import contextlib
 import itertools
 import json
 import re
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -48,7 +50,7 @@ def test_no_markup_is_left_unread(name):
 
 def test_heads_say_what_each_page_is():
     said = {}
-    for name in CHAPTERS:
+    for name in [*CHAPTERS, "symbols", "glossary", "references"]:
         head = BeautifulSoup((PAGES / f"{name}.html").read_text(encoding="utf-8"), "html.parser").head
         values = {tag.get("name") or tag.get("property"): tag["content"] for tag in head("meta") if tag.get("content")}
         about = json.loads(head.find("script", type="application/ld+json").string)
@@ -88,6 +90,12 @@ def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
     page.wait_for_timeout(100)
     yield page, troubles
     context.close()
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    """What a link into a page can name."""
+    return set(re.findall(r'\b(?:id|name)="([^"]+)"', path.read_text(encoding="utf-8"))) | {"top"}
 
 
 def overflow(page) -> int:
@@ -140,7 +148,7 @@ class TestChapter:
     def test_pictures_have_words(self, book_page):
         """Each figure has a caption; each drawing an alternative text that is more than a file's name."""
         page, _ = book_page
-        captions = [figure.locator("figcaption").all_inner_texts() for figure in page.locator("figure").all()]
+        captions = [figure.locator("figcaption").all_text_contents() for figure in page.locator("figure").all()]
         assert [caption for caption in captions if len(caption) != 1 or len(caption[0]) < 20] == []
         drawn = [svg.get_attribute("aria-label") for svg in page.locator("figure svg").all()]
         shown = [image.get_attribute("alt") for image in page.locator("article img").all()]
@@ -152,7 +160,9 @@ class TestChapter:
         local = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
         assert len(local) > 2
         assert [link for link in local if not Path(link.removeprefix("file://")).exists()] == []
-
+        aims = {unquote(link.removeprefix("file://").split("?")[0]) for link in links if link.startswith("file:")}
+        parts = [aim.split("#") for aim in aims if not aim.endswith("#") and "#" in aim]
+        assert [(path, name) for path, name in parts if name not in anchors(Path(path))] == []
 
     def test_formulas_are_seen(self, book_page):
         """On a laptop all of a formula; on a phone it scrolls by itself, and its number stays beside it."""

@@ -5,50 +5,61 @@ from pathlib import Path
 
 from uaftc_lib import publish
 from uaftc_lib.publish import head, site
-from uaftc_lib.publish.address import pages_address, repository
+from uaftc_lib.publish.address import pages_address, provider, repository
 
 
 def configure(app, config):
     # As SVG: the fonts of the other output are not found under file://.
     config.mathjax_path = "mathjax/tex-svg.js"
     options = config.html_theme_options
-    if not options.get("repository_url"):  # where it is not written down, notebooks cannot say it to Colab
+    written = options.get("repository_url")
+    if not written or provider(written) != "github":  # notebooks say it to Colab, where it is written down
         options.get("launch_buttons", {}).pop("colab_url", None)
-    options["repository_url"] = repository(options.get("repository_url"))
+    options["repository_url"] = repository(written)
     if options["repository_url"]:
         config.html_baseurl = pages_address(options["repository_url"])
         options.update(use_repository_button=True, use_issues_button=True)
+        options["repository_provider"] = provider(options["repository_url"])
     else:
         options["launch_buttons"] = {}
 
 
 def complete_page(app, pagename, templatename, context, doctree):
-    if pagename == "404" and app.config.html_baseurl:  # shown at any address, it must know where the others are
-        context["metatags"] = f'<base href="{app.config.html_baseurl}" />{context.get("metatags", "")}'
+    if pagename == "404":
+        context["title"], context["pageurl"] = "This page is not here", ""
+        if app.config.html_baseurl:  # shown at any address, it must know where the others are
+            context["metatags"] = f'<base href="{app.config.html_baseurl}" />{context.get("metatags", "")}'
+    if pagename == "genindex":
+        of_index = "<p>Where the symbols and words of this book are explained.</p>"
+        context["metatags"] = head_of(app, pagename, "book/symbols.toml", "Index", of_index)
     context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
     # The live-code scripts are unused, declare a constant twice, and name a server.
     context["script_files"] = [
         script for script in context["script_files"] if "thebe" not in f"{script.filename} {script.attributes}".lower()
     ]
-    if "body" in context and Path(app.env.doc2path(pagename)).suffix == ".ipynb":
-        checkout = Path(app.srcdir).parent
-        above, below = publish.banner(pagename, checkout), publish.footer(pagename, checkout)
+    if "body" in context and (written := Path(app.env.doc2path(pagename))).exists():
+        checkout, body = Path(app.srcdir).parent, context["body"]
+        if written.suffix == ".ipynb":
+            above, below, text = publish.banner(pagename, checkout), publish.footer(pagename, checkout), "notebooks"
+        else:
+            above, text = "", written.parent.name
+            below = f'<footer class="provenance"><p>{publish.edition(f"{text}/{pagename}.md", checkout)}</p></footer>'
         # Folded code is called what stands on it, by screen readers too.
-        body = context["body"].replace('<summary aria-label="Toggle hidden content">', "<summary>")
+        body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
         context["body"] = above + body + below
-        context["metatags"] += head_of(app, pagename, context["title"], body)
+        context["metatags"] += head_of(app, pagename, f"{text}/{pagename}.md", context["title"], body)
 
 
-def head_of(app, name, title, body):
+def head_of(app, name, file, title, body):
     checkout, here = Path(app.srcdir).parent, app.config.html_baseurl or ""
     book = {"title": app.config.html_title, "author": app.config.author}
-    changed, sentence = head.last_change(f"notebooks/{name}.md", checkout), head.sentence_of(body)
+    changed, sentence = head.last_change(file, checkout), head.sentence_of(body)
     title, url, card = unescape(title), here and f"{here}{name}.html", ""
-    if here and (picture := head.card(title, body)):  # a preview asks for it by its address
+    if here:  # a preview asks for it by its address
         card = f"_static/cards/{name}.png"
         target = Path(app.outdir) / card
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(picture)
+        target.write_bytes(head.card(title, body, book["title"]))
     linked_data = head.linked_data(title, sentence, book, url, changed)
     values = {"book": book, "title": title, "sentence": sentence, "changed": changed, "url": url, "site": here}
     return site.template(checkout, "head.html").render(linked_data=linked_data, card=card, **values)

@@ -171,13 +171,15 @@ def bars(
             at = np.array([centre(place, name) for place in rows[x]])
             handles.append(axes.bar(at, rows["mean"], 0.85 * width, color=color, alpha=0.55, label=name))
             seeds = data[data[group] == name]
-            if len(seeds) <= 30 * len(places):
+            single = len(seeds) == len(rows)  # one number a bar: there is nothing to spread
+            if not single and len(seeds) <= 30 * len(places):
                 spread = 0.25 * width * np.linspace(-1, 1, 7)[np.arange(len(seeds)) % 7]
                 axes.plot([centre(p, name) for p in seeds[x]] + spread, seeds[y], ".", color=color, markersize=3)
-            axes.errorbar(
-                at, rows["mean"], [rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
-                fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5,
-            )  # fmt: skip
+            if not single:
+                axes.errorbar(
+                    at, rows["mean"], [rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
+                    fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5,
+                )  # fmt: skip
             if published is not None:
                 known = published if group not in published else published[published[group] == name]
                 at = [centre(place, name) for place in known[x]]
@@ -195,7 +197,8 @@ def bars(
         axes.set(xlabel=x_label, ylabel=y_label or y, title=title)
 
     parts = [
-        f"{v[group]} {v[x]}: {number(v['mean'])} (95 % interval {number(v['low'])} to {number(v['high'])})"
+        f"{v[group]} {v[x]}: {number(v['mean'])}"
+        + f" (95 % interval {number(v['low'])} to {number(v['high'])})" * (len(data) > len(summary))
         for _, v in summary.iterrows()
     ]
     alt = f"Bars{titled(title)} of {y_label or y}. {'; '.join(parts)}."

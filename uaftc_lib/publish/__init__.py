@@ -12,7 +12,7 @@ from collections.abc import Collection
 from uaftc_lib import checks
 from uaftc_lib.publish.execution import execute, kernel_options, refresh
 from uaftc_lib.publish.keys import drop_keys, is_stale, key
-from uaftc_lib.publish.pages import banner, build, footer, rerun_command
+from uaftc_lib.publish.pages import banner, build, edition, footer, rerun_command
 from uaftc_lib.publish.sources import (
     CHECKOUT,
     WIDGET,
@@ -35,6 +35,7 @@ __all__ = [
     "chapters",
     "code_cells",
     "drop_keys",
+    "edition",
     "execute",
     "footer",
     "is_stale",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
-# The variable by which a host that builds for itself, a fork's among them, says where it is.
-VARIABLE = "UAFTC_REPOSITORY"
+# The variables by which a host that builds for itself, a fork's among them, says where it is, and if need be its pages.
+VARIABLE, OF_PAGES = "UAFTC_REPOSITORY", "UAFTC_PAGES"
 PAGES = {"github.com": "github.io", "gitlab.com": "gitlab.io"}
+ADDRESS = re.compile(r"https://([\w.-]+(?::\d+)?)((?:/[\w-][\w.-]*){2,})")
 
 
 def configured(checkout: Path) -> str:
@@ -21,21 +22,31 @@ def configured(checkout: Path) -> str:
 
 def repository(configured: str = "") -> str:
     """The repository's address: what the environment says, else what is configured; empty if there is none."""
-    return (os.environ.get(VARIABLE) or configured or "").rstrip("/")
+    return (os.environ.get(VARIABLE) or configured or "").rstrip("/").removesuffix(".git")
 
 
 def pages_address(address: str) -> str:
-    """Where the host of a repository shows its pages, with a slash at the end.
+    """Where the host of a repository shows its pages, with a slash at the end: what the environment says goes first.
 
     Raises
     ------
     ValueError
         If the address is none of a repository, or of a host whose pages are not known.
     """
-    parts = urlsplit(address)
-    owner, _, name = parts.path.strip("/").partition("/")
-    if parts.scheme != "https" or parts.netloc not in PAGES or not name or "/" in name:
-        allowed = " or ".join(f"https://{host}/OWNER/NAME" for host in PAGES)
-        raise ValueError(f"the repository's address must be {allowed}, got {address!r}: see _config.yml or ${VARIABLE}")
-    site = f"{owner.lower()}.{PAGES[parts.netloc]}"
-    return f"https://{site}/" if name.lower() == site else f"https://{site}/{name}/"
+    parts, told = ADDRESS.fullmatch(address), os.environ.get(OF_PAGES, "")
+    if not parts or told and not re.fullmatch(r"https://[\w.:/-]+", told):
+        raise ValueError(
+            f"${VARIABLE} or _config.yml must say https://HOST/OWNER/NAME, got {address!r} {told}".rstrip()
+        )
+    if told:
+        return told.rstrip("/") + "/"
+    host, (owner, *names) = parts[1], parts[2].strip("/").split("/")
+    if host not in PAGES or host == "github.com" and len(names) > 1:
+        raise ValueError(f"where does {host} show the pages of {'/'.join([owner, *names])}? Say it by ${OF_PAGES}")
+    site = f"{owner.lower()}.{PAGES[host]}"
+    return f"https://{site}/" if names[0].lower() == site else f"https://{site}/{'/'.join(names)}/"
+
+
+def provider(address: str) -> str:
+    """Which host's buttons fit an address: a host of one's own is GitLab if its name says so."""
+    return "gitlab" if "gitlab" in address.partition("//")[2].partition("/")[0] else "github"

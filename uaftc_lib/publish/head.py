@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from html import escape
 from pathlib import Path
 from textwrap import wrap
 
@@ -17,10 +18,17 @@ INK = "#14181d"
 def sentence_of(body: str) -> str:
     """The chapter's one sentence: the first that is set in bold, which is what it found; else the first of all."""
     page = BeautifulSoup(body, "html.parser")
-    bold = [one.get_text() for one in page.select("p > strong:first-child")]
-    texts = [text for text in bold if len(text.split()) > 4] + [one.get_text() for one in page.find_all("p")]
-    text = " ".join(texts[0].split()) if texts else ""
+    bold = [one.get_text() for one in page.select("p > strong:first-child") if not one.find_parent("table")]
+    others = [one.get_text() for one in page.select("p:not(.page-needs)")]
+    texts = [text for text in bold if len(text.split()) > 4] + others
+    text = " ".join(plain(texts[0]).split()) if texts else ""
     return re.split(r"(?<=[.?!])\s+(?=[A-Z“])", text, maxsplit=1)[0]
+
+
+def plain(text: str) -> str:
+    """A text whose formulas have lost their marks."""
+    text = re.sub(r"\\(?:boldsymbol|mathrm|text)\s*\{?(\w+)\}?", r"\1", text.replace("\\top", "T").replace("^T", "·"))
+    return re.sub(r"\\([a-z]+)", r"\1", re.sub(r"\\[()!,]|[{}]", "", text))
 
 
 def last_change(file: str, checkout: Path) -> str:
@@ -49,20 +57,20 @@ def linked_data(title: str, sentence: str, book: dict[str, str], url: str, chang
     return json.dumps(about, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def card(title: str, body: str) -> bytes | None:
-    """A PNG for previews of links: the title over the page's first figure; None if it has none."""
+def card(title: str, body: str, book: str) -> bytes:
+    """A PNG for previews of links: the title over the page's first figure, or over the book's title if it has none."""
     import matplotlib
     from resvg_py import svg_to_bytes
 
     panels = re.search(r'<figure class="uaftc".*?</figure>', body, re.DOTALL)
     drawn = re.findall(r"<svg .*?</svg>", panels[0], re.DOTALL)[:2] if panels else []
-    if not drawn:
-        return None
     width, height = CARD
     lines = wrap(title, 48)[:2]
     top = 60 + 58 * len(lines)
-    each = (width - 80 - 40 * (len(drawn) - 1)) / len(drawn)
-    text = "".join(f'<text x="40" y="{80 + 58 * i}" font-size="46">{line}</text>' for i, line in enumerate(lines))
+    each = (width - 80 - 40 * (len(drawn) - 1)) / max(len(drawn), 1)
+    rows = [(80 + 58 * i, 46, line) for i, line in enumerate(lines)]
+    rows += [] if drawn else [(top + 60 + 40 * i, 30, line) for i, line in enumerate(wrap(book, 70))]
+    text = "".join(f'<text x="40" y="{y}" font-size="{size}">{escape(line)}</text>' for y, size, line in rows)
     inner = "".join(
         re.sub(r' (width|height|style)="[^"]*"', "", svg.split(">", 1)[0])
         + f' x="{40 + i * (each + 40)}" y="{top}" width="{each}" height="{height - top - 30}">'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 from uaftc_lib import __version__
 from uaftc_lib.publish import address
 from uaftc_lib.publish.head import last_change
-from uaftc_lib.publish.keys import digests, is_stale
+from uaftc_lib.publish.keys import digest, digests, is_stale
 from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
 
@@ -47,13 +48,18 @@ def footer(name: str, checkout: Path = CHECKOUT) -> str:
     parameters = parameters_of(executed)
     facts = [f"{one} {parameters[one]}" for one in ("seed", "seeds") if one in parameters]
     facts += [f"{package} {version}" for package, version in executed.metadata.uaftc.versions.items()]
-    changed = last_change(f"notebooks/{name}.md", checkout)
-    of = f"Version {__version__} of this book" + (f", page last changed on {changed}" if changed else "")
+    of = edition(f"notebooks/{name}.md", checkout)
     return (
-        f'<footer class="provenance"><p>{of}. Made with {escape(", ".join(facts))}. To make this page\'s notebook '
+        f'<footer class="provenance"><p>{of} Made with {escape(", ".join(facts))}. To make this page\'s notebook '
         "again, or with other parameters:</p>"
         f"<pre>{escape(rerun_command(name, parameters))}</pre></footer>"
     )
+
+
+def edition(file: str, checkout: Path = CHECKOUT) -> str:
+    """Which version of the book a page is of, and when its text was changed last."""
+    changed = last_change(file, checkout)
+    return f"Version {__version__} of this book" + (f", page last changed on {changed}." if changed else ".")
 
 
 def build(checkout: Path = CHECKOUT) -> Path:
@@ -67,9 +73,19 @@ def build(checkout: Path = CHECKOUT) -> Path:
     target = checkout / "_build" / "book"
     pages, built_from = target / "_build" / "html", target / "built-from"
     parts = [path for path in (checkout / "book").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    parts += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
+    parts += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock", "CHANGELOG.md")]
+    where = address.repository(address.configured(checkout))
+    try:
+        site = where and address.pages_address(where)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     stale = [name for name in chapters(checkout) if is_stale(name, checkout)]
-    made_of = json.dumps([digests(checkout, parts), stale, os.environ.get("UAFTC_LAB_SST", ""), address.repository()])
+    makers = [digest(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
+    written = [*(checkout / "notebooks").glob("*.md"), *(checkout / "book").glob("*.md")]
+    days = [last_change(str(path.relative_to(checkout)), checkout) for path in sorted(written)]
+    made_of = json.dumps(
+        [digests(checkout, parts), makers, days, stale, os.environ.get("UAFTC_LAB_SST", ""), where, site]
+    )
     if built_from.exists() and built_from.read_text() == made_of:
         return pages
     shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings
@@ -80,5 +96,23 @@ def build(checkout: Path = CHECKOUT) -> Path:
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
     slim(pages)
+    lead_on(pages)
     built_from.write_text(made_of)
     return pages
+
+
+def lead_on(pages: Path) -> None:
+    """Give the address of the whole book, which only leads on to its first page, that page's head."""
+    index = pages / "index.html"
+    target = re.search(r"url=([^\"]+)", index.read_text(encoding="utf-8"))
+    first = (pages / target[1]).read_text(encoding="utf-8")
+    head = re.findall(
+        r"<title>.*?</title>|<meta (?:name|property)=\"(?:description|og:)[^>]*>|<link rel=\"canonical\"[^>]*>",
+        first,
+        re.DOTALL,
+    )
+    refresh = f'<meta http-equiv="Refresh" content="0; url={target[1]}" />'
+    index.write_text(
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8" />\n{refresh}\n' + "\n".join(head) + "\n</html>\n",
+        encoding="utf-8",
+    )

@@ -1,0 +1,51 @@
+"""Each chapter says under its title what should have been read before it, and how long it takes to read."""
+
+import tomllib
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.errors import ExtensionError
+
+WORDS, LOOKS = 200, 3  # a minute: words that are read, figures and formulas that are looked at
+
+
+def minutes(doctree):
+    """How long what is not folded takes to read, to the nearest five minutes."""
+    folded = {id(one) for section in doctree.findall(nodes.section) if "more" in section["classes"]
+              for one in section.findall(nodes.Element)}  # fmt: skip
+    open_to_see = [one for one in doctree.findall(nodes.Element) if id(one) not in folded]
+    words = sum(len(one.astext().split()) for one in open_to_see if isinstance(one, nodes.paragraph))
+    looks = sum(isinstance(one, nodes.math_block) for one in open_to_see)
+    looks += sum(one.astext().count("<figure") for one in open_to_see if isinstance(one, nodes.raw))
+    return max(5, 5 * round((words / WORDS + looks / LOOKS) / 5))
+
+
+def before(app, docname):
+    """The pages that this one builds on; None if it is no chapter."""
+    path = Path(app.srcdir) / "needs.toml"
+    app.env.note_dependency(str(path))
+    needs = tomllib.loads(path.read_text(encoding="utf-8"))
+    if unknown := {one for names in needs.values() for one in names} - app.env.found_docs:
+        raise ExtensionError(f"needs.toml names pages that are not there: {', '.join(sorted(unknown))}")
+    return needs.get(docname)
+
+
+def say(app, doctree):
+    docname = app.env.docname
+    needed, title = before(app, docname), next(iter(doctree.findall(nodes.title)), None)
+    if needed is None or title is None:
+        return
+    line = nodes.paragraph(classes=["page-needs"])
+    line += nodes.Text(f"{minutes(doctree)} minutes to read")
+    for n, name in enumerate(needed):
+        link = pending_xref("", refdomain="std", reftype="doc", reftarget=f"/{name}", refexplicit=False, refdoc=docname)
+        link += nodes.inline("", name)
+        line += [nodes.Text(", after " if n == 0 else " and "), link]
+    line += nodes.Text(".")
+    title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def setup(app):
+    app.connect("doctree-read", say, priority=400)  # before the sections are folded
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,86 @@
+"""What a page folds: each check says what came of it, no statement is lost, and what is linked to opens."""
+
+import importlib.util
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from test_pages import PAGES, opened
+
+from uaftc_lib.publish import CHECKOUT, chapters
+
+SPEC = importlib.util.spec_from_file_location("folds", CHECKOUT / "book" / "_ext" / "folds.py")
+folds = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(folds)
+
+FIRST = 'chapter.identity(f"{name}: twice as much", 0)\nchapter.finding("rare words rise in most runs", True, 1)'
+SECOND = 'for name in "ab":\n    chapter.finding(f"in every run of {name} rare words rise", True, 2)'
+LINES = [
+    ("proved", "DP: twice as much (error 4e-16)"),
+    ("measured", "rare words rise in most runs: 1 (one run)"),
+    ("measured", "in every run of a rare words rise: 2 (one run)"),
+    ("measured", "in every run of b rare words rise: 2 (one run)"),
+]
+
+
+def test_each_cell_gets_its_lines():
+    assert folds.share_out([FIRST, "%magic", SECOND], LINES) == [LINES[:2], [], LINES[2:]]
+    assert folds.share_out(["", SECOND], LINES[2:]) == [[], LINES[2:]]
+    assert folds.share_out([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (LINES, "✓ proved (error 4e−16), 3 findings checked"),
+        (LINES[1:2], "✓ 1 finding checked"),
+        ([LINES[0], ("proved", "one more (error 0)")], "✓ 2 proved (error at most 4e−16)"),
+        ([("proved", "one more (error 0)")], "✓ proved (error 0)"),
+    ],
+)
+def test_a_check_is_called_by_what_came_of_it(lines, words):
+    assert folds.told(lines) == words
+
+
+def test_equations_that_fail_outside_their_condition_say_so():
+    lines = [("proved", "Eq 30, relative error 1e-16"), ("fails", "Eq 30 outside its condition, relative error 0.5")]
+    assert folds.equations(lines) == "✓ Proved: Eq 30; outside its condition fails 30"
+
+
+def page(name):
+    return BeautifulSoup((PAGES / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_no_check_stands_open_and_none_lacks_what_came_of_it(name):
+    """And what stands beside them is all that stands at the foot of the page."""
+    beside, foot = [], []
+    for cell in page(name).select("div.cell"):
+        code = "\n".join(one.get_text() for one in cell.select(".cell_input pre"))
+        summary = cell.select_one(":scope > details.hide > summary")
+        if re.search(r"\bchapter\.(finding|identity)\(", code):
+            assert summary, f"open: {code[:80]}"
+            assert "✓" in summary.get_text(), f"nothing came of: {code[:80]}"
+        beside += [one.get_text() for one in cell.select(":scope > details.hide ul.uaftc-checks li")]
+        if "chapter.show()" in code:
+            foot += [one.get_text() for one in cell.select(".cell_output ul.uaftc-checks li")]
+    assert sorted(beside) == sorted(foot)
+
+
+def test_a_section_is_folded_but_printed_and_what_leads_into_it_opens_it(browser):
+    """On a page made for this."""
+    text = (PAGES / "06_exact_dynamics.html").read_text(encoding="utf-8")
+    folded = '<details class="section-more"><summary>More</summary><p id="deep">Here.</p></details>'
+    made = PAGES / "_folded.html"
+    made.write_text(text.replace("</article>", f"{folded}</article>"), encoding="utf-8")
+    height = "document.querySelector('#deep').checkVisibility({contentVisibilityAuto: true})"
+    try:
+        with opened(browser, made) as (shown, _):
+            assert not shown.evaluate(height)
+            shown.emulate_media(media="print")
+            assert shown.evaluate(height)
+            shown.emulate_media(media="screen")
+            shown.evaluate("location.hash = '#deep'")
+            shown.wait_for_selector("#deep", state="visible")
+    finally:
+        made.unlink()
