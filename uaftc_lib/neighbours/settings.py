@@ -107,6 +107,14 @@ class Controls:
 
 
 @dataclass(frozen=True)
+class Second:
+    """Second models that are trained to have other weights: seeds of each objective, strengths."""
+
+    objectives: dict[str, int]
+    strengths: list[float]
+
+
+@dataclass(frozen=True)
 class WordLevel:
     """Chapter 15: the objectives, their strengths, what is asked of states; seeds by data set and kind."""
 
@@ -123,6 +131,7 @@ class WordLevel:
     dear: dict[str, dict[str, float]]
     usual: dict[str, dict[str, int]]
     two_layers: dict[str, dict[str, int]]
+    second: Second
     lams: list[float]
     lam_seeds: int
 
@@ -138,4 +147,4 @@ DECEPTION = Deception(**_read["deception"])
 GUIDED = Guided(**_read["guided"])
 VARIATION = Variation(**_read["variation"])
 CONTROLS = Controls(**_read["controls"])
-WORD_LEVEL = WordLevel(**_read["word-level"])
+WORD_LEVEL = WordLevel(**_read["word-level"] | {"second": Second(**_read["word-level"]["second"])})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from uaftc_lib.book.chapters.is_it_explanation.quarrel import jobs_of, trained, usual_lam
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
@@ -23,9 +25,11 @@ def trained_adversary(model: str, seed: int) -> list[dict]:
     return both_adversaries(trained(data, model, usual_lam(model), seed)[0], data, seed)
 
 
-def both_adversaries(model: AttentionClassifier, data: Dataset, seed: int) -> list[dict]:
+def both_adversaries(
+    model: AttentionClassifier, data: Dataset, seed: int, strengths: Sequence[float] = ADVERSARY.strengths
+) -> list[dict]:
     """Rows of second models, from another start than that of the seed, and of what is exact."""
-    second = adversary.curve(model, data, seed + ELSEWHERE)
+    second = adversary.curve(model, data, seed + ELSEWHERE, strengths)
     exact = adversary.ceiling(model, data.test)
     return [{"kind": kind} | row for kind, rows in (("trained", second), ("exact", exact)) for row in rows]
 

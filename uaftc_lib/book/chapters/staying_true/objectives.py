@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.book.cases import Tables
+from uaftc_lib.book.chapters.is_it_explanation.freedom import both_adversaries
 from uaftc_lib.book.chapters.is_it_explanation.quarrel import LOO, SPREAD
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
@@ -16,7 +17,7 @@ from uaftc_lib.neighbours.encoders import default_lam
 from uaftc_lib.neighbours.measured import looked_at, measured
 from uaftc_lib.neighbours.people import asked
 from uaftc_lib.neighbours.protocol import area_under_curve, quality
-from uaftc_lib.neighbours.settings import WORD_LEVEL
+from uaftc_lib.neighbours.settings import ADVERSARY, WORD_LEVEL
 from uaftc_lib.neighbours.word_level import WordLevelClassifier, train_kind
 from uaftc_lib.neighbours.words_kept import kept
 
@@ -76,6 +77,23 @@ def word_level_lams(lam: float, seed: int) -> list[dict]:
     """SST, a control: the same of the base at other λ, without any objective."""
     data = load_dataset("sst")
     return [row_of(data, *train_kind(data, "base", seed=seed, lam=lam))]
+
+
+@experiment(
+    jobs=[
+        {"objective": name, "seed": seed}
+        for seed in range(max(WORD_LEVEL.second.objectives.values()))
+        for name, seeds in WORD_LEVEL.second.objectives.items()
+        if seed < seeds
+    ],
+    rows=len(WORD_LEVEL.second.strengths) + len(ADVERSARY.tolerances),
+)
+def word_level_adversary(objective: str, seed: int) -> list[dict]:
+    """SST: how far a second model gets that is trained to have other weights and the same answers; and what is exact."""
+    data = load_dataset("sst")
+    kind, strength = variants("sst")[objective]
+    model, _ = train_kind(data, kind, strength, seed)
+    return both_adversaries(model, data, seed, WORD_LEVEL.second.strengths)
 
 
 def row_of(data: Dataset, model: WordLevelClassifier, best_epoch: int) -> dict:

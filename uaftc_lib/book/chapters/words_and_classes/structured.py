@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -12,6 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from uaftc_lib.book.chapters.words_and_classes import hop_measures as measures
+from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
@@ -172,6 +173,16 @@ def hop_words(dataset: str, seed: int) -> list[dict]:
     return of_hops(trained(data, **CHOSEN[dataset], projections=False, seed=seed)[0], data)
 
 
+def structured_permuted(dataset: str, seed: int) -> list[dict]:
+    """A control: the chosen model on training texts whose labels mean nothing, left at its last epoch."""
+    data = load_dataset(dataset)
+    mixed = replace(with_permuted_labels(data, seed), dev=None)
+    model, run = trained(mixed, **CHOSEN[dataset], projections=False, seed=seed)
+    return [{"test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch} | looked_into(model, data)]
+
+
 experiment(jobs=jobs(), rows=1)(structured)
 if CHOSEN:  # before there is nothing to show
     experiment(jobs=[{"dataset": name, "seed": seed} for name, seed in product(CHOSEN, range(GRID.seeds))])(hop_words)
+    permuted = [{"dataset": name, "seed": seed} for seed, name in product(range(GRID.seeds), CHOSEN)]
+    experiment(jobs=permuted, rows=1)(structured_permuted)
