@@ -330,7 +330,8 @@ def headings():
         text = re.sub(
             r"```.*?```", "", (CHECKOUT / "notebooks" / f"{name}.md").read_text(encoding="utf-8"), flags=re.DOTALL
         )
-        found[name] = {make_id(line) for line in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)}
+        lines = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+        found[name] = {make_id(line.replace("'", "’")) for line in lines}  # as MyST sets it
     return found
 
 
@@ -387,7 +388,7 @@ def test_links_of_claims_and_figures_lead_to_headings():
 @pytest.mark.skipif(read_published("17_scorecard") is None, reason="the scorecard has not been executed here")
 def test_the_page_says_what_the_data_say(judged):
     text = "".join(str(output) for cell in code_cells(read_published("17_scorecard")) for output in cell.outputs)
-    assert page.counted_line(judged) in text
+    assert page.counted_line(judged).replace("**", "") in text
     for one in judged:
         shown = page.card(one)
         assert text.count(repr(shown)[1:-1]) == 1 or shown in text, one.claim.name
