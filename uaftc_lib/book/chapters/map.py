@@ -78,7 +78,7 @@ GEOMETRY, SYNTHETIC, VARIANTS = "05_embedding_geometry", "08_synthetic", "07_var
 STARTING, ENDING = f"{GEOMETRY}#small-and-large-starts-fig-s1", f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6"
 KINDS, GAP, RATIO = (
     f"{SYNTHETIC}#{name}"
-    for name in ("do-the-scores-find-the-words", "where-the-gap-comes-from", "more-bad-news-than-good")
+    for name in ("do-the-scores-find-the-words", "where-the-gap-comes-from", "more-negative-texts-than-positive-ones")
 )
 AFFINE, ADDITIVE, CLASSES = (
     f"{VARIANTS}#{name}" for name in ("an-affine-layer", "additive-attention", "several-classes")

@@ -163,14 +163,14 @@ def _choices(view: View | State, star: Tensor, other: Tensor) -> tuple[_Part, _P
 
 
 def mirror_errors(view: View | State, good: Tensor, bad: Tensor) -> Tensor:
-    """Of all different good words e∗, e₊ and bad words e₋, then with both kinds exchanged."""
+    """Of all different positive words e∗, e₊ and negative words e₋, then with both kinds exchanged."""
     return torch.cat([_mirror_error(*_choices(view, *kinds)).flatten() for kinds in ((good, bad), (bad, good))])
 
 
 def census(
     view: View | State, good: Tensor, bad: Tensor, tolerance: float = ROUNDED
 ) -> dict[int, tuple[Tensor, Tensor, Tensor]]:
-    """Eq 48 to 55 for all different good words e∗, e₊ and bad words e₋ of a model; in Eq 55 e∗ is bad.
+    """Eq 48 to 55 for all different positive words e∗, e₊ and negative words e₋ of a model; in Eq 55 e∗ is negative.
 
     Three margins of each pair (54, 55: of each e∗, e₊, e₋): of the condition; of the statement; and of its
     conclusion, that words attract (48 to 50), that they repel (51 to 53), that attraction outweighs repulsion.
@@ -208,7 +208,7 @@ CONDITIONS = {
     53: "if and only if 0 < ρ(e∗)a₋ + ρ(e₋)a∗ < −π(e∗)s₋ − π(e₋)s∗",
     54: "if and only if the A of both kinds of pairs are positive in sum and the B opposite: so if e₊ and e₋ have "
     "equal a, opposite s and opposite π (the text before it says opposite attention scores)",
-    55: "if and only if the A of both kinds of pairs are positive in sum and the B opposite, now for a bad e∗",
+    55: "if and only if the A of both kinds of pairs are positive in sum and the B opposite, now for a negative e∗",
 }
 
 
