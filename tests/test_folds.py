@@ -44,7 +44,7 @@ def test_a_check_is_called_by_what_came_of_it(lines, words):
 
 def test_equations_that_fail_outside_their_condition_say_so():
     lines = [("proved", "Eq 30, relative error 1e-16"), ("fails", "Eq 30 outside its condition, relative error 0.5")]
-    assert folds.equations(lines) == "✓ Proved: Eq 30; outside its condition fails 30"
+    assert folds.equations(lines) == "✓ Proved: Eq 30 (error 1e−16); outside its condition fails 30"
 
 
 def page(name):

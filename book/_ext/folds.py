@@ -56,9 +56,8 @@ def texts(source):
 def share_out(cells, lines):
     """The lines of each cell: they come in the cells' order, and together fit the texts of their cells best."""
     patterns, shared = [texts(source) for source in cells], [[] for _ in cells]
-    best = [(0, [])] * len(
-        cells
-    )  # of the lines so far, if the last is of this cell: how well they fit, and their cells
+    # Of the lines so far, if the last is of this cell: how well they fit, and their cells.
+    best = [(0, [])] * len(cells)
     for _, text in lines:
         fits = [max((size for size, one in of_cell if one.search(text)), default=0) for of_cell in patterns]
         before = [max(best[: n + 1], key=lambda one: one[0]) for n in range(len(cells))]
@@ -68,27 +67,28 @@ def share_out(cells, lines):
     return shared
 
 
+def worst(texts):
+    """The largest error of what was proved, in brackets; nothing where none is told."""
+    errors = [float(error[1]) for text in texts if (error := ERROR.search(text))]
+    most = f"{max(errors):.0e}".replace("0e+00", "0").replace("e-", "e−") if errors else ""
+    return f" (error {'at most ' * (len(errors) > 1)}{most})" * bool(errors)
+
+
 def told(lines):
     """What came out, in a few words."""
     proved = [text for kind, text in lines if kind == "proved"]
-    errors = [float(error[1]) for text in proved if (error := ERROR.search(text))]
-    parts = [f"{len(proved)} proved" if len(proved) > 1 else "proved"] * bool(proved)
-    if errors:
-        parts[0] += f" (error {'at most ' * (len(errors) > 1)}{max(errors):.0e})".replace("0e+00", "0").replace(
-            "e-", "e−"
-        )
+    parts = [(f"{len(proved)} proved" if len(proved) > 1 else "proved") + worst(proved)] * bool(proved)
     if rest := len(lines) - len(proved):
         parts.append(f"{rest} finding{'s' * (rest > 1)} checked")
     return f"✓ {', '.join(parts)}"
 
 
 def equations(lines):
-    """What came out of a proof of several equations: which hold, and where they do not."""
-    proved, fail = (
-        ", ".join(EQUATION.findall("\n".join(text for one, text in lines if one == kind)))
-        for kind in ("proved", "fails")
-    )
-    return f"✓ Proved: Eq {proved}{f'; outside its condition fails {fail}' if fail else ''}"
+    """What came out of a proof of several equations: which hold, how nearly, and where they do not."""
+    of_kind = {kind: [text for one, text in lines if one == kind] for kind in ("proved", "fails")}
+    proved, fail = (", ".join(EQUATION.findall("\n".join(texts))) for texts in of_kind.values())
+    outside = f"; outside its condition fails {fail}" if fail else ""
+    return f"✓ Proved: Eq {proved}{worst(of_kind['proved'])}{outside}"
 
 
 def fold(cell, says, kind):
