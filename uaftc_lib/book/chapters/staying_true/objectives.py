@@ -89,7 +89,7 @@ def word_level_lams(lam: float, seed: int) -> list[dict]:
     rows=len(WORD_LEVEL.second.strengths) + len(ADVERSARY.tolerances),
 )
 def word_level_adversary(objective: str, seed: int) -> list[dict]:
-    """SST: how far a second model gets that is trained to have other weights and the same answers; and what is exact."""
+    """SST: how far a second model gets that is trained to weigh otherwise and answer alike; and what is exact."""
     data = load_dataset("sst")
     kind, strength = variants("sst")[objective]
     model, _ = train_kind(data, kind, strength, seed)
