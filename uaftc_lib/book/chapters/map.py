@@ -19,7 +19,7 @@ from uaftc_lib.book.panels import compare, panels
 from uaftc_lib.book.readings import NOISY, TEN
 from uaftc_lib.experiments.registry import EXPERIMENTS
 from uaftc_lib.experiments.table2 import table2_cell
-from uaftc_lib.experiments.tables import grid_names
+from uaftc_lib.experiments.tables import grid_names, listing, task
 from uaftc_lib.locations import PAPER_NAMES
 
 JOINED = "&nbsp;"  # no line breaks here
@@ -67,6 +67,31 @@ def run(chapter: str, **parameters: object) -> str:
 def making(name: str) -> str:
     """The command that makes a stored table."""
     return f"uaftc tables {name} --make"
+
+
+SPELLED = {"lam": "λ", "weight_range": "W₀ within ±", "embedding_range": "embeddings within ±", "dimension": "d"}
+
+
+def values_of(jobs: list[dict], name: str) -> str:
+    """The values of a column in the order of the jobs; of many numbers the least and the greatest."""
+    values = list(dict.fromkeys(job[name] for job in jobs))
+    if len(values) > 4 and all(isinstance(one, int | float) for one in values):
+        return f"{min(values):g} to {max(values):g} ({len(values)})"
+    told = (f"{one:g}" if isinstance(one, float) else PAPER_NAMES.get(one, str(one)) for one in values)
+    return ", ".join(told)
+
+
+def settings_of_runs() -> pd.DataFrame:
+    """What was run for every stored table: in words, with what settings, how many seeds and how many runs."""
+    found = []
+    for one in listing([*EXPERIMENTS, *grid_names()]):
+        jobs = [job for job, _ in task(one.name)[1]]
+        shown = [name for name in jobs[0] if name not in ("seed", "method", "options", "learning_rates")]
+        told = "; ".join(f"{SPELLED.get(name, name.replace('_', ' '))}: {values_of(jobs, name)}" for name in shown)
+        said = re.sub(r":func:`(\w+)`|``", lambda match: match[1] or "", one.about)
+        seeds = len({job["seed"] for job in jobs}) if "seed" in jobs[0] else 1
+        found.append({"table": one.name, "what was run": said, "settings": told, "seeds": seeds, "runs": len(jobs)})
+    return pd.DataFrame(found)
 
 
 MODEL, COUNTS, ACCURACY = (
