@@ -50,14 +50,14 @@ def test_a_measurement_is_shown_with_its_number_interval_and_runs(page, capsys):
     page.finding("of one run", True, 0.4321)
     page.finding("the least of ten", True, -3.0, n=10)
     page.finding("of each run", True, [1.0, 2.0, 3.0])
-    page.finding("in most", True, rules.share(np.array([True] * 9 + [False])), of="starts")
+    page.finding("in most", True, rules.share(np.array([True] * 9 + [False])), of="seeds")
     page.finding("asked when needed", lambda: True, lambda: 1234.0, n=1500, of="words")
     page.show()
     assert capsys.readouterr().out.splitlines() == [
         "measured: of one run: 0.43 (one run)",
         "measured: the least of ten: −3 (10 runs)",
         "measured: of each run: 2 [−0.48, 4.5] (3 runs)",
-        "measured: in most: 0.9 [0.6, 0.98] (10 starts)",
+        "measured: in most: 0.9 [0.6, 0.98] (10 seeds)",
         "measured: asked when needed: 1234 (1,500 words)",
     ]
     assert chapters.FINDINGS["of one run"] == 0.4321 and chapters.FINDINGS["of each run"] == 2

@@ -1,4 +1,4 @@
-"""The list of the paper's panels, what is printed in them, and how stored starts are set against it."""
+"""The list of the paper's panels, what is printed in them, and how stored seeds are set against it."""
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def test_starts_are_counted_and_judged():
     # The largest distance is that of the positive median: a tenth of (0.356 + 0.257) over 0.327 − 0.183.
     assert row["off"] == pytest.approx(0.0613 / 0.144, rel=1e-3)
     others = panels.compare(starts([printed] + [mirror] * 9)).set_index("figure")
-    assert others["verdict"]["S24"] == "in some starts" and others["verdict"]["S23"] == "not made"
+    assert others["verdict"]["S24"] == "in some seeds" and others["verdict"]["S23"] == "not made"
     assert panels.compare(starts([mirror])).set_index("figure")["verdict"]["S24"] == "differs"
 
 

@@ -111,8 +111,8 @@ def test_too_few_starts_decide_nothing(so):
     few = {name: frame[frame.seed < rules.LEAST_SEEDS - 1] if "seed" in frame else frame for name, frame in so.items()}
     judged = verdicts(few)
     assert set(judged) - open_ones(judged) == {"balanced", "table_1", "table_S1"}  # no "X exceeds Y"
-    assert "10 starts are needed" in judged["pi_takes_sides"].parts[0].found
-    assert judged["pi_takes_sides"].tally == "0 of 4 cases support it, 4 too few starts"
+    assert "10 seeds are needed" in judged["pi_takes_sides"].parts[0].found
+    assert judged["pi_takes_sides"].tally == "0 of 4 cases support it, 4 too few seeds"
 
 
 def test_a_claim_that_is_asked_twice_has_the_same_cases():
@@ -208,7 +208,7 @@ def test_a_column_of_fewer_seeds_than_the_rules_ask_for_is_undecided():
         runs = table2(lambda d, m, lam, shift=shift: accuracy(lam) - shift, models=("DP-L",))
         judged = verdicts({"table2": runs[runs.seed < 9]}, ["lam_is_crucial_with_lstm"])["lam_is_crucial_with_lstm"]
         assert judged.verdict == UNDECIDED and len(judged.cases(OPEN)) == len(judged.parts)
-        assert all("10 starts are needed" in part.found for part in judged.parts if part.n)
+        assert all("10 seeds are needed" in part.found for part in judged.parts if part.n)
 
 
 def test_a_column_compares_the_starts_that_all_lam_share():
@@ -295,7 +295,7 @@ def test_parts():
     steady = np.full(10, 2.0) + np.linspace(-1, 1, 10) * 0.1
     assert exceeds("x", steady).verdict == "supported" and exceeds("x", -steady).verdict == "contradicted"
     assert (
-        exceeds("x", steady - 2).verdict == "undecided" and "5 of 10 starts (24–76 %)" in exceeds("x", steady - 2).found
+        exceeds("x", steady - 2).verdict == "undecided" and "5 of 10 seeds (24–76 %)" in exceeds("x", steady - 2).found
     )
     assert exceeds("x", steady[:9]).verdict == exceeds("x", []).verdict == OPEN
     of_texts = np.tile(np.arange(100) < 30, (10, 1)).astype(float)
@@ -481,13 +481,13 @@ def test_the_status_of_a_figure_is_measured(so, not_so):
     assert false.reason[of_claims].str.contains("; not: ").all()
     panels = {"Fig 2e", "Fig 3c", "Fig 4b"}  # those that only ask for polar above neutral words
     assert set(true.status[list(panels)]) == {"reproduced"} and set(false.status[list(panels)]) == {"differs"}
-    assert true.reason["Fig 2e"] == "printed order of the means in 10 of 10 starts"
+    assert true.reason["Fig 2e"] == "printed order of the means in 10 of 10 seeds"
     some = figure_scores(True)
     some.loc[(some.seed < 5) & (some.type == "neutral"), "mean"] = 9.0
     assert statuses({"figure_scores": some}).loc["Fig 2e", ["status", "reason"]].tolist() == [
-        "reproduced", "printed order of the means in 5 of 10 starts"]  # fmt: skip
+        "reproduced", "printed order of the means in 5 of 10 seeds"]  # fmt: skip
     some.loc[(some.seed < 6) & (some.type == "neutral"), "mean"] = 9.0
-    assert statuses({"figure_scores": some}).status["Fig 2e"] == "in some starts"
+    assert statuses({"figure_scores": some}).status["Fig 2e"] == "in some seeds"
 
 
 # --- the command -----------------------------------------------------------------------------------------------
@@ -643,7 +643,7 @@ def test_the_map_is_one_table(so):
         assert f'<a href="{page.address(row.page)}">{row.number}</a>' in shown.replace("&nbsp;", " ")
         assert all(figures.unbroken(command) in shown for command in row.commands)
     assert (
-        shown.count("10 of 10 starts")
-        == made.reason[made.status == "reproduced"].str.contains("10 of 10 starts").sum()
+        shown.count("10 of 10 seeds")
+        == made.reason[made.status == "reproduced"].str.contains("10 of 10 seeds").sum()
         > 0
     )

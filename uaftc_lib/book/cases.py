@@ -1,4 +1,4 @@
-"""One case of a claim: "X exceeds Y", from X − Y of each start, and other forms of it.
+"""One case of a claim: "X exceeds Y", from X − Y of each seed, and other forms of it.
 
 "Close to zero" is read as "less than a fifth of what it is compared with" (:data:`SMALL`). This reading was
 chosen with the results known, and it is wide on purpose: in Data I the sum rule of ρ alone makes a neutral word
@@ -75,7 +75,7 @@ class Part:
 
 
 def exceeds(case: str, differences: Iterable[float]) -> Part:
-    """X exceeds Y, from X − Y of each start."""
+    """X exceeds Y, from X − Y of each seed."""
     values = np.asarray(differences, dtype=float)
     values = values[np.isfinite(values)]
     if not len(values):
@@ -83,12 +83,12 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
     mean, low, high, n = rules.interval(values)
     found = with_interval(mean, low, high) if n > 1 else short(mean)
     held = int((values > 0).sum())
-    found += f", {held} of {n} starts"
+    found += f", {held} of {n} seeds"
     if 0 < held < n:
         among = rules.share(values > 0)
         found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
     if n < rules.LEAST_SEEDS:
-        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n)
+        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n)
     return Part(case, rules.exceeds(values), found, n, in_half_widths(mean, low, high), mean, low, high, held)
 
 
@@ -104,9 +104,9 @@ def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
     ``beside``: told after the numbers.
     """
     mean, low, high, n = interval = rules.crossed(100 * np.asarray(differences, dtype=float))
-    found = f"{with_interval(mean, low, high)} points, {n} starts, {differences.shape[1]:,} texts{beside}"
+    found = f"{with_interval(mean, low, high)} points, {n} seeds, {differences.shape[1]:,} texts{beside}"
     if n < rules.LEAST_SEEDS:
-        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed", n, mean=mean, low=low, high=high)
+        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, mean=mean, low=low, high=high)
     return Part(case, rules.decided(interval), found, n, in_half_widths(mean, low, high), mean, low, high)
 
 

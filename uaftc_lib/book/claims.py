@@ -2,7 +2,7 @@
 
 A claim is tried in one or more cases (a data set, a model, a λ). In each the sentence is read as "X exceeds Y"
 and X − Y is measured once a start (:mod:`uaftc_lib.book.cases`); the rules of :mod:`uaftc_lib.book.rules` make of it
-*supported*, *contradicted* or *undecided*. Cases without results, or with fewer starts than the rules ask for, stay
+*supported*, *contradicted* or *undecided*. Cases without results, or with fewer seeds than the rules ask for, stay
 *open*. The rules make a verdict of the cases, too. Cases of settings that the paper leaves open, and of second
 measures, stand beside: told, not counted.
 """
@@ -25,9 +25,9 @@ from uaftc_lib.book.nulls import null_of
 from uaftc_lib.book.verdicts import WORDS
 from uaftc_lib.book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
 
-TOLD = {"contradicted": "contradict it", "undecided": "too wide", OPEN: "too few starts"}
+TOLD = {"contradicted": "contradict it", "undecided": "too wide", OPEN: "too few seeds"}
 ALONE = {"supported": "which supports it", "contradicted": "which contradicts it", "undecided": "too wide",
-         OPEN: "too few starts"}  # fmt: skip
+         OPEN: "too few seeds"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
 
 KINDS = ("claim", "identity", "definition", "assumption", "neighbour")
@@ -166,7 +166,7 @@ class Judged:
 
     @property
     def tally(self) -> str:
-        """So many of the cases support the sentence, so many contradict it, are too wide, have too few starts."""
+        """So many of the cases support the sentence, so many contradict it, are too wide, have too few seeds."""
         if len(self.counted) == 1:
             return f"one case, {ALONE[self.counted[0].verdict]}"
         told = f"{len(self.cases('supported'))} of {len(self.counted)} cases support it"

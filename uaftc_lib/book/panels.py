@@ -1,8 +1,8 @@
-"""The paper's panels of scores and weights (Figs 2 to 5, S13 to S28): what is in print, what our starts give.
+"""The paper's panels of scores and weights (Figs 2 to 5, S13 to S28): what is in print, what our seeds give.
 
 ``published("figures")`` lists them: data set, model, λ, which scores, of which tokens, the table with the
 published values and the printed order of the means ("a b > c": a and b, in either order, above c). The experiment
-``figure_scores`` measures the same for several starts.
+``figure_scores`` measures the same for several seeds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from uaftc_lib.models import AttentionClassifier, sum_by_instance
 from uaftc_lib.scores import Types, score_frame, seen_vectors, separation
 
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
-MOST = 0.5  # of the starts: print is one run, and from here on its order is the usual one
+MOST = 0.5  # of the seeds: print is one run, and from here on its order is the usual one
 NAMES = {
     **{"Pos": "positive", "Neg": "negative", "Neutral": "neutral"},
     **{"Motor": "rec.motorcycles", "Med": "sci.med", "Guns": "talk.politics.guns"},
@@ -155,7 +155,7 @@ def compare(stored: pd.DataFrame) -> pd.DataFrame:
 
     "mirrored": in how many the order holds with positive and negative exchanged. "off": the largest distance
     of a printed median from the mean of ours, in printed middle halves (p75 − p25). Verdict: "reproduced"
-    where the printed order of the means holds in at least :data:`MOST` of the starts, "in some starts" where
+    where the printed order of the means holds in at least :data:`MOST` of the seeds, "in some seeds" where
     it holds less often, "differs" where never, "not made" without starts.
     """
     rows = []
@@ -170,7 +170,7 @@ def compare(stored: pd.DataFrame) -> pd.DataFrame:
             known, middle = known.set_index("type"), ours.groupby("type")["median"].mean()
             off = ((middle - known["median"]).abs() / (known["p75"] - known["p25"])).max()
         share = sum(hold) / len(hold) if hold else float("nan")
-        verdict = "reproduced" if share >= MOST else "in some starts" if share else "differs"
+        verdict = "reproduced" if share >= MOST else "in some seeds" if share else "differs"
         rows.append(panel | {"starts": len(hold), "as printed": sum(hold), "mirrored": sum(mirrored),
                              "off": off, "verdict": verdict if hold else "not made"})  # fmt: skip
     return pd.DataFrame(rows)

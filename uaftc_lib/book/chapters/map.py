@@ -25,7 +25,7 @@ from uaftc_lib.locations import PAPER_NAMES
 JOINED = "&nbsp;"  # no line breaks here
 Whys = Mapping[str, tuple[str, str]]  # printed number -> why it differs, and chapter#heading where that is told
 FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
-WRONG = ("in some starts", "differs")
+WRONG = ("in some seeds", "differs")
 NAMED = 4  # so many cases against a figure are told one by one
 
 
@@ -221,7 +221,7 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
         status, reason = by_claims(item.shows, by_name)
         if panel["starts"]:
             status = panel["verdict"]
-            reason = f"printed order of the means in {panel['as printed']} of {panel['starts']} starts"
+            reason = f"printed order of the means in {panel['as printed']} of {panel['starts']} seeds"
             if panel["off"] > FAR:
                 reason += f", a median {panel['off']:.1f} boxes off"
         rows.append({"number": item.number, "what": item.what, "status": status, "reason": reason, "data": item.data,

@@ -172,7 +172,7 @@ def last(tables: Tables, penalty: float) -> pd.DataFrame:
 
 
 def by_ratio(tables: Tables) -> Iterator[tuple[str, float, pd.Series, pd.Series]]:
-    """Case, the sign of the larger class, V·W of a skewed class ratio and that of 1:1 from the same starts."""
+    """Case, the sign of the larger class, V·W of a skewed class ratio and that of 1:1 from the same seeds."""
     starts = ((False, "random start"), (True, "V ⟂ W at the start"))
     ranges = (("synthetic_ratio", ""), ("synthetic_ratio_short", ", W₀ within ±0.1"))
     for (table, reach), (perpendicular, start) in product(ranges, starts):
@@ -236,8 +236,8 @@ def ratio_moves_VW(tables: Tables) -> Iterator[Part]:
 def VW_and_ratio(tables: Tables) -> Iterator[Part]:
     for case, _, skewed, even in by_ratio(tables):
         yield exceeds(case, skewed.abs() - even.abs())
-        if "random" in case:  # print has means of four starts; of ours no ten of them share no start
+        if "random" in case:  # print has means of four seeds; of ours no ten of them share no seed
             fours = [list(four) for four in combinations(range(len(even)), 4)]
             less = [abs(even.iloc[four].mean()) < abs(skewed.iloc[four].mean()) for four in fours]
-            told = f"1:1 is the smaller one in {sum(less)} of {len(less)} means of four starts" if less else ""
+            told = f"1:1 is the smaller one in {sum(less)} of {len(less)} means of four seeds" if less else ""
             yield Part(f"{case}, means of four", OPEN, f"{told}, which share starts", len(even))

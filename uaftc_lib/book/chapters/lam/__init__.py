@@ -150,5 +150,5 @@ def table_2(tables: Tables) -> Iterator[Part]:
             n = min(run.n for run in further.values())
             verdict = "contradicted" if len(outside) >= ALLOWED_OUTSIDE else "supported"
             if verdict == "supported" and n < rules.LEAST_SEEDS:  # a wide interval holds anything
-                verdict, found = OPEN, f"{found}; {rules.LEAST_SEEDS} starts are needed"
-            yield Part(f"{title}, {model}", verdict, f"{found}; {n} starts", n)
+                verdict, found = OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed"
+            yield Part(f"{title}, {model}", verdict, f"{found}; {n} seeds", n)
