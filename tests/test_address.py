@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from small_book import add_pages, make_checkout, replace
+from small_book import add_pages, make_checkout
 
 from uaftc_lib import publish
 from uaftc_lib.publish.address import OF_PAGES, VARIABLE, pages_address, provider, repository
@@ -20,6 +20,12 @@ from uaftc_lib.publish.site import day_of, versions
 
 EXAMPLE = "https://github.com/Example/living-edition"
 HERE = "https://example.github.io/living-edition/"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_said_by_the_environment(monkeypatch):
+    for variable in (VARIABLE, OF_PAGES):
+        monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +59,14 @@ def test_a_host_of_ones_own_must_say_where_its_pages_are(monkeypatch):
     monkeypatch.setenv(OF_PAGES, "https://pages.example.org/a/b")
     assert pages_address("https://git.example.org/a/b") == "https://pages.example.org/a/b/"
     assert [provider(f"https://{host}/a/b") for host in ("gitlab.example.org", "github.com")] == ["gitlab", "github"]
+    monkeypatch.setenv(OF_PAGES, "")
+    assert pages_address(EXAMPLE) == HERE, "a variable that is not set is empty in a workflow"
     monkeypatch.setenv(OF_PAGES, "pages")
     with pytest.raises(ValueError, match="got 'https://github.com/a/b' pages"):
         pages_address("https://github.com/a/b")
 
 
 def test_what_the_environment_says_goes_first(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
     assert repository() == "" and repository("https://github.com/a/b/") == "https://github.com/a/b"
     assert repository("https://github.com/a/b.git") == "https://github.com/a/b"
     monkeypatch.setenv(VARIABLE, EXAMPLE)
@@ -70,10 +77,12 @@ def test_what_the_environment_says_goes_first(monkeypatch):
 def built(request, tmp_path_factory) -> tuple[str, Path]:
     """A small book, built with the repository's address or without: the address, and the folder of its pages."""
     checkout = add_pages(make_checkout(tmp_path_factory.mktemp("book")))
-    replace(checkout / "_config.yml", 'url: ""', f'url: "{request.param}"')
+    config = checkout / "_config.yml"
+    config.write_text(re.sub(r"(?m)^  url: .*", f'  url: "{request.param}"', config.read_text()))
     publish.refresh(checkout)
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(VARIABLE, raising=False)
+        for variable in (VARIABLE, OF_PAGES):
+            patch.delenv(variable, raising=False)
         return request.param, publish.build(checkout)
 
 

@@ -79,6 +79,9 @@ def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
         if message.type in ("error", "warning"):
             troubles.append(f"console: {message.text}")
 
+    if "<base " in (text := path.read_text(encoding="utf-8")):  # it asks the network for all of its files
+        here = re.sub("<base [^>]*>", "", text)
+        page.route(path.as_uri(), lambda route: route.fulfill(body=here, content_type="text/html"))
     page.on("request", recorded)
     page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url} {request.failure}"))
     page.on("console", said)
