@@ -11,15 +11,22 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from small_book import add_pages, make_checkout, replace
+from small_book import add_pages, make_checkout
+from test_pages import CARD_AT_MOST
 
 from uaftc_lib import publish
-from uaftc_lib.publish.address import OF_PAGES, VARIABLE, pages_address, provider, repository
-from uaftc_lib.publish.head import card, sentence_of
+from uaftc_lib.publish.address import OF_PAGES, VARIABLE, binder, pages_address, provider, repository
+from uaftc_lib.publish.head import card, png, sentence_of
 from uaftc_lib.publish.site import day_of, versions
 
 EXAMPLE = "https://github.com/Example/living-edition"
 HERE = "https://example.github.io/living-edition/"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_said_by_the_environment(monkeypatch):
+    for variable in (VARIABLE, OF_PAGES):
+        monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +60,14 @@ def test_a_host_of_ones_own_must_say_where_its_pages_are(monkeypatch):
     monkeypatch.setenv(OF_PAGES, "https://pages.example.org/a/b")
     assert pages_address("https://git.example.org/a/b") == "https://pages.example.org/a/b/"
     assert [provider(f"https://{host}/a/b") for host in ("gitlab.example.org", "github.com")] == ["gitlab", "github"]
+    monkeypatch.setenv(OF_PAGES, "")
+    assert pages_address(EXAMPLE) == HERE, "a variable that is not set is empty in a workflow"
     monkeypatch.setenv(OF_PAGES, "pages")
     with pytest.raises(ValueError, match="got 'https://github.com/a/b' pages"):
         pages_address("https://github.com/a/b")
 
 
 def test_what_the_environment_says_goes_first(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
     assert repository() == "" and repository("https://github.com/a/b/") == "https://github.com/a/b"
     assert repository("https://github.com/a/b.git") == "https://github.com/a/b"
     monkeypatch.setenv(VARIABLE, EXAMPLE)
@@ -70,10 +78,12 @@ def test_what_the_environment_says_goes_first(monkeypatch):
 def built(request, tmp_path_factory) -> tuple[str, Path]:
     """A small book, built with the repository's address or without: the address, and the folder of its pages."""
     checkout = add_pages(make_checkout(tmp_path_factory.mktemp("book")))
-    replace(checkout / "_config.yml", 'url: ""', f'url: "{request.param}"')
+    config = checkout / "_config.yml"
+    config.write_text(re.sub(r"(?m)^  url: .*", f'  url: "{request.param}"', config.read_text()))
     publish.refresh(checkout)
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(VARIABLE, raising=False)
+        for variable in (VARIABLE, OF_PAGES):
+            patch.delenv(variable, raising=False)
         return request.param, publish.build(checkout)
 
 
@@ -97,11 +107,35 @@ def test_buttons_and_links_need_an_address(built):
     assert "google.colab" not in page and "google.colab" in (folder / "_sources" / "01_small.ipynb").read_text()
 
 
-def test_colab_is_offered_where_notebooks_can_say_where_the_book_is(monkeypatch):
-    """That is written down with the address, not with the environment of one build."""
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        (EXAMPLE, "gh/Example/living-edition"),
+        ("https://gitlab.com/example/book", "gl/example%2Fbook"),
+        ("https://gitlab.com/Group/sub/book", "gl/Group%2Fsub%2Fbook"),
+        ("https://git.example.org/a/b", "git/https%3A%2F%2Fgit.example.org%2Fa%2Fb"),
+    ],
+)
+def test_binder_is_told_of_any_host(address, name, pages):
+    assert binder(address) == name
+    options = {"repository_url": address, "repository_branch": "main"}
+    button = {"text": "Binder", "url": "https://mybinder.org/v2/git/https%3A//any/main?urlpath=lab/tree/book/x.ipynb"}
+    app = SimpleNamespace(config=SimpleNamespace(html_theme_options=options))
+    pages.correct_links(app, "x", "", {"header_buttons": [{"buttons": [button]}, {"type": "javascript"}]}, None)
+    assert button["url"] == f"https://mybinder.org/v2/{name}/main?urlpath=lab/tree/book/x.ipynb"
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The part of the pages' build that is an extension of Sphinx."""
     spec = importlib.util.spec_from_file_location("pages", publish.CHECKOUT / "book" / "_ext" / "pages.py")
-    pages = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pages)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_colab_is_offered_where_notebooks_can_say_where_the_book_is(monkeypatch, pages):
+    """That is written down with the address, not with the environment of one build."""
 
     def configured(url: str) -> dict:
         options = {"repository_url": url, "launch_buttons": {"binderhub_url": "b", "colab_url": "c"}}
@@ -135,6 +169,8 @@ def test_the_head_of_a_page_says_what_it_is(built):
     index = BeautifulSoup((folder / "index.html").read_text(encoding="utf-8"), "html.parser")
     assert index.find("meta", property="og:title")["content"] == index.title.string.split(" —")[0] == "A small chapter"
     assert bool(index.find("link", rel="canonical")) == bool(address)
+    assert index.find("link", rel="icon")["href"].startswith("data:image/svg+xml,%3Csvg")
+    assert bool(index.find("link", type="application/atom+xml")) == bool(address)
     assert bool(page.find("link", type="application/atom+xml")) == bool(address)
 
 
@@ -154,6 +190,8 @@ def test_a_site_has_a_map_and_a_feed_if_it_has_an_address(built):
     titles = [entry.findtext(f"{atom}title") for entry in feed.iter(f"{atom}entry")]
     assert titles == list(versions((folder.parents[3] / "CHANGELOG.md").read_text()))
     assert titles[-1].startswith("0.1.0")
+    ids = [entry.findtext(f"{atom}id") for entry in feed.iter(f"{atom}entry")]
+    assert ids == [f"{HERE}#{title.split()[0]}" for title in titles], "another day makes no other entry"
     assert feed.findtext(f"{atom}id") == HERE and "living edition" in feed.findtext(f"{atom}title")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", feed.findtext(f"{atom}updated"))
 
@@ -165,6 +203,8 @@ def test_a_page_that_is_not_there_leads_to_the_book(built):
     assert page.title.string.strip().startswith(page.h1.string) and not page.find("link", rel="canonical")
     assert (page.base["href"] if page.base else "") == (HERE if address else "")
     assert not address or page.find(["base", "link", "script"]) == page.base, "what stands before it is not found"
+    issues = [link["href"] for link in page("a", href=re.compile("/issues/new"))]
+    assert len(issues) == bool(address) and "404" not in "".join(issues)
 
 
 def test_nothing_travels_that_no_page_asks_for(built):
@@ -180,6 +220,8 @@ def test_the_sentence_of_a_page_is_what_it_found():
     assert sentence_of(found) == "It is so, by a half."
     assert sentence_of("<p>Is it so? Yes.</p><p><strong>Short.</strong></p>") == "Is it so?"
     assert sentence_of("") == ""
+    goes_on = "<p><strong>It all fits into two numbers</strong>, <em>a</em> and b: one each. No more.</p>"
+    assert sentence_of(goes_on) == "It all fits into two numbers, a and b: one each."
     formula = r'<span class="math">\(\boldsymbol{V}^\top\boldsymbol{W}\)</span>'
     assert sentence_of(f"<p>The gap follows {formula}, and \\(\\lambda\\).</p>") == "The gap follows V·W, and lambda."
 
@@ -199,8 +241,24 @@ def test_an_entry_of_the_feed_has_its_own_day():
     assert day_of("0.2.0 (2026-12-24)", "2026-01-01") == "2026-12-24" and day_of("0.2.0", "2026-01-01") == "2026-01-01"
 
 
-def test_a_card_is_a_picture_of_the_first_figure():
+def test_a_card_shows_the_first_figure_or_the_sentence_and_names_the_book():
     drawn = '<svg width="96" height="48" viewBox="0 0 72 36"><rect width="72" height="36" fill="currentColor"/></svg>'
-    for body in (f'<figure class="uaftc"><div>{drawn}</div></figure>', "<p>no figure</p>"):
-        picture = card("Questions & <answers>", body, "The book & more")
+    icon = '<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
+    figure = f'<figure class="uaftc"><div>{drawn}</div></figure>'
+    sentence = "It is <so>, and " + "so " * 60
+    for body, shown in ((figure, 'viewBox="0 0 72 36"'), ("<p>no figure</p>", "It is &lt;so&gt;, and")):
+        svg = card("Questions & <answers>", sentence, body, "The book & more", icon)
+        ElementTree.fromstring(svg)
+        assert all(one in svg for one in ("Questions &amp; &lt;answers&gt;", "The book &amp; more", "M0 0h9v9z", shown))
+        heights = [float(y) for y in re.findall(r'<text x="48" y="([\d.]+)"', svg)]
+        assert heights == sorted(heights) and heights[-1] < 550, "it ends above the name of the book"
+        picture = png(svg)
         assert picture[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", picture[16:24]) == (1200, 630)
+        assert picture[25] == 3, "its colours come from a palette"
+
+
+def test_cards_are_small(built):
+    address, folder = built
+    cards = sorted((folder / "_static").glob("cards/*.png"))
+    assert {"01_small.png", "references.png"} <= {path.name for path in cards} or not address
+    assert [path.name for path in cards if path.stat().st_size > CARD_AT_MOST] == []

@@ -1,6 +1,6 @@
 """The book on other people's machines: Binder, Colab, a development container, conda.
 
-Nothing here asks a resolver of conda's: the environment's own packages are five without versions to speak of, all else
+Nothing here asks a resolver of conda's: the environment's own packages are four without versions to speak of, all else
 comes from pip under the lock, and that is what is checked.
 """
 

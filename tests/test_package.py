@@ -39,7 +39,7 @@ EXTRA = {
     "conftest.py": "test",
 }
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "bs4": "beautifulsoup4", "markdown_it": "markdown-it-py"}
-DISTRIBUTIONS |= {"fasttext": "fasttext-wheel"}  # of another name
+DISTRIBUTIONS |= {"PIL": "pillow", "fasttext": "fasttext-wheel"}  # of another name
 # What is used without being imported: the file that names it, and how.
 NAMED = {
     "jupyter-book": ("uaftc_lib/publish/pages.py", '"jupyter-book"'),

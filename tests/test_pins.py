@@ -1,9 +1,11 @@
 """requirements.in, requirements.lock, pyproject.toml, environment.yml and what is installed say the same."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.publish.address import pages_address
+from uaftc_lib.publish.sources import COLAB
 
 PYTHONS = ("3.11", "3.12", "3.13")
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -105,12 +108,20 @@ def test_what_is_installed_is_what_is_locked():
     assert other == {}
 
 
+def text_of(path: Path) -> bytes:
+    """A file, or of a notebook the cells that are not made from the address."""
+    if path.suffix != ".ipynb":
+        return path.read_bytes()
+    cells = json.loads(path.read_bytes())["cells"]
+    return json.dumps([cell for cell in cells if COLAB not in cell["metadata"].get("tags", [])]).encode()
+
+
 def test_repository_address_is_written_once_if_at_all():
     address = yaml.safe_load((CHECKOUT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     assert address == "" or pages_address(address)
     folders = ("uaftc_lib", "notebooks", "book", ".ci", ".github")
     paths = [path for folder in folders for path in (CHECKOUT / folder).rglob("*") if path.is_file()]
     paths += [path for path in CHECKOUT.iterdir() if path.is_file() and path.name != "_config.yml"]
-    texts = {path: path.read_bytes() for path in paths if "__pycache__" not in path.parts}
+    texts = {path: text_of(path) for path in paths if "__pycache__" not in path.parts}
     written = (address or "https://github.com/uaftc").encode()
     assert [str(path) for path, text in texts.items() if written in text] == []

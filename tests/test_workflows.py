@@ -65,6 +65,12 @@ def test_what_is_run_is_here():
     assert os.access(CHECKOUT / ".ci" / "run", os.X_OK)
 
 
+def test_a_host_can_say_where_its_pages_are():
+    """Whatever builds pages needs it, with an address of a host that is not known."""
+    told = [yaml.safe_load(path.read_text(encoding="utf-8"))["env"] for path in WORKFLOWS]
+    assert told == [{"UAFTC_PAGES": "${{ vars.UAFTC_PAGES }}"}] * 3
+
+
 def test_a_run_is_compared_with_what_is_committed(tmp_path, capsys):
     spec = importlib.util.spec_from_file_location("compare", CHECKOUT / ".ci" / "compare.py")
     compare = importlib.util.module_from_spec(spec)

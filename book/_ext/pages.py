@@ -1,11 +1,21 @@
 """What the pages need beyond Jupyter Book: work offline, say how they were made, warn when they are old."""
 
+import re
 from html import unescape
 from pathlib import Path
 
+from docutils import nodes
+
 from uaftc_lib import publish
 from uaftc_lib.publish import head, site
-from uaftc_lib.publish.address import pages_address, provider, repository
+from uaftc_lib.publish.address import binder, pages_address, provider, repository
+
+# Pages that are no text of the book: what they are for.
+SERVICE = {
+    "404": "Its chapter may have got another name; the list of chapters and the search stand beside.",
+    "search": "Finds the pages of this book on which a word stands.",
+}
+OF_INDEX = "Where the symbols and words of this book are explained."
 
 
 def configure(app, config):
@@ -29,25 +39,52 @@ def complete_page(app, pagename, templatename, context, doctree):
         context["title"], context["pageurl"] = "This page is not here", ""
         if app.config.html_baseurl:  # shown at any address, it must know where the others are
             context["metatags"] = f'<base href="{app.config.html_baseurl}" />{context.get("metatags", "")}'
+    checkout, tags = Path(app.srcdir).parent, context.get("metatags", "")
+    if pagename in SERVICE:
+        context["metatags"] = f'{tags}<meta name="description" content="{SERVICE[pagename]}" />'
     if pagename == "genindex":
-        of_index = "<p>Where the symbols and words of this book are explained.</p>"
-        context["metatags"] = head_of(app, pagename, "book/symbols.toml", "Index", of_index)
+        context["metatags"] = tags + head_of(app, pagename, "book/symbols.toml", "Index", f"<p>{OF_INDEX}</p>")
+        context["provenance"] = provenance("book/symbols.toml", checkout)
     context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
     # The live-code scripts are unused, declare a constant twice, and name a server.
     context["script_files"] = [
         script for script in context["script_files"] if "thebe" not in f"{script.filename} {script.attributes}".lower()
     ]
-    if "body" in context and (written := Path(app.env.doc2path(pagename))).exists():
-        checkout, body = Path(app.srcdir).parent, context["body"]
+    if pagename != "genindex" and "body" in context and (written := Path(app.env.doc2path(pagename))).exists():
+        body = context["body"]
         if written.suffix == ".ipynb":
             above, below, text = publish.banner(pagename, checkout), publish.footer(pagename, checkout), "notebooks"
         else:
             above, text = "", written.parent.name
-            below = f'<footer class="provenance"><p>{publish.edition(f"{text}/{pagename}.md", checkout)}</p></footer>'
+            below = provenance(f"{text}/{pagename}.md", checkout)
         # Folded code is called what stands on it, by screen readers too.
         body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
         context["body"] = above + body + below
-        context["metatags"] += head_of(app, pagename, f"{text}/{pagename}.md", context["title"], body)
+        context["metatags"] = tags + head_of(app, pagename, f"{text}/{pagename}.md", context["title"], body)
+
+
+def provenance(file, checkout):
+    return f'<footer class="provenance"><p>{publish.edition(file, checkout)}</p></footer>'
+
+
+def correct_links(app, pagename, templatename, context, doctree):
+    """What the theme does not know: Binder's names of repositories on other hosts, and that a page may not be there."""
+    options = app.config.html_theme_options
+    for button in [one for group in context.get("header_buttons", []) for one in group.get("buttons", [])]:
+        if button.get("text") == "Binder":
+            name = f"{binder(options['repository_url'])}/{options.get('repository_branch') or 'main'}"
+            button["url"] = re.sub(r"(?<=/v2/)[^?]*", name, button["url"])
+        elif button.get("label") == "source-issues-button" and pagename == "404":
+            button["url"] = button["url"].replace("on%20page%20%2F404.html", "with%20a%20page%20that%20is%20missing")
+
+
+def first_figure(app):
+    """The outputs of the book's first page that draws something."""
+    for name in sorted(app.env.found_docs):
+        html = "".join(raw.astext() for raw in app.env.get_doctree(name).findall(nodes.raw))
+        if head.FIGURE.search(html):
+            return html
+    return ""
 
 
 def head_of(app, name, file, title, body):
@@ -59,7 +96,9 @@ def head_of(app, name, file, title, body):
         card = f"_static/cards/{name}.png"
         target = Path(app.outdir) / card
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(head.card(title, body, book["title"]))
+        drawn = first_figure(app) if name == app.config.root_doc and not head.FIGURE.search(body) else body
+        icon = Path(app.srcdir, "_static", "icon.svg").read_text(encoding="utf-8")
+        target.write_bytes(head.png(head.card(title, sentence, drawn, book["title"], icon)))
     linked_data = head.linked_data(title, sentence, book, url, changed)
     values = {"book": book, "title": title, "sentence": sentence, "changed": changed, "url": url, "site": here}
     return site.template(checkout, "head.html").render(linked_data=linked_data, card=card, **values)
@@ -75,5 +114,6 @@ def complete_site(app, exception):
 def setup(app):
     app.connect("config-inited", configure)
     app.connect("html-page-context", complete_page)
+    app.connect("html-page-context", correct_links, priority=502)  # after the theme has made them
     app.connect("build-finished", complete_site)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

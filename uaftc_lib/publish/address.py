@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 # The variables by which a host that builds for itself, a fork's among them, says where it is, and if need be its pages.
 VARIABLE, OF_PAGES = "UAFTC_REPOSITORY", "UAFTC_PAGES"
@@ -50,3 +51,10 @@ def pages_address(address: str) -> str:
 def provider(address: str) -> str:
     """Which host's buttons fit an address: a host of one's own is GitLab if its name says so."""
     return "gitlab" if "gitlab" in address.partition("//")[2].partition("/")[0] else "github"
+
+
+def binder(address: str) -> str:
+    """How Binder calls a repository: what is no name of GitHub's is quoted whole, its slashes too."""
+    host, _, name = address.partition("//")[2].partition("/")
+    called = {"github.com": f"gh/{name}", "gitlab.com": f"gl/{quote(name, safe='')}"}
+    return called.get(host, f"git/{quote(address, safe='')}")

@@ -6,23 +6,29 @@ import json
 import re
 import subprocess
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from textwrap import wrap
 
 from bs4 import BeautifulSoup
 
 CARD = (1200, 630)  # pixels of the picture in a link's preview
-INK = "#14181d"
+EDGE, FOOT = 48, 84  # of them, beside what is drawn and below it
+INK, PALE, BLUE = "#14181d", "#5b6570", "#1f5fa8"
+FIGURE = re.compile(r'<figure class="uaftc".*?</figure>', re.DOTALL)
+SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z“])")
 
 
 def sentence_of(body: str) -> str:
     """The chapter's one sentence: the first that is set in bold, which is what it found; else the first of all."""
     page = BeautifulSoup(body, "html.parser")
-    bold = [one.get_text() for one in page.select("p > strong:first-child") if not one.find_parent("table")]
-    others = [one.get_text() for one in page.select("p:not(.page-needs)")]
-    texts = [text for text in bold if len(text.split()) > 4] + others
-    text = " ".join(plain(texts[0]).split()) if texts else ""
-    return re.split(r"(?<=[.?!])\s+(?=[A-Z“])", text, maxsplit=1)[0]
+    bold = [one for one in page.select("p > strong:first-child") if not one.find_parent("table")]
+    long = [one for one in bold if len(one.get_text().split()) > 4]
+    if long:  # to the end of the sentence, which may go on in other letters
+        text = "".join(one.get_text() for one in (long[0], *long[0].next_siblings))
+    else:
+        text = "".join(one.get_text() for one in page.select("p:not(.page-needs)")[:1])
+    return SENTENCE.split(" ".join(plain(text).split()), maxsplit=1)[0]
 
 
 def plain(text: str) -> str:
@@ -57,30 +63,61 @@ def linked_data(title: str, sentence: str, book: dict[str, str], url: str, chang
     return json.dumps(about, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def card(title: str, body: str, book: str) -> bytes:
-    """A PNG for previews of links: the title over the page's first figure, or over the book's title if it has none."""
+def card(title: str, sentence: str, body: str, book: str, icon: str) -> str:
+    """A picture for previews of links, as SVG: a page's title over its first figure, or else its sentence.
+
+    Below stands which book it is of, beside the icon.
+    """
+    width, height = CARD
+    panels = FIGURE.search(body)
+    drawn = re.findall(r"<svg .*?</svg>", panels[0], re.DOTALL)[:2] if panels else []
+    if drawn:
+        lines = [(line, 42, INK) for line in wrap(title, 46)[:2]]
+    else:
+        size = next((size for size in (84, 72, 60, 48) if size * len(wrap(sentence, 1900 // size)) < 300), 36)
+        lines = [(title, 30, PALE), ("", 30, INK), *((line, size, INK) for line in balanced(sentence, 1900 // size))]
+    top, told = 24, f'<rect width="{width}" height="12" fill="{BLUE}" />'
+    for line, size, ink in lines:
+        top += 1.3 * size
+        told += written(line, EDGE, top, size, ink)
+    each = (width - 2 * EDGE - 40 * (len(drawn) - 1)) / max(len(drawn), 1)
+    told += "".join(
+        placed(svg, EDGE + i * (each + 40), top + 24, each, height - top - 24 - FOOT) for i, svg in enumerate(drawn)
+    )
+    told += placed(icon, EDGE, height - 62, 36, 36) + written(book, EDGE + 52, height - 36, 24, PALE)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{width}" '
+        f'height="{height}" color="{INK}" fill="{INK}" font-family="DejaVu Sans">{told}</svg>'
+    )
+
+
+def balanced(text: str, width: int) -> list[str]:
+    """The lines of a text, none longer than a width, and as even as their number allows."""
+    count = len(wrap(text, width))
+    tried = (wrap(text, each, break_long_words=False) for each in range(1, width + 1))
+    return next(lines for lines in tried if len(lines) <= count)
+
+
+def written(line: str, x: float, y: float, size: float, ink: str) -> str:
+    """A line of text of an SVG."""
+    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{ink}">{escape(line)}</text>'
+
+
+def placed(svg: str, x: float, y: float, width: float, height: float) -> str:
+    """An SVG at a place within another."""
+    start, rest = svg.split(">", 1)
+    start = re.sub(r' (width|height|style)="[^"]*"', "", start)
+    return f'{start} x="{x}" y="{y}" width="{width}" height="{height}">{rest}'
+
+
+def png(svg: str) -> bytes:
+    """The picture as a small PNG: of drawings, 64 colours are enough."""
     import matplotlib
+    from PIL import Image
     from resvg_py import svg_to_bytes
 
-    panels = re.search(r'<figure class="uaftc".*?</figure>', body, re.DOTALL)
-    drawn = re.findall(r"<svg .*?</svg>", panels[0], re.DOTALL)[:2] if panels else []
-    width, height = CARD
-    lines = wrap(title, 48)[:2]
-    top = 60 + 58 * len(lines)
-    each = (width - 80 - 40 * (len(drawn) - 1)) / max(len(drawn), 1)
-    rows = [(80 + 58 * i, 46, line) for i, line in enumerate(lines)]
-    rows += [] if drawn else [(top + 60 + 40 * i, 30, line) for i, line in enumerate(wrap(book, 70))]
-    text = "".join(f'<text x="40" y="{y}" font-size="{size}">{escape(line)}</text>' for y, size, line in rows)
-    inner = "".join(
-        re.sub(r' (width|height|style)="[^"]*"', "", svg.split(">", 1)[0])
-        + f' x="{40 + i * (each + 40)}" y="{top}" width="{each}" height="{height - top - 30}">'
-        + svg.split(">", 1)[1]
-        for i, svg in enumerate(drawn)
-    )
-    whole = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{width}" '
-        f'height="{height}" color="{INK}" fill="{INK}" font-family="DejaVu Sans">{text}<g>{inner}</g></svg>'
-    )
     letters = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
     options = {"background": "#ffffff", "skip_system_fonts": True, "font_files": [str(letters)]}
-    return bytes(svg_to_bytes(svg_string=whole, font_family="DejaVu Sans", **options))
+    whole = Image.open(BytesIO(bytes(svg_to_bytes(svg_string=svg, font_family="DejaVu Sans", **options))))
+    whole.convert("RGB").quantize(64).save(small := BytesIO(), "PNG", optimize=True)
+    return small.getvalue()

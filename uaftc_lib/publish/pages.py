@@ -11,6 +11,7 @@ import subprocess
 import sys
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 from uaftc_lib import __version__
 from uaftc_lib.publish import address
@@ -107,10 +108,14 @@ def lead_on(pages: Path) -> None:
     target = re.search(r"url=([^\"]+)", index.read_text(encoding="utf-8"))
     first = (pages / target[1]).read_text(encoding="utf-8")
     head = re.findall(
-        r"<title>.*?</title>|<meta (?:name|property)=\"(?:description|og:)[^>]*>|<link rel=\"canonical\"[^>]*>",
+        r"<title>.*?</title>|<meta (?:name|property)=\"(?:description|og:)[^>]*>"
+        r"|<link rel=\"(?:canonical|alternate)\"[^>]*>",
         first,
         re.DOTALL,
     )
+    # Within the page: a file would be asked for and, when the next page comes, given up.
+    icon = quote((pages / "_static" / "icon.svg").read_text(encoding="utf-8").strip())
+    head.append(f'<link rel="icon" href="data:image/svg+xml,{icon}" />')
     refresh = f'<meta http-equiv="Refresh" content="0; url={target[1]}" />'
     index.write_text(
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8" />\n{refresh}\n' + "\n".join(head) + "\n</html>\n",
