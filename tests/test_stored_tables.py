@@ -5,12 +5,22 @@ import json
 import pytest
 
 from uaftc_lib.book import contents
-from uaftc_lib.experiments.registry import TOLERANCE, computed, rows_of, same_as_stored, same_rows, stored
+from uaftc_lib.book.chapters.map import settings_of_runs
+from uaftc_lib.experiments.registry import EXPERIMENTS, TOLERANCE, computed, rows_of, same_as_stored, same_rows, stored
 from uaftc_lib.experiments.table2 import table2_cell
-from uaftc_lib.experiments.tables import remake
+from uaftc_lib.experiments.tables import grid_names, remake
 from uaftc_lib.locations import PAPER_NAMES
 
 contents.load()  # registers the experiments
+
+
+def test_the_setting_of_every_run_is_told():
+    contents.load()
+    told = settings_of_runs().set_index("table")
+    assert {*EXPERIMENTS, *grid_names()} == {*told.index} and told.index.is_unique
+    assert (told.seeds <= told.runs).all() and not told["what was run"].str.contains("[`:]func").any()
+    assert told.settings["quick"].startswith("dataset: SST; model: DP; λ: 0.001 to 10000 (5)")
+    assert told.seeds["table2"] == 10 and told.runs["data_counts"] == 4
 
 
 def test_a_chapter_trains_dp_as_released():
