@@ -63,18 +63,24 @@ def task(name: str, folder: str | os.PathLike | None = None) -> tuple:
     return (sweep if name in grid_names() else registry).task(name, folder)
 
 
+def about() -> dict[str, tuple[str, str]]:
+    """Of every experiment and grid: which of the two it is, and what, in words."""
+    from uaftc_lib.experiments.registry import EXPERIMENTS
+
+    found = {name: ("experiment", one.function.__doc__.splitlines()[0]) for name, one in EXPERIMENTS.items()}
+    for name in grid_names():
+        lines = (GRIDS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
+        found[name] = "grid", " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
+    return found
+
+
 def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None) -> list[Listed]:
     """Every stored table of a folder, by default that of the results; or those named."""
-    from uaftc_lib.experiments.registry import EXPERIMENTS
     from uaftc_lib.experiments.store import Table
     from uaftc_lib.locations import results_folder
 
-    about = {name: ("experiment", one.function.__doc__.splitlines()[0]) for name, one in EXPERIMENTS.items()}
-    for name in grid_names():
-        lines = (GRIDS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
-        about[name] = "grid", " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
     found = []
-    for name, (kind, said) in about.items():
+    for name, (kind, said) in about().items():
         if names and name not in names:
             continue
         table, work = task(name, folder)
