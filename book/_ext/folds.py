@@ -130,6 +130,10 @@ def name_cells(doctree):
         if "chapter.show()" in source:
             name_checks(waiting, statements(output))
             waiting = []
+    answer = next((cell for cell in cells if "<figure" in html_of(part(cell, "output"))), None)
+    if first and answer and first.parent is answer.parent:  # what only prepares stands behind the figure that answers
+        first.parent.remove(first)
+        answer.parent.insert(answer.parent.index(answer) + 1, first)
 
 
 def name_checks(cells, lines):
