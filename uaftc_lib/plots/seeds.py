@@ -12,6 +12,7 @@ from uaftc_lib.plots.summaries import number, summarise, titled
 from uaftc_lib.plots.theme import (
     INK,
     PANEL,
+    PUBLISHED,
     WIDE,
     color_of,
     dash_of,
@@ -82,7 +83,7 @@ def curves(
                     points[x],
                     scale * points[y],
                     color=color_of(name, names),
-                    linestyle=(0, (1, 2)),
+                    linestyle=PUBLISHED,
                     linewidth=1,
                     marker="D",
                     markerfacecolor="none",
@@ -185,7 +186,7 @@ def bars(
                 at = [centre(place, name) for place in known[x]]
                 axes.plot(at, known[y], "D", color=INK, markerfacecolor="none", markersize=5)
         if published is not None:
-            handles.append(published_handle())
+            handles.append(published_handle(linestyle=""))
         if log_y:
             axes.set_yscale("log")
         else:
