@@ -19,10 +19,11 @@ from uaftc_lib.plots.theme import (
     groups,
     legend,
     marker_of,
+    power,
     published_handle,
 )
 
-LETTERS = 11  # of tick labels that stand beside each other, an inch
+LETTERS = 10  # of tick labels that stand beside each other, an inch
 SLANTED = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
 
 
@@ -215,6 +216,6 @@ def sparse_labels(places: list[float]) -> list[str]:
     for place in places:
         apart = place >= 8 * last
         told = place if place == int(place) else float(f"{place:.2g}")
-        labels.append(f"{told:g}" if apart else "")
+        labels.append(power(told) if apart else "")
         last = place if apart else last
     return labels

@@ -99,16 +99,20 @@ def dash_of(name: str, names: list[str]):
     return style_of(name, names)[2]
 
 
+def power(value: float) -> str:
+    """0.01, 256000, 10⁻⁵: a number of a logarithmic axis, its letters all of one size."""
+    text = f"{value:g}" if abs(value) >= 0.001 else f"{value:.2e}"
+    digits, _, exponent = text.partition("e")
+    if not exponent:
+        return text
+    return f"{float(digits):g}·10{str(int(exponent)).translate(RAISED)}".removeprefix("1·")
+
+
 class Powers(LogFormatter):
-    """0.01, 100, 10⁻⁵ on a logarithmic axis, all of one size: matplotlib's own exponents are too small to read."""
+    """matplotlib's logarithmic axis without its exponents, which are too small to read."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        if not super().__call__(x, pos):
-            return ""
-        if 0.001 <= abs(x) < 1e5:
-            return f"{x:g}".replace("-", "−")
-        digits, power = f"{x:.0e}".split("e")
-        return f"{digits}·10{str(int(power)).translate(RAISED)}".removeprefix("1·")
+        return power(x) if super().__call__(x, pos) else ""
 
 
 def published_handle(marker: str = "D", linestyle: object = PUBLISHED) -> Line2D:
