@@ -119,6 +119,12 @@ def test_other_colours_stand_out_on_both_grounds():
         assert luminance("#ffffff") / luminance(color) >= 3 and luminance(color) / luminance("#14181e") >= 3
 
 
+def test_a_curve_and_its_entry_light_up_together():
+    svg = plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED).panels[0].svg
+    entry = re.search(r'<g class="series s1">(?:(?!</g>).)*<text[^>]*>negative</text>', svg)
+    assert entry and svg.count('class="series s1"') == 5  # band, mean, published; line and name in the legend
+
+
 def test_a_long_legend_makes_room_for_itself():
     heights = []
     for name in ("a", "a" * 30):

@@ -196,6 +196,7 @@ def render(
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg ") :].replace(INK, "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="series(\d+)">', r'<g class="series s\1">', svg)
     # Names that nothing refers to, turns by nothing: as much as the points themselves.
     named = set(re.findall(r"#([\w-]+)", svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in named else "", svg)

@@ -59,7 +59,7 @@ def curves(
 
     def draw(axes: Axes) -> None:
         handles = []
-        for name in names:
+        for i, name in enumerate(names):
             rows, style = summary[summary[group] == name], dash_of(name, names)
             few = len(rows) <= 12
             axes.fill_between(
@@ -69,6 +69,7 @@ def curves(
                 color=color_of(name, names),
                 alpha=0.25,
                 linewidth=0,
+                gid=f"series{i}",
             )
             handles += axes.plot(
                 rows[x],
@@ -77,6 +78,7 @@ def curves(
                 linestyle=style,
                 marker=marker_of(name, names) if few else "",
                 label=name,
+                gid=f"series{i}",
             )
             if published is not None:
                 points = published[published[group] == name]
@@ -88,6 +90,7 @@ def curves(
                     linewidth=1,
                     marker="D",
                     markerfacecolor="none",
+                    gid=f"series{i}",
                 )
         if published is not None:
             handles.append(published_handle())

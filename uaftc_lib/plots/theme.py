@@ -123,11 +123,17 @@ def published_handle(marker: str = "D", linestyle: object = PUBLISHED) -> Line2D
 
 def legend(axes: Axes, handles: list) -> None:
     """Below the axes, so that it never covers data; as many entries in a line as fit, and room for more lines."""
+    if not handles:
+        return
     figure = axes.figure
     for lines in range(1, len(handles) + 1):
         drawn = figure.legend(handles=handles, loc="outside lower center", ncols=-(-len(handles) // lines),
                               columnspacing=1.0, handletextpad=0.4)  # fmt: skip
         if lines == len(handles) or drawn.get_window_extent().width <= figure.bbox.width:
-            figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
-            return
+            break
         drawn.remove()
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
+    for handle, line, text in zip(handles, drawn.legend_handles, drawn.get_texts()):
+        if isinstance(handle, Line2D):  # the page lights up what belongs together
+            line.set_gid(handle.get_gid())
+            text.set_gid(handle.get_gid())
