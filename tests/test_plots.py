@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from html import unescape
+from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -73,6 +74,63 @@ def test_ink_follows_the_page_and_ground_is_transparent():
         svg = figure.panels[0].svg
         assert "currentColor" in svg and plots.theme.INK not in svg
         assert not re.search(r'<g id="[^"]*patch_1">\s*<path[^>]*fill: #ffffff', svg)
+
+
+def test_no_letter_is_below_nine_pixels_on_a_phone():
+    words = ["a", "b", "c", "d", "e"]
+    runs, band = phase_runs()
+    powers = RUNS.assign(score=10.0 ** -RUNS["epoch"], epoch=10.0 ** RUNS["epoch"])
+    drawn = [
+        plots.architecture(words, "c"),
+        plots.word_map(pd.DataFrame({"word": words, "attention": range(5), "polarity": range(5)}), "c"),
+        plots.phase(runs, "x", "y", "outcome", band, "c"),
+        plots.scatter(powers, "epoch", "score", "type", "c", log_x=True),
+        plots.curves(powers, "epoch", "score", "type", "c", log_y=True, size=plots.WIDE),
+    ]
+    for figure in [*every_type(), *drawn]:
+        svg = figure.panels[0].svg
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)]
+        width = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+        assert min(sizes) * min(96 / 72, 342 / width) >= 9, figure.alt  # the page is 390 wide, its text 342
+
+
+def test_one_colour_has_one_meaning():
+    theme = plots.theme
+    for color, *names in (
+        (theme.ORANGE, "negative", "Neg-Neg", "neg-neg", "negative–negative", "negative words: all"),
+        (theme.VIOLET, "Pos-Neg", "neg-pos", "positive–negative"),
+    ):
+        assert {theme.color_of(name, [name]) for name in names} == {color}
+    assert not {theme.COLORS[name] for name in theme.TYPES} & set(theme.OTHERS)
+    lab = (Path(plots.__file__).parents[1] / "lab" / "lab.css").read_text(encoding="utf-8").upper()
+    for i, terms in enumerate(("AD", "BE", "CF")):
+        assert all(f"--TERM{i}: {theme.COLORS[term]};" in lab for term in terms)
+    names = ["positive words: all", "positive words: from neutral", "A", "other", "another"]
+    assert len({theme.style_of(name, names) for name in names}) == len(names)
+
+
+def test_other_colours_stand_out_on_both_grounds():
+    def luminance(color):
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return np.dot(linear, [0.2126, 0.7152, 0.0722]) + 0.05
+
+    for color in plots.theme.OTHERS:
+        assert luminance("#ffffff") / luminance(color) >= 3 and luminance(color) / luminance("#14181e") >= 3
+
+
+def test_a_curve_and_its_entry_light_up_together():
+    svg = plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED).panels[0].svg
+    entry = re.search(r'<g class="series s1">(?:(?!</g>).)*<text[^>]*>negative</text>', svg)
+    assert entry and svg.count('class="series s1"') == 5  # band, mean, published; line and name in the legend
+
+
+def test_a_long_legend_makes_room_for_itself():
+    heights = []
+    for name in ("a", "a" * 30):
+        figure = plots.curves(RUNS.replace({"type": {"positive": name}}), "epoch", "score", "type", "c")
+        heights.append(float(re.search(r'height="([\d.]+)"', figure.panels[0].svg)[1]))
+    assert heights == pytest.approx([96 * plots.PANEL[1], 96 * (plots.PANEL[1] + plots.theme.LEGEND_LINE)])
 
 
 def test_two_runs_are_byte_identical():

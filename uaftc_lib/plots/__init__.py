@@ -18,12 +18,11 @@ needs no script, file or style sheet, and looks the same in Jupyter, in the buil
 in print.
 
 * Text, axes and published values are drawn in ``currentColor`` on a transparent ground, so they follow the
-  theme of the page, light or dark; data colours (the hues of Okabe & Ito,
-  safe for colour-blind readers) stand out on both. Every colour comes with a
-  marker or a line style of its own.
+  theme of the page, light or dark; data colours stand out on both, and stay apart for colour-blind readers. Blue is
+  positive and orange negative in every figure. Every colour comes with a marker or a line style of its own.
 * Ours is filled and coloured, published is hollow and dashed, in every figure type.
-* Text stays text: it can be searched and selected. Panels of one figure wrap: side by side on a desk, one
-  below the other on a phone (:func:`row`).
+* Text stays text: it can be searched and selected. On a phone it has 9 pixels at least. Panels of one figure wrap: side
+  by side on a desk, one below the other on a phone (:func:`row`).
 * Clouds of more than 300 points are rasterised inside the SVG. No date and no random ids: two runs are
   byte-identical.
 * The caption is written by the page, its numbers computed there (an f-string); the alternative text is made

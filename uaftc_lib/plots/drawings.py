@@ -8,9 +8,10 @@ from matplotlib.patches import FancyBboxPatch
 
 from uaftc_lib.plots.figure import Figure, render, require
 from uaftc_lib.plots.summaries import number
-from uaftc_lib.plots.theme import COLORS, INK, WIDE
+from uaftc_lib.plots.theme import COLORS, INK, OTHERS, WIDE
 
-ATTENTION, POLARITY = "#009E73", COLORS["positive"]
+ATTENTION, _, POLARITY = OTHERS[:3]
+SUBSCRIPTED = 13.6  # points; subscripts are seven tenths of it
 
 
 def architecture(words: list[str], caption: str) -> Figure:
@@ -26,7 +27,7 @@ def architecture(words: list[str], caption: str) -> Figure:
                 facecolor=color, alpha=0.22, edgecolor=color, linewidth=1.2,
             )
         )  # fmt: skip
-        axes.text(x, y, text, ha="center", va="center", fontsize=10)
+        axes.text(x, y, text, ha="center", va="center", fontsize=SUBSCRIPTED)
 
     def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], color: str = INK) -> None:
         style = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
@@ -34,7 +35,7 @@ def architecture(words: list[str], caption: str) -> Figure:
 
     def draw(axes: Axes) -> None:
         for j in columns:
-            axes.text(j, -0.1, words[j], ha="center", va="center", fontsize=9.5)
+            axes.text(j, -0.1, words[j], ha="center", va="center")
             arrow(axes, (j, 0.12), (j, 0.62))
             box(axes, j, 0.9, f"$\\mathbf{{h}}_{j + 1}$", COLORS["neutral"])
             arrow(axes, (j, 1.18), (j, 1.72))
@@ -42,18 +43,18 @@ def architecture(words: list[str], caption: str) -> Figure:
             arrow(axes, (j, 2.28), (j, 2.72))
             box(axes, j, 3.0, f"$\\alpha_{j + 1}$", ATTENTION)
             arrow(axes, (j, 3.28), (middle + 0.22 * (j - middle), 3.92))
-        box(axes, middle, 4.2, "$\\mathbf{h} = \\sum_j \\alpha_j \\mathbf{h}_j$", COLORS["neutral"], 1.9)
+        box(axes, middle, 4.2, "$\\mathbf{h} = \\Sigma_j\\,\\alpha_j \\mathbf{h}_j$", COLORS["neutral"], 1.9)
         arrow(axes, (middle, 4.48), (middle, top - 0.28))
         box(axes, middle, top, "$s = \\mathbf{h} \\cdot \\mathbf{W}$", POLARITY, 1.9)
         notes = (
             (0.9, "word\nvectors"),
-            (2.0, "scores\n$\\mathbf{h}_j\\cdot\\mathbf{V}/\\lambda$"),
+            (2.0, "scores\n$\\mathbf{h}\\cdot\\mathbf{V}/\\lambda$"),
             (3.0, "weights\n(softmax)"),
             (4.2, "pooled\nvector"),
             (top, "polarity"),
         )
         for y, note in notes:
-            axes.text(-0.75, y, note, ha="right", va="center", fontsize=8.5)
+            axes.text(-0.75, y, note, ha="right", va="center")
         axes.set(xlim=(-2.0, len(words) - 0.5), ylim=(-0.4, top + 0.4))
         axes.axis("off")
 

@@ -15,8 +15,9 @@ import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogFormatter
 
-from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME
+from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME, Powers
 
 # Set by hand, not measured.
 SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
@@ -185,11 +186,17 @@ def render(
     buffer = io.StringIO()
     with matplotlib.rc_context(THEME):
         canvas = Canvas(figsize=size, layout="constrained")
-        draw(canvas.subplots())
+        axes = canvas.subplots()
+        draw(axes)
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_formatter(), LogFormatter):
+                axis.set_major_formatter(Powers())
+                axis.set_minor_formatter(Powers())
         canvas.savefig(buffer, format="svg")
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg ") :].replace(INK, "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="series(\d+)">', r'<g class="series s\1">', svg)
     # Names that nothing refers to, turns by nothing: as much as the points themselves.
     named = set(re.findall(r"#([\w-]+)", svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in named else "", svg)
@@ -202,7 +209,8 @@ def render(
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
     # As large as drawn where there is room, as wide as the page where there is not.
     style = "max-width:100%;height:auto;font-family:system-ui,sans-serif"
-    shape = f'width="{96 * size[0]:g}" height="{96 * size[1]:g}" style="{style}"'
+    width, height = 96 * canvas.get_size_inches()
+    shape = f'width="{width:g}" height="{height:g}" style="{style}"'
     head, rest = svg.split(">", 1)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", head).replace("<svg ", f"<svg {shape} ", 1) + ">" + rest
     return Figure(data.reset_index(drop=True), caption, (Panel(svg, alt),))

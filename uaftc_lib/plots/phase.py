@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from uaftc_lib.plots.figure import Figure, render, require
 from uaftc_lib.plots.summaries import titled
-from uaftc_lib.plots.theme import INK, OTHERS, color_of, legend, marker_of
+from uaftc_lib.plots.theme import INK, OTHERS, WIDE, color_of, legend, marker_of
 
 BAND = OTHERS[0]
 
@@ -32,7 +32,7 @@ def phase(
     x_label: str = "",
     y_label: str = "",
     band_label: str = "foretold",
-    size: tuple[float, float] = (6.4, 4.4),
+    size: tuple[float, float] = (WIDE[0], 4.2),
 ) -> Figure:
     """Outcomes as markers over the predicted band; x logarithmic, y logarithmic to both sides of a linear middle.
 

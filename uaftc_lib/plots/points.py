@@ -14,6 +14,7 @@ from uaftc_lib.plots.theme import (
     COLORS,
     INK,
     PANEL,
+    PUBLISHED,
     RASTER_ABOVE,
     color_of,
     groups,
@@ -84,7 +85,7 @@ def scatter(
                     color=color_of(values[group], names) if values[group] in names else INK,
                     transform=axes.get_yaxis_transform(),
                     clip_on=False,
-                    linestyle=(0, (3, 1)),
+                    linestyle=PUBLISHED,
                     marker="D",
                     markerfacecolor="none",
                     linewidth=1.1,
@@ -212,7 +213,7 @@ def quantiles(
 
 def draw_box(axes: Axes, box: dict[str, float], at: float, width: float, color: str = "") -> None:
     """One box of known quantiles: filled with a colour, or hollow and dashed, as all that is published."""
-    dash = "-" if color else (0, (3, 1.5))
+    dash = "-" if color else PUBLISHED
     line = {"color": INK, "linestyle": dash, "linewidth": 0.9}
     filled = {"facecolor": color, "edgecolor": INK, "linewidth": 0.9} if color else line
     axes.bxp(
@@ -250,7 +251,7 @@ def sentence(
                 color = palette((depth + 1) / 2 if signed else depth)
                 axes.bar(i, 0.94, 0.96, bottom=j - 0.47, color=color)
                 axes.text(
-                    i, j, f"{value:.{digits}f}".replace("-", "−"), ha="center", va="center", fontsize=8.5,
+                    i, j, f"{value:.{digits}f}".replace("-", "−"), ha="center", va="center",
                     color="#000000",
                 )  # fmt: skip
         axes.set_xticks(range(len(columns)), columns)

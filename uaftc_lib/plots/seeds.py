@@ -12,16 +12,18 @@ from uaftc_lib.plots.summaries import number, summarise, titled
 from uaftc_lib.plots.theme import (
     INK,
     PANEL,
+    PUBLISHED,
     WIDE,
     color_of,
     dash_of,
     groups,
     legend,
     marker_of,
+    power,
     published_handle,
 )
 
-LETTERS = 11  # of tick labels that stand beside each other, an inch
+LETTERS = 10  # of tick labels that stand beside each other, an inch
 SLANTED = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
 
 
@@ -57,7 +59,7 @@ def curves(
 
     def draw(axes: Axes) -> None:
         handles = []
-        for name in names:
+        for i, name in enumerate(names):
             rows, style = summary[summary[group] == name], dash_of(name, names)
             few = len(rows) <= 12
             axes.fill_between(
@@ -67,6 +69,7 @@ def curves(
                 color=color_of(name, names),
                 alpha=0.25,
                 linewidth=0,
+                gid=f"series{i}",
             )
             handles += axes.plot(
                 rows[x],
@@ -75,6 +78,7 @@ def curves(
                 linestyle=style,
                 marker=marker_of(name, names) if few else "",
                 label=name,
+                gid=f"series{i}",
             )
             if published is not None:
                 points = published[published[group] == name]
@@ -82,10 +86,11 @@ def curves(
                     points[x],
                     scale * points[y],
                     color=color_of(name, names),
-                    linestyle=(0, (1, 2)),
+                    linestyle=PUBLISHED,
                     linewidth=1,
                     marker="D",
                     markerfacecolor="none",
+                    gid=f"series{i}",
                 )
         if published is not None:
             handles.append(published_handle())
@@ -185,7 +190,7 @@ def bars(
                 at = [centre(place, name) for place in known[x]]
                 axes.plot(at, known[y], "D", color=INK, markerfacecolor="none", markersize=5)
         if published is not None:
-            handles.append(published_handle())
+            handles.append(published_handle(linestyle=""))
         if log_y:
             axes.set_yscale("log")
         else:
@@ -214,6 +219,6 @@ def sparse_labels(places: list[float]) -> list[str]:
     for place in places:
         apart = place >= 8 * last
         told = place if place == int(place) else float(f"{place:.2g}")
-        labels.append(f"{told:g}" if apart else "")
+        labels.append(power(told) if apart else "")
         last = place if apart else last
     return labels

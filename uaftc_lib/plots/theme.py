@@ -1,25 +1,42 @@
-"""Colours, markers and line styles: the same for a token type in every figure."""
+"""Colours, markers and line styles: the same for a type, a pair of types or a term in every figure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatter
 
 INK = "#1a1b1c"  # stands for currentColor until the SVG is written
-COLORS = {"positive": "#1F83CC", "negative": "#D55E00", "neutral": "#8A8A8A", "not examined": "#B9B9B9"}
-OTHERS = ("#009E73", "#CC79A7", "#1F83CC", "#D55E00", "#A6860A", "#8A8A8A")
-MARKERS = {"positive": "^", "negative": "v", "neutral": "o", "not examined": "."}
-DASHES = {"positive": "-", "negative": (0, (6, 1.5)), "neutral": (0, (1.5, 1)), "not examined": (0, (1, 3))}
+BLUE, ORANGE, GREY, GREEN, PINK, OLIVE, VIOLET, BROWN, CRIMSON = (
+    "#1F83CC", "#D55E00", "#8A8A8A", "#009E73", "#B0548E", "#A6860A", "#7A5CF0", "#91604A", "#C2395B",
+)  # fmt: skip
+SOLID, DASHED, DOTTED, DASH_DOT = "-", (0, (6, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5))
+STYLES = {  # what has a colour, a marker and a dash of its own; terms as in the live figures
+    "positive": (BLUE, "^", SOLID), "negative": (ORANGE, "v", DASHED), "neutral": (GREY, "o", DOTTED),
+    "not examined": ("#B9B9B9", ".", (0, (1, 3))),
+    "A": (PINK, "o", SOLID), "B": (GREEN, "s", DASHED), "C": (OLIVE, "P", DOTTED),
+    "D": (PINK, "o", SOLID), "E": (GREEN, "s", DASHED), "F": (OLIVE, "P", DOTTED),
+    "pos-pos": (BLUE, "^", SOLID), "neg-neg": (ORANGE, "v", DASHED), "neg-pos": (VIOLET, "P", DOTTED),
+    "neu-neu": (GREY, "o", DASH_DOT), "neu-pos": (GREEN, "s", SOLID), "neg-neu": (OLIVE, "X", DASHED),
+}  # fmt: skip
+COLORS = {name: color for name, (color, _, _) in STYLES.items()}
+TYPES = ("positive", "negative", "neutral", "not examined")
+OTHERS = (GREEN, PINK, VIOLET, BROWN, OLIVE, CRIMSON)  # no blue and no orange: these are positive and negative
+MARKERS, DASHES = "osPX*<", (SOLID, DASHED, DOTTED, DASH_DOT)
+PUBLISHED = (0, (3, 1.5))
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
 WIDE = (4.8, 3.0)  # a panel that stands alone
+LEGEND_LINE = 0.19  # inches
 RASTER_ABOVE = 300  # points
 DATA_LINK_ROWS = 6000  # about 200 kB in the page; the caption of a longer frame says that it is left out
 
 THEME = {
     **{key: INK for key in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")},
-    "font.size": 9,
+    "font.size": 9.5,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "axes.linewidth": 0.7,
@@ -32,8 +49,8 @@ THEME = {
     "grid.alpha": 0.12,
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "legend.handlelength": 1.5,
+    "legend.fontsize": 9.5,
+    "legend.handlelength": 2.2,  # both dashes show
     "lines.linewidth": 1.6,
     "lines.markersize": 4,
     "figure.facecolor": "none",
@@ -48,40 +65,75 @@ THEME = {
 def groups(values: Iterable) -> list[str]:
     """Names in order of appearance, token types always positive, negative, neutral."""
     names = list(dict.fromkeys(values))
-    return [n for n in COLORS if n in names] + [n for n in names if n not in COLORS]
+    return [n for n in TYPES if n in names] + [n for n in names if n not in TYPES]
 
 
-def other(name: str, names: list[str]) -> int:
-    """The place of a name among those that have no colour of their own."""
-    return [n for n in names if n not in COLORS].index(name)
+def spelled(name: str) -> str:
+    """A pair of types as STYLES spells it ("Pos-Neg", "positive–negative": "neg-pos"); any other name as it is."""
+    pair = re.fullmatch(r"(pos|neg|neu)\w*[-–](pos|neg|neu)\w*", str(name).lower())
+    return "-".join(sorted(pair.groups())) if pair else name
+
+
+def style_of(name: str, names: list[str]) -> tuple:
+    """Colour, marker and dash: its own, else the next in the order of names; "negative words: all" is orange too."""
+    if (own := STYLES.get(spelled(name))) is not None:
+        return own
+    place = [n for n in names if spelled(n) not in STYLES].index(name)
+    of = re.match(r"(positive|negative|neutral)(?= words|,)", str(name))
+    color = COLORS[of[0]] if of else OTHERS[place % len(OTHERS)]
+    return color, MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)]
 
 
 def color_of(name: str, names: list[str]) -> str:
-    """The colour of a token type, else the next one in the order of names."""
-    return COLORS[name] if name in COLORS else OTHERS[other(name, names) % len(OTHERS)]
+    """The colour of a name among these."""
+    return style_of(name, names)[0]
 
 
 def marker_of(name: str, names: list[str]) -> str:
     """The marker that goes with the colour."""
-    return MARKERS[name] if name in MARKERS else "osP^vX"[other(name, names) % 6]
+    return style_of(name, names)[1]
 
 
 def dash_of(name: str, names: list[str]):
     """The line style that goes with the colour."""
-    styles = ("-", (0, (6, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
-    return DASHES[name] if name in DASHES else styles[other(name, names) % 4]
+    return style_of(name, names)[2]
 
 
-def published_handle(marker: str = "D") -> Line2D:
-    """The entry of published values in a legend: hollow and dashed; boxes have no marker."""
-    return Line2D([], [], color=INK, linestyle=(0, (3, 1.5)), linewidth=1, marker=marker, markerfacecolor="none",
+def power(value: float) -> str:
+    """0.01, 256000, 10⁻⁵: a number of a logarithmic axis, its letters all of one size."""
+    text = f"{value:g}" if abs(value) >= 0.001 else f"{value:.2e}"
+    digits, _, exponent = text.partition("e")
+    if not exponent:
+        return text
+    return f"{float(digits):g}·10{str(int(exponent)).translate(RAISED)}".removeprefix("1·")
+
+
+class Powers(LogFormatter):
+    """matplotlib's logarithmic axis without its exponents, which are too small to read."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return power(x) if super().__call__(x, pos) else ""
+
+
+def published_handle(marker: str = "D", linestyle: object = PUBLISHED) -> Line2D:
+    """The entry of published values in a legend: hollow and dashed; boxes have no marker, points no line."""
+    return Line2D([], [], color=INK, linestyle=linestyle, linewidth=1, marker=marker, markerfacecolor="none",
                   label="published")  # fmt: skip
 
 
 def legend(axes: Axes, handles: list) -> None:
-    """Below the axes, so that it never covers data; two lines where one would not fit a phone."""
-    if handles:
-        length = sum(len(handle.get_label()) + 5 for handle in handles)
-        columns = len(handles) if length <= 44 else -(-len(handles) // 2)
-        axes.figure.legend(handles=handles, loc="outside lower center", ncols=columns,
-                           columnspacing=1.0, handletextpad=0.4)  # fmt: skip
+    """Below the axes, so that it never covers data; as many entries in a line as fit, and room for more lines."""
+    if not handles:
+        return
+    figure = axes.figure
+    for lines in range(1, len(handles) + 1):
+        drawn = figure.legend(handles=handles, loc="outside lower center", ncols=-(-len(handles) // lines),
+                              columnspacing=1.0, handletextpad=0.4)  # fmt: skip
+        if lines == len(handles) or drawn.get_window_extent().width <= figure.bbox.width:
+            break
+        drawn.remove()
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
+    for handle, line, text in zip(handles, drawn.legend_handles, drawn.get_texts()):
+        if isinstance(handle, Line2D):  # the page lights up what belongs together
+            line.set_gid(handle.get_gid())
+            text.set_gid(handle.get_gid())

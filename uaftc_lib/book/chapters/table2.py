@@ -89,7 +89,7 @@ def ours_less_print(cells: pd.DataFrame, title: str) -> plots.Figure:
             )  # fmt: skip
         axes.set_yscale("symlog", linthresh=LINEAR)
         axes.set_yticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS], minor=False)
-        axes.set_xticks(range(len(places)), [f"{value:,g}" if value < 1000 else f"{value:,.0f}" for value in places])
+        axes.set_xticks(range(len(places)), [f"{value:g}" for value in places])
         axes.set(xlabel="scaling factor λ", ylabel="ours − print, points", title=title)
         legend(axes, handles)
 
