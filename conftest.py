@@ -220,6 +220,19 @@ def axe():
     return path.read_text(encoding="utf-8")
 
 
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+
+def violations(page, axe: str) -> list[tuple[str, str, list[str]]]:
+    """What axe finds on a whole page: the rule, how bad it is, and the first elements that break it."""
+    page.evaluate(axe)
+    found = page.evaluate("(tags) => axe.run({ resultTypes: ['violations'], preload: false, runOnly: tags })", WCAG)
+    assert len(found["passes"]) > 5
+    return [
+        (one["id"], one["impact"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found["violations"]
+    ]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first: whoever begins one of them last keeps the other workers waiting."""
     ranks = {name: rank for rank, name in enumerate(LONGEST)}

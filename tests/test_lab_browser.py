@@ -14,6 +14,7 @@ from matplotlib.cbook import boxplot_stats
 from playwright.sync_api import expect
 from sphinx.application import Sphinx
 
+from conftest import violations
 from uaftc_lib import dynamics
 from uaftc_lib.book.panels import mean_weights
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
@@ -125,6 +126,12 @@ def numbers(page, which: int = 0) -> dict:
     return page.evaluate(f"{LAB.format(which)}.numbers")
 
 
+def open_more(page) -> None:
+    """What the figure does not show at once, drawn."""
+    page.locator("details.more > summary").click()
+    trained(page)
+
+
 def set_lam(page, value) -> None:
     page.get_by_label("λ, as a number").fill(str(value))
     page.keyboard.press("Enter")
@@ -229,6 +236,7 @@ def captions(page) -> dict[str, str]:
 
 def test_every_sentence_of_the_lab_follows_its_state(quick):
     seen, places = {}, []
+    open_more(quick)
     for change, epoch in (({}, 5), ({"lam": 0.5, "token": 1099}, 5), ({"lam": 0.01, "token": 3, "epoch": 2}, 2)):
         quick.evaluate(f"{LAB.format(0)}.change({json.dumps(change)})")
         trained(quick)
@@ -251,6 +259,7 @@ def test_every_sentence_of_the_lab_follows_its_state(quick):
 def test_a_preset_says_what_it_shows_until_something_moves(quick):
     """What it says is held against PyTorch in test_lab.py."""
     says = quick.locator(".says")
+    open_more(quick)
     assert says.inner_text() == "A state of your own. The presets lead back."
     for preset in parity.settings()["presets"].values():
         button = quick.get_by_role("button", name=preset["label"], exact=True)
@@ -287,7 +296,7 @@ def test_moving_lam_changes_scores_picture_and_captions(quick):
 def test_address_reproduces_what_its_sender_saw(opened):
     html = lab(QUICK).html()
     with opened(html) as page:
-        page.get_by_text("All settings").click()
+        open_more(page)
         page.get_by_label("seed", exact=True).fill("3")
         page.get_by_label("angle of V and W at the start").fill("12")
         set_lam(page, 42)
@@ -332,6 +341,7 @@ def test_a_copied_link_says_what_is_shown(opened):
 
 def test_a_copied_command_is_the_one_in_its_field(quick):
     set_lam(quick, 42)
+    open_more(quick)
     copies(quick, "Copy", "papermill book/08_synthetic.ipynb out.ipynb -p lam 42 -p seed 0")
 
 
@@ -381,6 +391,7 @@ def test_a_check_that_fails_can_be_tried_again(opened):
         }
     };"""
     with opened(lab(QUICK).html(), before=failing) as page:
+        open_more(page)
         button = page.get_by_role("button", name="Check now")
         button.click()
         page.get_by_text("The check was not finished (no memory)").wait_for()
@@ -407,30 +418,31 @@ def test_keyboard_alone_suffices(quick):
         quick.keyboard.press("Tab")
         what = quick.evaluate(f"({focused})().getAttribute?.('aria-label') || ({focused})().innerText || ''").strip()
         seen.add(what)
-        if what == "balanced and calm":
-            quick.keyboard.press("Enter")
-            quick.wait_for_function(f"{LAB.format(0)}.state.angle === 90")
+        if what == "epoch shown":
+            quick.keyboard.press("ArrowLeft")
+            quick.wait_for_function(f"{LAB.format(0)}.state.epoch === 4")
         elif what == "Reset":
             quick.keyboard.press("Space")
-            quick.wait_for_function(f"{LAB.format(0)}.state.angle === null")
-            trained(quick)
-        elif what == "epoch shown":
-            quick.keyboard.press("ArrowLeft")
+            quick.wait_for_function(f"{LAB.format(0)}.state.epoch === null")
         elif what.startswith("Token types."):
             quick.keyboard.press("ArrowRight")
             quick.keyboard.press("Enter")
             quick.wait_for_function(f"{LAB.format(0)}.state.token !== null")
             assert quick.locator(".tip").is_visible()
-        elif what == "All settings":
+        elif what.startswith("More"):
             quick.keyboard.press("Enter")
+            quick.get_by_role("heading", name="All settings").wait_for()
+        elif what == "balanced and calm":
+            quick.keyboard.press("Enter")
+            quick.wait_for_function(f"{LAB.format(0)}.state.angle === 90")
         elif what == "Check now":
             break
     wanted = {"scaling factor λ", "λ, as a number", "Play", "token whose terms are shown", "a sentence to read"}
-    wanted |= {"balanced and calm", "Reset", "Copy link", "Another one", "All settings", "Check now", "Copy"}
+    wanted |= {"balanced and calm", "Reset", "Copy link", "Another one", "learning rate η", "Check now", "Copy"}
     assert wanted <= seen
     details = quick.locator("details.more")
     assert details.get_attribute("open") is not None
-    assert details.locator("input, select").count() == len(parity.settings()["controls"]) - 1
+    assert details.locator(".controls").locator("input, select").count() == len(parity.settings()["controls"]) - 1
 
 
 def test_play_walks_through_training_and_pauses(opened):
@@ -483,6 +495,7 @@ def test_a_finger_does_what_a_mouse_does(opened):
 
 
 def test_a_typed_sentence_is_read_as_the_model_reads_it(quick):
+    open_more(quick)
     quick.get_by_label("a sentence to read").fill("positive-3 neutral-17 negative-4 hello")
     quick.wait_for_function(f"{LAB.format(0)}.root.querySelectorAll('.word').length === 4")
     *_, last = parity.train(QUICK)
@@ -503,6 +516,7 @@ def test_hostile_words_stay_text(opened):
         '<img/src=x/onerror=window.hit=1> <script>window.hit=1</script> "><svg/onload=window.hit=1> {lam} positive-1'
     )
     with opened(lab(QUICK).html()) as page:
+        open_more(page)
         page.get_by_label("a sentence to read").fill(words)
         page.wait_for_function(f"{LAB.format(0)}.root.querySelectorAll('.word').length === 5")
         assert page.locator(".map img, .map script, .map svg").count() == 0
@@ -512,6 +526,7 @@ def test_hostile_words_stay_text(opened):
         assert page.evaluate("window.hit") is None
         hash_ = page.evaluate("new Promise(r => setTimeout(() => r(location.hash), 400))")
     with opened(lab(QUICK).html(), address=hash_) as page:
+        open_more(page)
         assert page.locator(".word").count() == 5 and page.evaluate("window.hit") is None
 
 
@@ -551,6 +566,8 @@ def test_nothing_is_blank_in_print(opened, mode, scheme):
     with opened(lab(QUICK, mode=mode).html(), before=NEVER_SEEN, scheme=scheme, wait=False) as page:
         page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {LAB.format(0)}.dataset.scheme; }})")
         assert page.evaluate(f"{LAB.format(0)}.run") is None
+        if mode == "full":
+            page.locator("details.more > summary").click()
         assert len(page.pdf()) > 20_000
         assert numbers(page)["epoch"] == QUICK["epochs"]
         assert min(page.locator("canvas").evaluate_all(f"all => all.map({COLOURS})")) > 3
@@ -572,6 +589,7 @@ def test_a_compact_lab_carries_the_command_too(opened):
 
 def test_the_command_follows_the_rule_of_its_chapter(opened):
     with opened(lab({**QUICK, "lam": 100}, parameter="large_lam", least=20).html()) as page:
+        open_more(page)
         field, hint = page.locator(".command"), page.locator(".again .hint")
         assert field.input_value().endswith("-p large_lam 100 -p seed 0") and "large_lam" in hint.inner_text()
         set_lam(page, 20)
@@ -581,7 +599,7 @@ def test_the_command_follows_the_rule_of_its_chapter(opened):
 
 
 def test_the_angle_returns_to_as_drawn(quick):
-    quick.get_by_text("All settings").click()
+    open_more(quick)
     angle = quick.get_by_role("slider", name="angle of V and W")
     for key, value in (("End", 180), ("Home", None), ("ArrowRight", 0)):
         angle.focus()
@@ -593,6 +611,7 @@ def test_the_angle_returns_to_as_drawn(quick):
 
 
 def test_the_caption_says_why_the_conserved_matrix_drifts(quick):
+    open_more(quick)
     caption = quick.locator("figure[data-figure=vectors] figcaption")
     for change, said in (
         ("{}", ()),
@@ -654,7 +673,7 @@ def test_an_address_that_cannot_be_is_refused_in_words(opened):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_fits_the_window_in_colours_of_its_own(opened, scheme, width):
     with opened(lab(QUICK).html(), width=width, scheme=scheme) as page:
-        page.get_by_text("All settings").click()
+        open_more(page)
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
         ground = page.locator(".lab").evaluate("el => getComputedStyle(el).backgroundColor")
         assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 27)"}[scheme]
@@ -675,22 +694,58 @@ FRAMES = [
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("mode", ["full", "compact", "frames"])
-def test_axe_finds_nothing_serious(opened, axe, mode, scheme):
+def test_axe_finds_nothing(opened, axe, mode, scheme):
     html = LambdaSlider(FRAMES)._repr_html_() if mode == "frames" else lab(QUICK, mode=mode).html()
     with opened(html, scheme=scheme, wait=mode != "frames") as page:
         page.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
-        for more in ("All settings", "Re-run this page", "The numbers of every λ"):
-            if page.locator("summary", has_text=more).count():
-                page.locator("summary", has_text=more).click()
-        page.evaluate(axe)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert len(found["passes"]) > 10
-        serious = [
-            (one["id"], one["impact"], [node["html"][:120] for node in one["nodes"]][:3])
-            for one in found["violations"]
-            if one["impact"] in ("serious", "critical")
-        ]
-        assert serious == []
+        page.wait_for_function("document.getAnimations().length === 0")
+        assert violations(page, axe) == []
+        summaries = page.locator("summary")
+        for i in range(summaries.count()):
+            summaries.nth(i).click()
+        if mode != "frames":
+            trained(page)
+        assert violations(page, axe) == []
+
+
+@pytest.mark.parametrize("mode", ["full", "compact"])
+def test_axe_finds_nothing_before_training(opened, axe, mode):
+    with opened(lab(QUICK, mode=mode).html(), before=NEVER_SEEN, wait=False) as page:
+        assert violations(page, axe) == []
+
+
+def test_the_figure_opens_with_one_picture(opened):
+    """λ with its band and the scores of all words; the rest opens by keyboard, and nothing remembers that it did."""
+    with opened(lab(QUICK).html()) as page:
+        summary, shown = page.locator("details.more > summary"), page.locator("canvas:visible")
+        assert shown.count() == 2 and page.locator("figure:visible").get_attribute("data-figure") == "scatter"
+        assert page.get_by_role("group", name="presets", exact=True).get_by_role("button").count() == 3
+        assert page.get_by_label("seed", exact=True).is_hidden()
+        address = page.evaluate("location.href")
+        summary.focus()
+        page.keyboard.press("Enter")
+        expect(shown).to_have_count(7)
+        drawn = f"[...{LAB.format(0)}.root.querySelectorAll('canvas')].map({COLOURS})"
+        page.wait_for_function(f"Math.min(...{drawn}) > 3")
+        assert page.get_by_label("seed", exact=True).is_visible()
+        page.keyboard.press("Space")
+        expect(shown).to_have_count(2)
+        page.keyboard.press("Enter")
+        assert page.evaluate("location.href") == address
+        page.reload()
+        trained(page)
+        assert shown.count() == 2
+
+
+def test_a_preset_does_not_speak_of_the_end_before_it(quick):
+    quick.get_by_role("button", name="the penalty closes the gap").click()
+    trained(quick)
+    says, at_the_end = quick.locator(".says"), parity.settings()["presets"]["penalty"]["says"]
+    assert says.inner_text() == at_the_end
+    quick.get_by_label("epoch shown").fill("2")
+    assert says.inner_text().startswith("Before the end of training:")
+    quick.get_by_label("epoch shown").fill("30")
+    assert says.inner_text() == at_the_end
 
 
 SST = {
@@ -703,7 +758,7 @@ SST = {
 
 def test_real_sentences_are_greyed_with_a_reason_where_there_are_none(opened):
     with opened(lab(QUICK).html()) as page:
-        page.get_by_text("All settings").click()
+        open_more(page)
         assert page.locator("option[value=sst]").is_disabled()
         assert "SST needs your own copy of the data" in page.locator(".hint:not([hidden])").inner_text()
     with opened(lab(QUICK).html(), address="#lab:lab?data=sst") as page:
@@ -712,7 +767,7 @@ def test_real_sentences_are_greyed_with_a_reason_where_there_are_none(opened):
 
 def test_real_sentences_are_read_from_the_file_beside_the_page(opened, with_sst):
     with opened(lab(QUICK).html(), head=with_sst) as page:
-        page.get_by_text("All settings").click()
+        open_more(page)
         assert page.locator(".hint:not([hidden])").inner_text() == ""
         page.get_by_label("data", exact=True).select_option("sst")
         page.wait_for_function(f"{LAB.format(0)}.numbers?.data === 'sst'")
@@ -766,7 +821,7 @@ def test_a_book_built_with_sst_offers_it_on_every_page(visited, tmp_path, monkey
     pages = build(tmp_path)
     for name in BOOK:
         with visited((pages / name).with_suffix(".html").as_uri()) as page:
-            page.get_by_text("All settings").click()
+            open_more(page)
             page.get_by_label("data", exact=True).select_option("sst")
             data_is_sst(page)
             run = page.evaluate(
@@ -861,6 +916,7 @@ def test_page_without_workers_trains_in_slices(opened):
 
 def test_check_now_holds_the_browser_against_pytorch(opened):
     with opened(lab(QUICK).html()) as page:
+        open_more(page)
         page.get_by_role("button", name="Check now").click()
         says = page.locator(".check .caption")
         page.wait_for_function(
@@ -882,6 +938,7 @@ def test_check_now_sees_one_number_that_is_off(opened, spoil):
         }}; }}
     }};"""
     with opened(lab(QUICK).html(), before=spoilt) as page:
+        open_more(page)
         page.get_by_role("button", name="Check now").click()
         says = f"{LAB.format(0)}.root.querySelector('.check .caption').textContent"
         page.wait_for_function(f"/at λ = 10,.*at λ = 100/.test({says})")
@@ -925,7 +982,7 @@ def test_a_live_kernel_answers_with_sentences(in_a_live_kernel):
 
 def test_a_live_kernel_without_the_data_says_so(in_a_live_kernel):
     with in_a_live_kernel("{ sst_error: 'the archive is not here' }") as page:
-        page.get_by_text("All settings").click()
+        open_more(page)
         page.get_by_label("data", exact=True).select_option("sst")
         page.locator(".status.alarm").wait_for()
         trained(page)
@@ -1027,6 +1084,7 @@ def test_a_compact_lab_grows_while_it_trains(opened, figure):
 def test_while_the_lab_trains_each_caption_speaks_of_its_picture(opened):
     """Lines over time grow with the coming run; the other pictures stay with the last one."""
     with opened(lab(QUICK).html(), before=KEPT_BACK) as page:
+        open_more(page)
         keep_waiting(page)
         old, coming = captions_of(moment_of(QUICK, 5)), captions_of(moment_of(QUICK | {"lam": 200}, 3))
         assert captions(page) == old | {name: coming[name] for name in ("means", "vectors", "accuracy")}

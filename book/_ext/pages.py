@@ -59,6 +59,8 @@ def complete_page(app, pagename, templatename, context, doctree):
             below = provenance(f"{text}/{pagename}.md", checkout)
         # Folded code is called what stands on it, by screen readers too.
         body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+        # A list has items; the role that calls them entries of a bibliography is deprecated.
+        body = body.replace('role="doc-biblioentry"', 'role="listitem"')
         context["body"] = above + body + below
         context["metatags"] = tags + head_of(app, pagename, f"{text}/{pagename}.md", context["title"], body)
 

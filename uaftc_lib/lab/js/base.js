@@ -40,10 +40,22 @@ function watchPage() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => eachLab((lab) => lab.recolour()));
   addEventListener("beforeprint", () => eachLab((lab) => lab.beforePrint()));
   addEventListener("afterprint", () => eachLab((lab) => lab.recolour()));
+  addEventListener("click", setNearest);
   addEventListener("hashchange", () => {
     shared = readAddress(location.hash);
     eachLab((lab) => lab.readAddress());
   });
+}
+
+// A setting that the text of a page names is a button: as the page was published, but for this, is what the live
+// figure nearest to it then shows.
+function setNearest({ target }) {
+  const button = target.closest?.("button[data-set]");
+  if (!button) return;
+  const { top: at } = button.getBoundingClientRect();
+  const away = ({ top, bottom }) => Math.max(top - at, at - bottom);
+  const [nearest] = [...labs.values()].sort((one, other) => away(one.getBoundingClientRect()) - away(other.getBoundingClientRect()));
+  nearest.change({ ...nearest.base, ...Object.fromEntries(new URLSearchParams(button.dataset.set)) });
 }
 
 export class BaseLab extends HTMLElement {

@@ -1,6 +1,6 @@
 // λ as a control inside a sentence: one slider, one picture, a caption that states what is shown.
 import { buildAgain } from "./again.js";
-import { control, h, told } from "./controls.js";
+import { UNTRAINED, control, h, told } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { numbers } from "./run.js";
@@ -33,7 +33,7 @@ export function buildCompact(lab) {
     }
   }
   lab.picture = lab.getAttribute("figure") || "scatter";
-  lab.canvas = h("canvas", { role: "img" });
+  lab.canvas = h("canvas", UNTRAINED);
   const ofKinds = ["scatter", "means", "weights"].includes(lab.picture);
   const legend = h("p", { class: "legend", hidden: !ofKinds }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
   const reset = h("button", { type: "button", class: "quiet", onclick: () => lab.change(lab.base) }, "reset");

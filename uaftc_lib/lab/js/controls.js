@@ -12,6 +12,8 @@ export function h(tag, properties = {}, ...children) {
   return element;
 }
 
+export const UNTRAINED = { role: "img", "aria-label": "Not yet trained." };  // of a canvas
+
 const PER_DECADE = 100;
 
 // Between a setting's values and the whole numbers of a slider.

@@ -1,8 +1,8 @@
-// The whole lab: presets, λ and its band, training time, six pictures, a sentence, all settings, a command.
+// The whole lab: λ and its band, training time, the scores of all words; behind "more" everything else.
 import { buildAgain } from "./again.js";
 import { BaseLab } from "./base.js";
 import { buildCompact, drawCompact, placeCompact } from "./compact.js";
-import { control, copyButton, h } from "./controls.js";
+import { UNTRAINED, control, copyButton, h } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { buildSentence, drawSentence } from "./sentence.js";
@@ -11,11 +11,12 @@ import { KINDS, numbers } from "./run.js";
 import { buildCheck } from "./check.js";
 
 const FIGURES = [
-  ["scatter", "Scores of all token types"], ["means", "How they came about"],
+  ["scatter", "The scores of all words"], ["means", "How they came about"],
   ["terms", "What moves one token"], ["vectors", "V, W and the band of λ"],
   ["weights", "Attention weights by kind of token"], ["accuracy", "Accuracy and loss"],
 ];
 const EPOCH_TIME = 90;  // milliseconds, while playing
+const FIRST = 3;  // presets that are seen at once
 
 // What keeps the matrix from being conserved, apart from the size of the steps.
 function whyDrift({ optimizer, penalty }) {
@@ -111,7 +112,7 @@ function buildFull(lab) {
   const lam = control("lam", CONTROLS.lam, changed("lam"));
   parts.typed = h("input", { type: "text", inputmode: "decimal", class: "typed", "aria-label": "λ, as a number" });
   parts.typed.addEventListener("change", () => { lab.change({ lam: typed(parts.typed.value) }); lab.place(); });
-  parts.band = h("canvas", { role: "img" });
+  parts.band = h("canvas", UNTRAINED);
   parts.bandSays = h("p", { class: "caption" });
 
   parts.play = h("button", { type: "button", class: "play", onclick: () => play(lab) }, "Play");
@@ -120,7 +121,7 @@ function buildFull(lab) {
   parts.epochSays = h("output", { class: "epoch" });
 
   const figures = FIGURES.map(([key, title]) => {
-    const canvas = (parts.canvases[key] = h("canvas", { role: "img" }));
+    const canvas = (parts.canvases[key] = h("canvas", UNTRAINED));
     const caption = (parts.captions[key] = h("figcaption", { class: "caption" }));
     return h("figure", { "data-figure": key }, h("h3", {}, title), key === "scatter" ? buildScatter(lab, canvas) : canvas, caption);
   });
@@ -133,6 +134,7 @@ function buildFull(lab) {
     lab.draw();
   });
   figures[2].querySelector("h3").append(": ", parts.token);
+  figures[0].prepend(h("div", { class: "row" }, figures[0].querySelector("h3"), legend));
 
   const others = Object.keys(CONTROLS).filter((name) => name !== "lam").map((name) => {
     const one = control(name, CONTROLS[name], changed(name));
@@ -146,18 +148,22 @@ function buildFull(lab) {
 
   const link = lab.hasAttribute("no-address") ? null : copyButton("Copy link", () => lab.link(), (text) => lab.say(text));
 
+  const presets = (name, shown) => h("div", { class: "presets", role: "group", "aria-label": name }, ...shown);
+  const more = h("details", { class: "more", ontoggle: () => lab.draw() },
+    h("summary", {}, "More: presets, five pictures, a sentence, all settings"),
+    presets("more presets", parts.presets.slice(FIRST)),
+    h("div", { class: "figures" }, ...figures.slice(1)),
+    buildSentence(lab),
+    h("div", { class: "settings" }, h("h3", {}, "All settings"), h("div", { class: "controls" }, ...others), parts.noSST),
+    h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
+    buildCheck(lab),
+  );
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
-    h("div", { class: "presets", role: "group", "aria-label": "presets" }, ...parts.presets), parts.says,
     h("div", { class: "lambda" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed, parts.band),
     parts.bandSays,
     h("div", { class: "row time" }, parts.play, parts.epoch, parts.epochSays,
       h("button", { type: "button", onclick: () => { stop(lab); lab.change(lab.base); } }, "Reset"), link),
-    lab.statusLine, legend,
-    h("div", { class: "figures" }, ...figures),
-    buildSentence(lab),
-    h("details", { class: "more" }, h("summary", {}, "All settings"), h("div", { class: "controls" }, ...others), parts.noSST),
-    h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
-    buildCheck(lab),
+    lab.statusLine, figures[0], presets("presets", parts.presets.slice(0, FIRST)), parts.says, more,
   ));
 }
 
@@ -226,6 +232,7 @@ function placeFull(lab) {
     button.setAttribute("aria-pressed", String(same));
     if (same) shown = SETTINGS.presets[button.dataset.preset].says;
   }
+  if (shown && state.epoch !== null) shown = "Before the end of training: what this preset shows, it shows at the end.";
   parts.says.textContent = shown || "A state of your own. The presets lead back.";
   lab.placeAgain();
   lab.placeSentence?.();

@@ -65,7 +65,7 @@ function panels(canvas, view, heights, body) {
 
 export function scatter(canvas, view) {
   const { run, ghost, index, token, hovered, ink } = view, shot = run.snapshots[index], { kinds } = run.problem;
-  paint(canvas, Math.max(240, Math.min(340, canvas.clientWidth * 0.8)), (g, width, height) => {
+  paint(canvas, Math.max(240, Math.min(300, canvas.clientWidth * 0.8)), (g, width, height) => {
     const bounds = (name) => padded(...extent(ghost ? [run, ghost] : [run], (one) => one.bounds[name]));
     const x = new Scale(...bounds("s"), LEFT, width - RIGHT), y = new Scale(...bounds("a"), height - 38, 20);
     axes(g, x, y, { x: "polarity score s", y: "↑ attention score a", zero: true }, ink);
