@@ -1,9 +1,11 @@
 """The labs in the chapters: what stands in the notebook, on the page and in the browser is what PyTorch finds."""
 
 import html
+import importlib.util
 import json
 import re
 from functools import cache
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -208,3 +210,22 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
         style, width = button.evaluate(FOCUS)
         assert style != "none" and float(width.removesuffix("px")) >= 2
     context.close()
+
+
+@pytest.mark.parametrize(
+    "text, sets",
+    [
+        ("λ = 10 and seed 0", "lam=10&seed=0"),
+        ("penalty = 0.001", "penalty=0.001"),
+        ("0.01", "lam=0.01"),
+        ("a lot", None),
+    ],
+)
+def test_a_text_names_settings_or_is_refused(text, sets):
+    spec = importlib.util.spec_from_file_location("controls", BOOK / "_ext" / "controls.py")
+    controls = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(controls)
+    inliner = SimpleNamespace(reporter=SimpleNamespace(error=lambda message, line: message))
+    made, refused = controls.role("set", f"{{set}}`{text}`", text, 1, inliner)
+    assert [one["sets"] for one in made] == [sets] * bool(sets) and bool(refused) == (sets is None)
+    assert all(one.astext() == text for one in made)
