@@ -22,6 +22,8 @@ from uaftc_lib.models import AttentionClassifier
 FARTHEST = 1e6  # |V| in units of 1/(mean length of e_o − e_w): beyond it a programme counts as having no solution
 AT_ONCE = 200  # constraints that join the working set in a round
 TIGHT = 1e-6  # slack of a constraint that counts as tight
+SPEED = 1e5  # |dV| of a unit of the curve that a flow is followed along, at most
+LARGEST = 600.0  # the logarithm of what is still a number
 
 
 class Texts(NamedTuple):
@@ -68,10 +70,10 @@ class Margin(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A flow of V: V at the recorded times, "records d", the logarithms of these, and whether it came to rest."""
+    """A flow of V: V at each step of the solver, "steps d", the logarithms of time, and whether it came to rest."""
 
-    V: Float[np.ndarray, "records d"]
-    log_times: Float[np.ndarray, "records"]
+    V: Float[np.ndarray, "steps d"]
+    log_times: Float[np.ndarray, "steps"]
     rests: bool
 
 
@@ -111,8 +113,10 @@ def least_distance(
     return G.T @ mu, mu
 
 
-def max_margin(texts: Texts, chosen: Int[np.ndarray, "texts"]) -> Margin:
-    """The programme of a choice, given as one row of each text.
+def max_margin(
+    texts: Texts, chosen: Int[np.ndarray, "texts"], without: Bool[np.ndarray, "rows"] | None = None
+) -> Margin:
+    """The programme of a choice, given as one row of each text; ``without``: rows that ask for nothing.
 
     Constraints join a working set as they are violated, so that the solver sees few of them at a time.
 
@@ -125,6 +129,8 @@ def max_margin(texts: Texts, chosen: Int[np.ndarray, "texts"]) -> Margin:
         raise ValueError("a choice is one row of each text, in the order of the texts")
     others = np.ones(len(texts.text), bool)
     others[chosen] = False
+    if without is not None:
+        others &= ~without
     rows = np.flatnonzero(others)
     G = texts.E[texts.type[chosen[texts.text[rows]]]] - texts.E[texts.type[rows]]
     V, mu, working = np.zeros(texts.E.shape[1]), np.zeros(len(rows)), np.zeros(0, int)
@@ -152,12 +158,14 @@ def max_margin(texts: Texts, chosen: Int[np.ndarray, "texts"]) -> Margin:
     return Margin(V, multipliers, slack, float(error))
 
 
-def optimal_locally(texts: Texts, chosen: Int[np.ndarray, "texts"], margin: Margin) -> Bool[np.ndarray, "texts"]:
-    """Of each text, whether every word with a tight constraint has a smaller γ than the chosen word."""
+def tight_and_better(texts: Texts, chosen: Int[np.ndarray, "texts"], margin: Margin) -> Bool[np.ndarray, "rows"]:
+    """The words whose constraint is tight though their γ is not smaller than that of the chosen word.
+
+    The choice is locally optimal if there are none.
+    """
     gamma = texts.gamma
     tight = (margin.slack < TIGHT) | (margin.multipliers > 0)
-    wrong = tight & (gamma >= gamma[chosen][texts.text])
-    return ~np.logical_or.reduceat(wrong, texts.first)
+    return tight & (gamma >= gamma[chosen][texts.text])
 
 
 class Pull(NamedTuple):
@@ -211,13 +219,14 @@ def curvature(texts: Texts, V: Float[np.ndarray, "d"]) -> tuple[Float[np.ndarray
 
 
 def gradient_flow(
-    texts: Texts, V: Float[np.ndarray, "d"], log_times: Float[np.ndarray, "records"], precision: float = 1e-4
+    texts: Texts, V: Float[np.ndarray, "d"], end: float = 1000.0, precision: float = 1e-4, rest: float = 1e-3
 ) -> Path:
-    """Gradient flow of V alone at λ = 1, dV/dτ = −∂L/∂V, in the logarithm of time.
+    """Gradient flow of V alone at λ = 1, dV/dτ = −∂L/∂V, to log τ = ``end``.
 
     Where the loss has no least value along its way |V| grows as log τ, so that descent with steps of any length would
-    take an exponential time: dV/d(log τ) = −τ ∂L/∂V stays of order one, and is solved by an implicit method. It stops
-    early where V has come to rest.
+    take an exponential time. dV/d(log τ) = −τ ∂L/∂V stays of order one, but for jumps where V leaves a choice that is
+    not locally optimal; so V and log τ are both followed along a curve of bounded speed, by an implicit method. It
+    stops early where V has come to rest: |dV/d(log τ)| below ``rest``.
 
     Raises
     ------
@@ -225,27 +234,36 @@ def gradient_flow(
         If the solver gives up.
     """
 
-    def derivative(log_time: float, values: np.ndarray) -> np.ndarray:
-        direction, shift = slope(texts, values)
-        return direction * np.exp(shift + log_time)
+    def moved(state: np.ndarray) -> tuple[np.ndarray, float]:
+        direction, shift = slope(texts, state[:-1])
+        force = direction * np.exp(min(shift + state[-1], LARGEST))
+        return force, 1 / (1 + np.linalg.norm(force) / SPEED)
 
-    def jacobian(log_time: float, values: np.ndarray) -> np.ndarray:
-        slopes, shift = curvature(texts, values)
-        return slopes * np.exp(shift + log_time)
+    def derivative(_: float, state: np.ndarray) -> np.ndarray:
+        force, slowed = moved(state)
+        return np.append(force, 1.0) * slowed
 
-    def moving(log_time: float, values: np.ndarray) -> float:
-        return 1.0 if log_time < 5 else float(np.linalg.norm(derivative(log_time, values))) - 10 * precision
+    def jacobian(_: float, state: np.ndarray) -> np.ndarray:
+        slopes, shift = curvature(texts, state[:-1])
+        (force, slowed), d = moved(state), len(state) - 1
+        of_force = np.column_stack([slopes * np.exp(min(shift + state[-1], LARGEST)), force])  # by V, and by log τ
+        along = force / max(np.linalg.norm(force), 1e-300)
+        whole = np.vstack([of_force, np.zeros(d + 1)]) * slowed
+        return whole - np.outer(np.append(force, 1.0), along @ of_force) * slowed**2 / SPEED
 
-    moving.terminal = True
-    ends, V = (float(log_times[0]), float(log_times[-1])), np.array(V, dtype=float)
-    solver = {"method": "BDF", "rtol": precision, "atol": precision, "jac": jacobian, "events": [moving]}
-    found = solve_ivp(derivative, ends, V, t_eval=log_times, **solver)
+    def left(_: float, state: np.ndarray) -> float:
+        return end - state[-1]
+
+    def moving(_: float, state: np.ndarray) -> float:
+        return 1.0 if state[-1] < 5 else float(np.linalg.norm(moved(state)[0])) - rest
+
+    left.terminal = moving.terminal = True
+    start = np.append(np.array(V, dtype=float), -5.0)
+    solver = {"method": "BDF", "rtol": precision, "atol": precision, "jac": jacobian, "events": [left, moving]}
+    found = solve_ivp(derivative, (0.0, 1e9), start, **solver)
     if not found.success:
-        raise RuntimeError(f"the solver stopped at log τ = {found.t[-1]:.1f}: {found.message}")
-    states, times = found.y.T, found.t
-    if found.status == 1:
-        states, times = np.vstack([states, found.y_events[0]]), np.append(times, found.t_events[0])
-    return Path(states, times, found.status == 1)
+        raise RuntimeError(f"the solver stopped at log τ = {found.y[-1, -1]:.1f}: {found.message}")
+    return Path(found.y[:-1].T, found.y[-1], bool(len(found.t_events[1])))
 
 
 def margin_reached(texts: Texts, chosen: Int[np.ndarray, "texts"], margin: Margin, V: Float[np.ndarray, "d"]) -> float:
@@ -255,6 +273,12 @@ def margin_reached(texts: Texts, chosen: Int[np.ndarray, "texts"], margin: Margi
     """
     leads = (texts.E @ V)[texts.type[chosen]][texts.text] - (texts.E @ V)[texts.type]
     return float(leads[np.isfinite(margin.slack)].min() * np.linalg.norm(margin.V) / np.linalg.norm(V))
+
+
+def largest_weight(texts: Texts, V: Float[np.ndarray, "d"]) -> Float[np.ndarray, "texts"]:
+    """Of each text the weight of the type with most, all its occurrences together."""
+    a = (texts.E @ V)[texts.type] + texts.log_count
+    return np.exp(np.maximum.reduceat(a, texts.first) - np.logaddexp.reduceat(a, texts.first))
 
 
 def chosen_by(texts: Texts, V: Float[np.ndarray, "d"]) -> Int[np.ndarray, "texts"]:

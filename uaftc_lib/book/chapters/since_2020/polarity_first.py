@@ -24,8 +24,6 @@ DATASETS, LAMS = ("sst", "20news-1"), (1.0, 10.0, 100.0)
 UNIFORM = 1e9  # a λ that leaves every weight 1/n
 LEAST = 6  # occurrences of a word that is looked at
 OTHER = 1000  # added to the seed of a run that is to share no initial value
-LONG = 1000.0  # a learning rate by which a step moves most words farther than they are apart at the start
-STEPS = {"a step": ("embedding", "W"), "a step of E": ("embedding",)}  # and what it moves
 
 
 def start(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
@@ -54,15 +52,13 @@ def signed_frequency(dataset: Dataset) -> Float[np.ndarray, "types"]:
     return np.bincount(corpus.tokens.numpy(), shares.numpy(), len(dataset.vocabulary))
 
 
-def after_a_step(model: AttentionClassifier, dataset: Dataset, moved: tuple[str, ...]) -> Float[np.ndarray, "types"]:
-    """s after one full step of gradient descent from V = 0, of some parameters (Eq 13 and 23)."""
+def first_slopes(model: AttentionClassifier, dataset: Dataset) -> dict[str, Float[np.ndarray, "types"]]:
+    """ds/dτ at V = 0, whole and B alone, which is the word's own part of it (Eq 19; A is nothing there)."""
     model = deepcopy(model).double()
     with torch.no_grad():
         model.V.zero_()
-        slopes = dynamics.gradients(model, dataset.train)
-        for name in moved:
-            getattr(model, name).sub_(LONG * slopes[name])
-        return (model.embedding @ model.W).numpy()
+    update = dynamics.polarity_update(model, dataset.train)
+    return {"first slope": update.total.numpy(), "own part of it": update.B.numpy()}
 
 
 def rank(x: np.ndarray, y: np.ndarray) -> float:
@@ -86,11 +82,10 @@ def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     alone, of_noise = (scores_along(of, UNIFORM, seed + OTHER)[1][1][kept] for of in (data, dealt))
     pi, pi_of_noise = (signed_frequency(of)[kept] for of in (data, dealt))
     gamma = association(data.train, data.vocabulary).numpy()[kept]
-    model = start(data, lam, seed)
-    steps = {name: after_a_step(model, data, moved)[kept] for name, moved in STEPS.items()}
+    slopes = {name: of[kept] for name, of in first_slopes(start(data, lam, seed), data).items()}
     row = {"words": int(kept.sum())}
-    row |= {f"{name}: s, signed frequency": rank(of, pi) for name, of in steps.items()}
-    row |= {f"{name}: s, s at the end": rank(of, s) for name, of in steps.items()}
+    row |= {f"{name}: s, signed frequency": rank(of, pi) for name, of in slopes.items()}
+    row |= {f"{name}: s, s at the end": rank(of, s) for name, of in slopes.items()}
     row |= {
         "first epoch: s, s at the end": rank(s_early, s),
         "end: s, signed frequency": rank(s, pi),

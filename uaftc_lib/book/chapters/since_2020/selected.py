@@ -19,8 +19,9 @@ from uaftc_lib.neighbours import selection
 from uaftc_lib.training import TrainingConfig, fit
 
 PROBLEMS = 50  # random ones
-SST_TEXTS = (20, 50, 100, 200)
-LOG_TIMES = np.linspace(-5, 200, 42)
+SST_TEXTS = (20, 50, 100)
+TRAINED = 10.0  # log τ: 22,000 units of time, longer than any run of the book
+UNSHARED = 0.999  # a weight below it leaves a text's attention shared at the end
 RANDOM, DATA_I, SST = "random", "small Data I", "SST"
 
 
@@ -58,7 +59,7 @@ def start_of(model: AttentionClassifier) -> Float[np.ndarray, "d"]:
 def select(model: AttentionClassifier, corpus: Corpus) -> Selected:
     """Let V flow alone from where it is."""
     texts = selection.texts_of(model, corpus)
-    path = selection.gradient_flow(texts, start_of(model), LOG_TIMES)
+    path = selection.gradient_flow(texts, start_of(model))
     chosen = selection.chosen_by(texts, path.V[-1])
     return Selected(texts, path, chosen, selection.max_margin(texts, chosen))
 
@@ -71,16 +72,25 @@ def told(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[st
     telling = [own[lost[a:b].argmax()] for own, a, b in pieces(corpus)]
     several = np.diff(np.append(texts.first, len(texts.text))) > 1  # texts with something to choose
     best, attended = texts.best(texts.gamma), selection.chosen_by(texts, start)
-    locally = selection.optimal_locally(texts, chosen, margin)
+    better = selection.tight_and_better(texts, chosen, margin)
+    wrong = np.logical_or.reduceat(better, texts.first)
+    rest = selection.max_margin(texts, chosen, better) if wrong.any() else margin
     size = np.linalg.norm(margin.V)
+    soon = path.V[min(int(np.searchsorted(path.log_times, TRAINED)), len(path.V) - 1)]
     return {
         "cosine": selection.cosine(end, margin.V),
         "cosine of the start": selection.cosine(start, margin.V),
         "cosine of the first slope": selection.cosine(selection.slope(texts, start)[0], margin.V),
+        "cosine at training's time": selection.cosine(soon, margin.V),
+        "chosen at training's time": share(chosen == selection.chosen_by(texts, soon), several),
         "margin reached": selection.margin_reached(texts, chosen, margin, end),
-        "condition": float(locally.all()),
-        "texts not locally optimal": int((~locally).sum()),
+        "condition": float(not wrong.any()),
+        "texts not locally optimal": int(wrong.sum()),
+        "cosine without their constraints": selection.cosine(rest.V, margin.V),
         "error": margin.error,
+        "shared": int((selection.largest_weight(texts, end) < UNSHARED).sum()),
+        "choice since": float(path.log_times[last_change(texts, path)]),
+        "log time": float(path.log_times[-1]),
         "rests": float(path.rests),
         "|V|/|V of the programme|": float(np.linalg.norm(end) / size),
         "|V of the programme|": float(size),
@@ -94,6 +104,12 @@ def told(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[st
         "best contradicted": contradicted(texts, best),
         "polarity below zero": float((texts.gamma[chosen] < 0)[several].mean()),
     }
+
+
+def last_change(texts: selection.Texts, path: selection.Path) -> int:
+    """The first step from which on the choice is that of the end."""
+    choices = np.array([selection.chosen_by(texts, V) for V in path.V])
+    return int(np.flatnonzero((choices != choices[-1]).any(1)).max(initial=-1) + 1)
 
 
 def share(same: np.ndarray, among: np.ndarray) -> float:
