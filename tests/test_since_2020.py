@@ -7,7 +7,7 @@ import torch
 from scipy.optimize import minimize
 
 from uaftc_lib import AttentionClassifier, Corpus
-from uaftc_lib.book.chapters.since_2020 import detection, polarity_first, race, selected
+from uaftc_lib.book.chapters.since_2020 import detection, polarity_first, race, selected, two_tables
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.neighbours import needles, selection
@@ -182,4 +182,11 @@ def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
     assert polarity_first.signed_frequency(data) / 2 == pytest.approx(pi, abs=1e-12)
     with torch.no_grad():
         model.W.fill_(1e-9)
-    assert polarity_first.rank(polarity_first.first_slopes(model, data)["own part of it"], pi) > 0.999
+    own = polarity_first.first_slopes(model, data)["own part of it"]
+    assert np.corrcoef(own, pi)[0, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("lam", [1.0, 3.0])
+def test_score_and_length_are_tied_up_to_the_step(lam):
+    one, half = (two_tables.departure(lam, 5, step, False, 1)["error"] for step in (0.1, 0.05))
+    assert one / half == pytest.approx(2, abs=0.2) and one < 0.1
