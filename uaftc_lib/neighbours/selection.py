@@ -23,7 +23,7 @@ FARTHEST = 1e6  # |V| in units of 1/(mean length of e_o − e_w): beyond it a pr
 AT_ONCE = 200  # constraints that join the working set in a round
 TIGHT = 1e-6  # slack of a constraint that counts as tight
 SPEED = 1e5  # |dV| of a unit of the curve that a flow is followed along, at most
-LARGEST = 600.0  # the logarithm of what is still a number
+LARGEST = 300.0  # the logarithm of what is still a number
 
 
 class Texts(NamedTuple):

@@ -16,7 +16,7 @@ def departure(lam: float, m: int, step: float, free: bool, seed: int) -> dict[st
     """How far |v|²|V|² departs from 2λ²(a + (eᵃ − 1)/m) + const along gradient descent, V held and keys from zero.
 
     Texts have one topic word, whose class it tells, among ``m`` others: these are held at zero, or ``free`` to learn
-    from the values they begin with. The error is the greatest over topic words and steps, relative to the greatest side.
+    from the values they begin with. The error is the greatest over topic words and steps, of the greatest side.
     """
     draws = np.random.default_rng([m, seed])
     lists = [[t % TOPICS, *(TOPICS + draws.choice(OTHERS, m, replace=False)).tolist()] for t in range(40)]
