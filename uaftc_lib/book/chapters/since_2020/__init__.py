@@ -1,3 +1,9 @@
 """Chapter 20_since_2020: theorems of the years after the paper, run on its own model, words and data."""
 
-from uaftc_lib.book.chapters.since_2020 import detection, polarity_first, race, selected  # noqa: F401  (registers)
+from uaftc_lib.book.chapters.since_2020 import (  # noqa: F401  (registers)
+    detection,
+    polarity_first,
+    race,
+    readings,
+    selected,
+)
