@@ -2,8 +2,10 @@
 
 from uaftc_lib.book.chapters.since_2020 import (  # noqa: F401  (registers)
     detection,
+    lengths,
     polarity_first,
     race,
     readings,
     selected,
+    together,
 )
