@@ -12,6 +12,7 @@ import pandas as pd
 from uaftc_lib.book import contents
 from uaftc_lib.book.chapters.embedding_geometry import STARTS
 from uaftc_lib.book.chapters.lam import LAMS
+from uaftc_lib.book.chapters.since_2020.detection import LENGTHS, POOLINGS, STRENGTHS
 from uaftc_lib.book.chapters.staying_true import objectives
 from uaftc_lib.book.chapters.variants import LAST
 from uaftc_lib.book.panels import panels
@@ -317,12 +318,37 @@ def printed(dataset, model, lam):
 
 
 EXACT = "seed lam noise penalty epoch embedding_range weight_range ours published words strength layers".split()
+EXACT += ["texts", "length"]
 
 
 def word_level(true, kind="base", **_):
     s = 0 if kind == "base" else 0.1 if true else -0.1
     about = {"told": 4 + s, "exact JSD at 0.01": 0.5 - s, "tau attention, gradient": 0.2 + s}
     return about | {objectives.LOO: 0.2 + s, objectives.SPREAD: 0.2}
+
+
+def words_selected(true, **_):
+    return {"cosine": 1.0 if true else 0.5, "best": 0.6 if true else 0.1, "any word": 0.3}
+
+
+def polarity_first(true, **_):
+    s = 1 if true else -1
+    return {
+        "end: s, signed frequency": 0.5 * s, "end: s, signed frequency of permuted labels": 0.0,
+        "τ a, |s| alone": 0.5 * s, "τ a, |s| alone of permuted labels": 0.0, "τ a, frequency": -0.1,
+        "τ a at the end, |s| of the first epoch": 0.5 * s, "τ |s| at the end, a of the first epoch": 0.0,
+    }  # fmt: skip
+
+
+def needle_strengths(true):
+    def needed(length, attends):
+        return 3.0 if attends == true else length**0.5
+
+    return pd.DataFrame(
+        {"length": length, "seed": seed, "strength": strength}
+        | {name: 1.0 if strength > needed(length, name == POOLINGS[0]) else 0.5 for name in POOLINGS}
+        for length, seed, strength in product(LENGTHS, SEEDS, STRENGTHS)
+    )
 
 
 def world(true):
@@ -333,11 +359,12 @@ def world(true):
                                                 "start_terms", "synthetic_ratio", "synthetic_ratio_short",
                                                 "explanation_starts", "attraction",
                                                 "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
-                                                "held_out_words")}  # fmt: skip
+                                                "held_out_words", "words_selected", "polarity_first")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {
         f.__name__: f(true)
-        for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, side_scores, data_counts, parts_of_speech)
+        for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, side_scores, data_counts, parts_of_speech,
+                  needle_strengths)
     }
     for name in ("word_level", "word_level_lams"):
         settings = sorted({tuple((job | {"seed": 0}).items()) for job in STUDIES[name].jobs})

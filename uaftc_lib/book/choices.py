@@ -56,6 +56,7 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     },
     "17_scorecard": lambda: {"section": ["all", *sections()], "verdict": ["all", *WORDS]},
     "19_speed": lambda: TO_ROUNDING | {"dataset": ["sst", "imdb", "synthetic-1", "synthetic-2"]},
+    "20_since_2020": lambda: TO_ROUNDING | {"texts": AtLeast(4, "both classes must be among them")},
     "21_which_lambda": lambda: TO_ROUNDING | {"dimension": AtLeast(2, "V and W are turned against each other")},
     "22_interventions": lambda: STORED_STARTS,
     "A1_variants_derived": lambda: TO_ROUNDING,

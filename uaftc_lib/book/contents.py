@@ -19,6 +19,7 @@ MODULES = {
     "06_exact_dynamics": "exact_dynamics",
     "21_which_lambda": "which_lambda",
     "07_variants": "variants",
+    "20_since_2020": "since_2020",
     "A1_variants_derived": "variants_derived",
     "08_synthetic": "synthetic",
     "09_datasets": "datasets",

@@ -1,0 +1,104 @@
+"""Chapter 20: what the signed frequency of a word foretells of its scores, and polarity learnt without attention."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import product
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.stats import kendalltau, spearmanr
+
+from uaftc_lib import dynamics
+from uaftc_lib.book.controls import with_permuted_labels
+from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.token_lists import association
+from uaftc_lib.training import TrainingConfig, fit
+
+DATASETS, LAMS = ("sst", "20news-1"), (1.0, 10.0, 100.0)
+UNIFORM = 1e9  # a λ that leaves every weight 1/n
+LEAST = 6  # occurrences of a word that is looked at
+OTHER = 1000  # added to the seed of a run that is to share no initial value
+
+
+def start(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
+    """A model DP before training."""
+    return AttentionClassifier(len(dataset.vocabulary), lam=lam, seed=seed)
+
+
+def scores_along(dataset: Dataset, lam: float, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """a and s of all types after the first epoch, and of the model that is kept (the best on dev)."""
+    model, early = start(dataset, lam, seed), []
+
+    def look(epoch: int, now: AttentionClassifier) -> dict:
+        if epoch == 1:
+            early.extend(x.double().numpy() for x in now.token_scores())
+        return {}
+
+    fit(model, dataset, TrainingConfig(epochs=10, seed=seed), look, progress=False)
+    late = [x.double().numpy() for x in model.token_scores()]
+    return [early[0], late[0]], [early[1], late[1]]
+
+
+def signed_frequency(dataset: Dataset) -> Float[np.ndarray, "types"]:
+    """The mean over texts of y times the word's share of the text: π of Eq 16 at V = W = 0, but for ½."""
+    corpus = dataset.train
+    shares = (corpus.signs.double() / corpus.lengths)[corpus.instance_of] / len(corpus)
+    return np.bincount(corpus.tokens.numpy(), shares.numpy(), len(dataset.vocabulary))
+
+
+def first_slopes(model: AttentionClassifier, dataset: Dataset) -> dict[str, Float[np.ndarray, "types"]]:
+    """ds/dτ at V = 0, whole and B alone, which is the word's own part of it (Eq 19; A is nothing there)."""
+    model = deepcopy(model).double()
+    with torch.no_grad():
+        model.V.zero_()
+    update = dynamics.polarity_update(model, dataset.train)
+    return {"first slope": update.total.numpy(), "own part of it": update.B.numpy()}
+
+
+def rank(x: np.ndarray, y: np.ndarray) -> float:
+    """Spearman's correlation."""
+    return float(spearmanr(x, y).statistic)
+
+
+def tau(x: np.ndarray, y: np.ndarray) -> float:
+    """Kendall's τ-b."""
+    return float(kendalltau(x, y).statistic)
+
+
+@experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
+def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
+    """Rank correlations over frequent words: of a trained model's scores with what was known or learnt before."""
+    data = load_dataset(dataset)
+    dealt = with_permuted_labels(data, seed)
+    counts = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary))
+    kept = counts >= LEAST
+    (a_early, a), (s_early, s) = ([of[kept] for of in pair] for pair in scores_along(data, lam, seed))
+    alone, of_noise = (scores_along(of, UNIFORM, seed + OTHER)[1][1][kept] for of in (data, dealt))
+    pi, pi_of_noise = (signed_frequency(of)[kept] for of in (data, dealt))
+    gamma = association(data.train, data.vocabulary).numpy()[kept]
+    slopes = {name: of[kept] for name, of in first_slopes(start(data, lam, seed), data).items()}
+    row = {"words": int(kept.sum())}
+    row |= {f"{name}: s, signed frequency": rank(of, pi) for name, of in slopes.items()}
+    row |= {f"{name}: s, s at the end": rank(of, s) for name, of in slopes.items()}
+    row |= {
+        "first epoch: s, s at the end": rank(s_early, s),
+        "end: s, signed frequency": rank(s, pi),
+        "end: s, signed frequency of permuted labels": rank(s, pi_of_noise),
+        "end: s, γ": rank(s, gamma),
+        "end: a, γ above zero": rank(a[gamma > 0], gamma[gamma > 0]),
+        "end: a, γ below zero": rank(a[gamma < 0], gamma[gamma < 0]),
+        "τ a, |s| alone": tau(a, abs(alone)),
+        "τ a, |s| alone of permuted labels": tau(a, abs(of_noise)),
+        "τ a, frequency": tau(a, counts[kept]),
+        "τ a, |signed frequency|": tau(a, abs(pi)),
+        "τ a at the end, |s| of the first epoch": tau(a, abs(s_early)),
+        "τ |s| at the end, a of the first epoch": tau(abs(s), a_early),
+        "τ |s| at the end, |s| of the first epoch": tau(abs(s), abs(s_early)),
+    }
+    return [row]

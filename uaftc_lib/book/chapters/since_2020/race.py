@@ -1,0 +1,73 @@
+"""Chapter 20: λ as a clock of V, and what is left of it where E and W move."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import product
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from uaftc_lib import dynamics
+from uaftc_lib.book.mean_field import MeanField
+from uaftc_lib.book.small_data import SEEDS, small_data, start_model
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import examined_types
+
+LAMS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
+TIMES = np.concatenate([[0.0], np.geomspace(1e-2, 1e6, 801)])
+STARTS = ("V₀ of each λ alike", "V₀/λ of each λ alike")
+PLAIN = 10.0  # the λ from which V₀/λ is taken where that is held
+
+
+def frozen_path(
+    model: AttentionClassifier, corpus: Corpus, steps: int, rate: float, lam: float
+) -> Float[np.ndarray, "steps d"]:
+    """V/λ along gradient descent with E and W held, at a λ, from the model's V/λ, with the rate times λ²."""
+    moving = deepcopy(model)
+    moving.lam = lam
+    with torch.no_grad():
+        moving.V *= lam / model.lam
+        path = []
+        for _ in range(steps):
+            moving.V -= rate * lam**2 * dynamics.gradients(moving, corpus)["V"]
+            path.append(moving.V / lam)
+    return torch.stack(path).numpy()
+
+
+def crossing(times: Float[np.ndarray, "times"], values: Float[np.ndarray, "times"], level: float) -> float:
+    """When a curve first comes to a level, between two times in their logarithms; nan if it does not."""
+    above = np.flatnonzero(values >= level)
+    if not len(above) or above[0] == 0:
+        return float("nan")
+    i = above[0]
+    part = (level - values[i - 1]) / (values[i] - values[i - 1])
+    low = max(times[i - 1], times[1] / 10)
+    return float(np.exp(np.log(low) + part * (np.log(times[i]) - np.log(low))))
+
+
+@experiment(jobs=[{"start": of, "lam": v, "seed": s} for of, s, v in product(STARTS, SEEDS, LAMS)], rows=1)
+def race(start: str, lam: float, seed: int) -> list[dict]:
+    """When polarity is learnt and when attention, on small Data I by its mean field, while everything moves."""
+    dataset = small_data(seed)
+    kinds = list(examined_types(dataset).values())
+    polar = [i for i, name in enumerate(examined_types(dataset)) if name != "neutral"]
+    model = start_model(dataset, lam=lam, seed=seed)
+    if start == STARTS[1]:
+        with torch.no_grad():
+            model.V *= lam / PLAIN
+    field = MeanField.from_corpus(dataset.train, kinds)
+    path = field.flow(field.start(model, kinds), lam, TIMES)
+    a, s = path[:, : len(kinds), -2] / lam, path[:, : len(kinds), -1]
+    weight = field.patterns * np.exp(a - a.max(1, keepdims=True))[:, None]
+    alpha = weight / weight.sum(2, keepdims=True)
+    right = field.signs * (alpha * s[:, None]).sum(2)
+    share, loss = alpha[:, :, polar].sum(2) @ field.shares, np.logaddexp(0, -right) @ field.shares
+    polarity, attention = crossing(TIMES, -loss, -loss[0] / 2), crossing(TIMES, share, 0.5)
+    at_polarity = float(np.interp(polarity, TIMES, share))
+    return [
+        {"polarity": polarity, "attention": attention, "share then": at_polarity, "share at first": float(share[0])}
+    ]
