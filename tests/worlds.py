@@ -363,8 +363,16 @@ def world(true):
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {
         f.__name__: f(true)
-        for f in (embedding_start, synthetic_gap, sst_weights, figure_scores, side_scores, data_counts, parts_of_speech,
-                  needle_strengths)
+        for f in (
+            embedding_start,
+            synthetic_gap,
+            sst_weights,
+            figure_scores,
+            side_scores,
+            data_counts,
+            parts_of_speech,
+            needle_strengths,
+        )
     }
     for name in ("word_level", "word_level_lams"):
         settings = sorted({tuple((job | {"seed": 0}).items()) for job in STUDIES[name].jobs})
