@@ -104,7 +104,7 @@ def null_line(judged: Iterable[Judged]) -> str:
     more = sum(null.verdict == "more" for null in nulls)
     return (
         f"{len(nulls)} cases of claims about lists of words were measured with permuted training labels, too: at equal "
-        f"training loss real labels show more in **{more}** of them. "
+        f"training loss the effect is larger with real labels in **{more}** of them. "
         "[The page](10_scores.html#would-permuted-labels-look-the-same) tells how, and what is left on words that "
         "other texts have chosen."
     )
