@@ -16,6 +16,7 @@ from bs4 import BeautifulSoup
 import conftest
 from uaftc_lib.lab.sst import FILE
 from uaftc_lib.publish import CHECKOUT
+from uaftc_lib.publish.size import without_spaces
 
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
@@ -44,6 +45,13 @@ def test_the_book_travels_light():
     assert max(cards, default=0) <= CARD_AT_MOST and sum(cards) <= 0.8 * ADDRESS_AT_MOST
     assert sum(sizes.values()) + (0 if cards else ADDRESS_AT_MOST) <= 20e6
     assert {path.name for path, size in sizes.items() if path.suffix == ".html" and size > 1.5e6} == set()
+
+
+def test_drawings_are_written_shortly_and_stay_what_they_are():
+    drawn = '<path d="M 1.50 2 L 3 -4 z " style="stroke: red; fill: none; "/><text x="1">a: b; M 1 L 2</text>'
+    assert without_spaces(drawn) == (
+        '<path d="M1.50 2L3 -4z" style="stroke:red;fill:none"/><text x="1">a: b; M 1 L 2</text>'
+    )
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -10,14 +10,18 @@ import nbformat
 
 from uaftc_lib.publish.sources import code_cells
 
-# Maps of scripts and styles, the theme's words in other languages, letters for browsers that are no more.
-NEVER_ASKED_FOR = ("**/*.map", "_static/locales", "_static/**/*.ttf")
+# Maps of scripts and styles, the theme's words in other languages; letters for browsers that are no more, and for icons
+# that are drawn.
+LETTERS = ("_static/**/*.ttf", "**/fa-brands-400.woff2", "**/fa-regular-400.woff2")
+NEVER_ASKED_FOR = ("**/*.map", "_static/locales", *LETTERS)
 # Of MathJax: what draws, what it loads for a rare command, and what reads formulas out, in English and in Braille.
 SPOKEN = tuple(f"sre/mathmaps/{one}.json" for one in ("base", "en", "nemeth"))
 MATHJAX = ("tex-svg.js", "input/tex/extensions/", "a11y/", *SPOKEN)
 EVERYTHING = "input/tex/extensions/all-packages.js"  # each extension stands beside it alone
 # Names, punctuation and spaces in code have the colour of the code itself.
 PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
+# Of a drawing: the lines of a path, and what is said of how it looks; neither needs its spaces.
+LINES, STYLE = re.compile(r'(?<= d=")[^"]*'), re.compile(r'(?<= style=")[^"]*')
 ICONS = Path("_static", "scripts", "fontawesome.js")
 # As the script has them: name:[width,height,[other names],"code point","path"], of which the theme brings two thousand.
 ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?')
@@ -38,12 +42,18 @@ def slim(pages: Path) -> None:
         text = script.read_text(encoding="utf-8")
         script.write_text(ICON.sub(lambda icon: icon[0] if used & names(icon) else "", text), encoding="utf-8")
     for path in pages.glob("*.html"):
-        path.write_text(PLAIN.sub(r"\1", path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(without_spaces(PLAIN.sub(r"\1", path.read_text(encoding="utf-8"))), encoding="utf-8")
     for path in (pages / "_sources").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
         for cell in code_cells(notebook):
             cell.outputs = []
-        nbformat.write(notebook, path)
+        path.write_text(nbformat.writes(notebook, indent=None, separators=(",", ":")), encoding="utf-8")
+
+
+def without_spaces(page: str) -> str:
+    """The page with drawings that are written more shortly, and look the same."""
+    page = LINES.sub(lambda lines: re.sub(r" ?([A-Za-z]) ?", r"\1", lines[0]).strip(), page)
+    return STYLE.sub(lambda style: re.sub(r"([:;]) +", r"\1", style[0]).rstrip(";"), page)
 
 
 def icons(pages: Path) -> set[str]:
