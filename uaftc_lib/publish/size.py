@@ -10,10 +10,9 @@ import nbformat
 
 from uaftc_lib.publish.sources import code_cells
 
-# Maps of scripts and styles, the theme's words in other languages; letters for browsers that are no more, and for icons
-# that are drawn.
-LETTERS = ("_static/**/*.ttf", "**/fa-brands-400.woff2", "**/fa-regular-400.woff2")
-NEVER_ASKED_FOR = ("**/*.map", "_static/locales", *LETTERS)
+# Maps of scripts and styles, the theme's words in other languages; letters for browsers that are no more, or for no icon.
+NEVER_ASKED_FOR = ("**/*.map", "_static/locales", "_static/**/*.ttf", "**/fa-regular-400.woff2")
+BRANDS, BRAND = "**/fa-brands-400.woff2", 'class="fab '  # letters of hosts' icons, and what asks for them
 # Of MathJax: what draws, what it loads for a rare command, and what reads formulas out, in English and in Braille.
 SPOKEN = tuple(f"sre/mathmaps/{one}.json" for one in ("base", "en", "nemeth"))
 MATHJAX = ("tex-svg.js", "input/tex/extensions/", "a11y/", *SPOKEN)
@@ -22,6 +21,7 @@ EVERYTHING = "input/tex/extensions/all-packages.js"  # each extension stands bes
 PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
 # Of a drawing: the lines of a path, and what is said of how it looks; neither needs its spaces.
 LINES, STYLE = re.compile(r'(?<= d=")[^"]*'), re.compile(r'(?<= style=")[^"]*')
+NAMESPACE = re.compile(r' xmlns(?::xlink)?="[^"]*"(?=[^<>]*>)|xlink:(?=href=)')  # a page in HTML needs none
 ICONS = Path("_static", "scripts", "fontawesome.js")
 # As the script has them: name:[width,height,[other names],"code point","path"], of which the theme brings two thousand.
 ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?')
@@ -30,7 +30,9 @@ ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\
 def slim(pages: Path) -> None:
     """Remove from built pages what is never asked for, and from the notebooks beside them outputs, which pages show."""
     mathjax = pages / "_static" / "mathjax"
-    for path in [found for pattern in NEVER_ASKED_FOR for found in pages.glob(pattern)]:
+    asked = any(BRAND in path.read_text(encoding="utf-8") for path in pages.glob("*.html"))
+    never = NEVER_ASKED_FOR if asked else (*NEVER_ASKED_FOR, BRANDS)
+    for path in [found for pattern in never for found in pages.glob(pattern)]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in [path for path in mathjax.rglob("*") if path.is_file()]:
         name = path.relative_to(mathjax).as_posix()
@@ -53,6 +55,7 @@ def slim(pages: Path) -> None:
 def without_spaces(page: str) -> str:
     """The page with drawings that are written more shortly, and look the same."""
     page = LINES.sub(lambda lines: re.sub(r" ?([A-Za-z]) ?", r"\1", lines[0]).strip(), page)
+    page = NAMESPACE.sub("", page)
     return STYLE.sub(lambda style: re.sub(r"([:;]) +", r"\1", style[0]).rstrip(";"), page)
 
 
