@@ -10,7 +10,7 @@ import nbformat
 
 from uaftc_lib.publish.sources import code_cells
 
-# Maps of scripts and styles, the theme's words in other languages; letters for browsers that are no more, or for no icon.
+# Maps of scripts and styles, the theme's words in other languages; letters for old browsers, or for no icon.
 NEVER_ASKED_FOR = ("**/*.map", "_static/locales", "_static/**/*.ttf", "**/fa-regular-400.woff2")
 BRANDS, BRAND = "**/fa-brands-400.woff2", 'class="fab '  # letters of hosts' icons, and what asks for them
 # Of MathJax: what draws, what it loads for a rare command, and what reads formulas out, in English and in Braille.
