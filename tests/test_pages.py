@@ -22,7 +22,7 @@ PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
 CHAPTERS = sorted(path.stem for path in (CHECKOUT / "book").glob("*.ipynb"))
 TITLE = yaml.safe_load((CHECKOUT / "_config.yml").read_text(encoding="utf-8"))["title"]
-CARD_AT_MOST, ADDRESS_AT_MOST = 40e3, 0.8e6  # bytes: of a card, and of all that an address brings
+CARD_AT_MOST, ADDRESS_AT_MOST = 40e3, 0.9e6  # bytes: of a card, and of all that an address brings
 WIDTHS = {"desktop": 1280, "phone": 390}
 FORMULAS = """[...document.querySelectorAll('div.math')].map(math => {
   const formula = math.querySelector('mjx-container'), number = math.querySelector('.eqno');
