@@ -5,13 +5,17 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import torch
 
 from uaftc_lib.book.chapters.since_2020.polarity_first import DATASETS, LAMS, start
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.neighbours import dispersion
+from uaftc_lib.neighbours.length_aware import RULES, LengthAwareClassifier, LengthAwareTrainer
 from uaftc_lib.training import TrainingConfig, fit
+
+AWARE_LAMS, AWARE_SEEDS = (1.0, 3.0, 10.0), 20
 
 
 @experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
@@ -36,3 +40,24 @@ def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
         "power of the bound": dispersion.power(lengths, bound),
     }
     return [row]
+
+
+@experiment(
+    jobs=[{"lam": v, "rule": r, "seed": s} for s, (v, r) in product(range(AWARE_SEEDS), product(AWARE_LAMS, RULES))],
+    rows=1,
+)
+def length_aware(lam: float, rule: str, seed: int) -> list[dict]:
+    """IMDB with a fixed λ, one that falls with the length, and one that does for lengths dealt out at random."""
+    data = load_dataset("imdb")
+    model = LengthAwareClassifier(len(data.vocabulary), data.train.lengths, rule, lam=lam, seed=seed)
+    run = fit(
+        model, data, TrainingConfig(epochs=10, dropout=0.5, seed=seed), trainer=LengthAwareTrainer, progress=False
+    )
+    corpus, lengths = data.test, data.test.lengths.numpy()
+    with torch.no_grad():
+        out = model(corpus)
+    right = ((out.polarity > 0).long() == corpus.labels).double().numpy()
+    largest = np.maximum.reduceat(out.weights.double().numpy(), corpus.offsets[:-1].numpy())
+    long = lengths > np.median(lengths)
+    row = {"dev": run.dev_accuracy, "test": run.test_accuracy, "test, longer half": right[long].mean()}
+    return [row | {"test, shorter half": right[~long].mean(), "power": dispersion.power(lengths, largest)}]
