@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 import conftest
 from uaftc_lib.lab.sst import FILE
 from uaftc_lib.publish import CHECKOUT
-from uaftc_lib.publish.size import without_spaces
+from uaftc_lib.publish.size import with_shared_styles, without_spaces
 
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
@@ -52,6 +52,16 @@ def test_drawings_are_written_shortly_and_stay_what_they_are():
     told = "<text>a: b; M 1 L 2 xmlns</text>"
     shorter = '<svg><path d="M1.50 2L3 -4z" style="stroke:red;fill:none"/><use href="#a"/>'
     assert without_spaces(drawn + told) == shorter + told
+
+
+def test_a_style_of_many_elements_is_written_once():
+    long, rare = "fill:none;stroke:currentColor;stroke-width:0.8", "fill:red;stroke-width:0.123456789"
+    one, classed = f'<use style="{long}" x="1"/>', f'<use class="s0" style="{long}"/>'
+    page = f'<head></head><div style="{long}"></div>{9 * one}{classed}<path style="{rare}"/>'
+    rule = f"<style>.z0:not(#z){{{long}}}</style>"
+    expected = page.replace(one, '<use class="z0" x="1"/>').replace("</head>", rule + "</head>")
+    assert with_shared_styles(page) == expected
+    assert with_shared_styles("<head></head>" + one) == "<head></head>" + one
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -21,6 +23,7 @@ EVERYTHING = "input/tex/extensions/all-packages.js"  # each extension stands bes
 PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
 # Of a drawing: the lines of a path, and what is said of how it looks; neither needs its spaces.
 LINES, STYLE = re.compile(r'(?<= d=")[^"]*'), re.compile(r'(?<= style=")[^"]*')
+STYLED = re.compile(r"<(?:use|path|text|t[dh]|rect|g|line|circle)\b[^<>]*>")  # of drawings and tables
 NAMESPACE = re.compile(r' xmlns(?::xlink)?="[^"]*"(?=[^<>]*>)|xlink:(?=href=)')  # a page in HTML needs none
 ICONS = Path("_static", "scripts", "fontawesome.js")
 # As the script has them: name:[width,height,[other names],"code point","path"], of which the theme brings two thousand.
@@ -44,7 +47,8 @@ def slim(pages: Path) -> None:
         text = script.read_text(encoding="utf-8")
         script.write_text(ICON.sub(lambda icon: icon[0] if used & names(icon) else "", text), encoding="utf-8")
     for path in pages.glob("*.html"):
-        path.write_text(without_spaces(PLAIN.sub(r"\1", path.read_text(encoding="utf-8"))), encoding="utf-8")
+        page = without_spaces(PLAIN.sub(r"\1", path.read_text(encoding="utf-8")))
+        path.write_text(with_shared_styles(page), encoding="utf-8")
     for path in (pages / "_sources").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
         for cell in code_cells(notebook):
@@ -57,6 +61,24 @@ def without_spaces(page: str) -> str:
     page = LINES.sub(lambda lines: re.sub(r" ?([A-Za-z]) ?", r"\1", lines[0]).strip(), page)
     page = NAMESPACE.sub("", page)
     return STYLE.sub(lambda style: re.sub(r"([:;]) +", r"\1", style[0]).rstrip(";"), page)
+
+
+def with_shared_styles(page: str) -> str:
+    """The page with each style that many elements have written once, under a name."""
+    styles = Counter(style for tag in STYLED.findall(page) if " class=" not in tag for style in STYLE.findall(tag))
+    often = [style for style, times in styles.most_common() if times * (len(style) - 3) > 2 * len(style) + 30]
+    shared = {style: f"z{number}" for number, style in enumerate(often)}
+
+    def named(found: re.Match) -> str:
+        tag = found[0]
+        own = STYLE.search(tag)
+        if not own or " class=" in tag or own[0] not in shared:
+            return tag
+        return tag.replace(f'style="{own[0]}"', f'class="{shared[own[0]]}"')
+
+    # As strong as what is written at an element: no rule of the theme comes before it.
+    rules = "".join(f".{name}:not(#z){{{html.unescape(style)}}}" for style, name in shared.items())
+    return STYLED.sub(named, page).replace("</head>", f"<style>{rules}</style></head>", 1) if rules else page
 
 
 def icons(pages: Path) -> set[str]:
