@@ -18,15 +18,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.fast import FusedTrainer, kernels, obstacle
-from uaftc_lib.fast.bookkeeping import Books, book_epoch
+from uaftc_lib.fast import TypewiseTrainer, obstacle
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import Run, TrainingConfig, fit
 
@@ -61,14 +59,14 @@ class Ledger:
         }
 
 
-class LedgerTrainer(FusedTrainer):
-    """The fast path with books; a ``trainer`` for :func:`fit`. It takes the same steps up to rounding.
+class LedgerTrainer(TypewiseTrainer):
+    """Training by types that keeps a ledger; a ``trainer`` for :func:`fit`. Its steps are those of the fast path.
 
     Raises
     ------
     ValueError
         For models other than DP (three factors make the remainder of third order), for Adam (it moves every
-        row), for dropout or a penalty (each would add terms of its own), and off the CPU.
+        row), and for dropout or a penalty (each would add terms of its own).
     """
 
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig):
@@ -79,39 +77,58 @@ class LedgerTrainer(FusedTrainer):
                 raise ValueError(f"the ledger books A to F alone: {name} must be 0, got {getattr(config, name)}")
         if reason := obstacle(model, config):
             raise ValueError(f"the ledger is kept on the fast path only: {reason}")
-        if model.embedding.device.type != "cpu":
-            raise ValueError(f"the ledger is kept on the CPU, the model is on {model.embedding.device}")
         super().__init__(model, corpus, config)
-        self.start = self._scores()
-        self.books = Books(*(np.zeros_like(self.start) for _ in range(4)), seen=self.start.copy())
-        self.delta = np.empty((len(self.work.types), self.parameters.table.shape[2]), self.parameters.table.dtype)
+        self.start = self.scores()
+        self.seen = self.start.clone()  # the scores when they were last booked
+        # By what moved them: the embedding along V, along some W, a head, two things at once.
+        self.along_V, self.along_W, self.by_heads, self.remainder = (torch.zeros_like(self.start) for _ in range(4))
 
-    def _scores(self) -> np.ndarray:
+    def scores(self) -> Float[Tensor, "types heads"]:
+        """The attention score of every type, then its polarity scores."""
         a, s = self.model.token_scores()
-        return torch.cat([a[:, None], s.reshape(len(a), -1)], 1).double().numpy()
+        return torch.cat([a[:, None], s.reshape(len(a), -1)], 1).double()
+
+    def heads(self) -> Float[Tensor, "d heads"]:
+        """V/λ and W: their products with an embedding are its scores."""
+        return torch.cat([self.model.V[:, None] / self.model.lam, self.model.W.reshape(len(self.model.V), -1)], 1)
 
     @torch.no_grad()
     def epoch(self, batches: list[Tensor]) -> float:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
-        bounds = np.cumsum([0, *map(len, batches)])
-        plan = kernels.Batches(*self.corpus, torch.cat(batches).numpy(), bounds)
-        loss = book_epoch(self.parameters, plan, self.rule, self.step, self.work, self.delta, self.books)
-        self.step += len(batches)
-        for mine, theirs in self.pairs():
-            theirs.copy_(mine)
-        return loss / bounds[-1]
+        total = self.model.V.new_zeros(())
+        for indices in batches:
+            batch = self.corpus[indices.to(self.corpus.tokens.device)]
+            found, U = self.sums(batch), self.heads()
+            types, sides = found.types, torch.cat([found.rho[:, None], found.pi], 1)
+            self.by_heads[types] += torch.cat([found.a[:, None], found.s], 1) - self.seen[types]
+            pull = sides @ U.T
+            size = self.move("embedding", types, -pull)
+            along_V = (size * torch.outer(sides[:, 0], U[:, 0])) @ U
+            self.along_V[types] += along_V
+            self.along_W[types] += (size * pull) @ U - along_V
+            self.seen[types] = (self.model.embedding[types] @ U).double()
+            by_head = -found.E.T @ sides
+            self.move("V", slice(None), by_head[:, 0] / self.model.lam)
+            self.move("W", slice(None), by_head[:, 1:].reshape(self.model.W.shape))
+            # From here on seen holds new embeddings under old heads: the next visit finds C and the remainder.
+            remainder = (size * pull) @ (self.heads() - U)
+            self.remainder[types] += remainder
+            self.by_heads[types] -= remainder
+            self.step += 1
+            total += found.loss * len(batch)
+        return float(total) / sum(map(len, batches))
 
     def ledger(self) -> Ledger:
-        """The books as they stand, every type brought up to date: O(types·d)."""
-        now, books = self._scores(), self.books
-        books.heads[:] += now - books.seen
-        books.seen[:] = now
-        columns = (books.along_V, books.along_W, books.heads, books.remainder, self.start, now)
+        """The sums as they stand, every type brought up to date: O(types·d)."""
+        now = self.scores()
+        self.by_heads += now - self.seen
+        self.seen = now
+        columns = (self.along_V, self.along_W, self.by_heads, self.remainder, self.start, now)
         names = (*POLARITY, "polarity_start", "polarity_end")
         entries = {name: column[:, 1] if self.model.binary else column[:, 1:] for name, column in zip(names, columns)}
         names = ("E", "D", "F", "attention_remainder", "attention_start", "attention_end")
         entries |= {name: column[:, 0] for name, column in zip(names, columns)}
-        return Ledger(**{name: torch.from_numpy(entry.copy()) for name, entry in entries.items()})
+        return Ledger(**{name: entry.clone() for name, entry in entries.items()})
 
 
 def fit_with_ledger(

@@ -1,9 +1,8 @@
 """The engine room: exact training without positions × d numbers. Its one door is :func:`fast_trainer`.
 
-trainers    what ``method="fast"`` trains with, and why it may decline
-masks       dropout masks, bit by bit the same in every method
-kernels     the fused loops
-bookkeeping the fused loop that keeps the score ledger
+trainers  what ``method="fast"`` trains with, and why it may decline
+masks     dropout masks, bit by bit the same in every method
+kernels   the fused loops
 """
 
 from uaftc_lib.fast.trainers import EPSILON, FusedTrainer, TypewiseTrainer, fast_trainer, obstacle

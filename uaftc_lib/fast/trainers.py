@@ -8,6 +8,7 @@ come back as two numbers a position (π and ρ, Eq 16 and 20; K + 1 numbers for 
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -115,6 +116,20 @@ class FusedTrainer:
         return loss / bounds[-1]
 
 
+class TypeSums(NamedTuple):
+    """Of the types of a batch: embeddings, what W and V read, scores, and π/m and ρ/m (K classes: π with K columns)."""
+
+    loss: Tensor
+    types: Tensor
+    E: Tensor
+    h: Tensor
+    keys: Tensor
+    a: Tensor
+    s: Tensor
+    pi: Tensor
+    rho: Tensor
+
+
 class TypewiseTrainer:
     """DP, DP-A and AD without dropout, on any device: the same algebra in plain torch."""
 
@@ -136,16 +151,15 @@ class TypewiseTrainer:
             self.step += 1
         return float(total) / sum(map(len, batches))
 
-    def gradients(self, batch: Corpus) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Mean loss, types of the batch, and the gradients: of E those types' rows (Eq 14, 59, 67 and 77)."""
+    def sums(self, batch: Corpus) -> TypeSums:
+        """Mean loss, types of the batch, and what acts on each of them (Eq 16, 20)."""
         model, m = self.model, len(batch)
-        V, W = model.V, model.W.reshape(len(model.V), -1)
+        W = model.W.reshape(len(model.V), -1)
         types, where = torch.unique(batch.tokens, return_inverse=True)
         E = model.embedding[types]
         h = E @ model.M.T if model.encoder == "affine" else E
         keys = torch.tanh(E @ model.M.T) if model.attention == "additive" else h
-        a, s = keys @ V / model.lam, h @ W
-        # R: minus the gradients by a and s of each type, ρ/m and π/m.
+        a, s = keys @ model.V / model.lam, h @ W
         instance_of = batch.instance_of
         alpha = softmax_by_instance(a[where], instance_of, m).unsqueeze(1)
         polarity = sum_by_instance(alpha * s[where], instance_of, m)
@@ -160,7 +174,12 @@ class TypewiseTrainer:
         rho = (pi * (s[where] - polarity[instance_of])).sum(1)
         pi = sum_by_instance(pi, where, len(types)) / m
         rho = sum_by_instance(rho, where, len(types)) / m
+        return TypeSums(loss, types, E, h, keys, a, s, pi, rho)
 
+    def gradients(self, batch: Corpus) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Mean loss, types of the batch, and the gradients: of E those types' rows (Eq 14, 59, 67 and 77)."""
+        model, V, W = self.model, self.model.V, self.model.W.reshape(len(self.model.V), -1)
+        loss, types, E, h, keys, _, _, pi, rho = self.sums(batch)
         key_gradient = -torch.outer(rho, V) / model.lam
         value_gradient = -pi @ W.T
         V_gradient, W_gradient = -(rho @ keys) / model.lam, -(h.T @ pi)
@@ -196,15 +215,16 @@ class TypewiseTrainer:
         if model.encoder == "affine":
             gradients["M"] += torch.outer(V, V_side) + W @ W_side.T
 
-    def move(self, name: str, rows, gradient: Tensor) -> None:
-        """One step of SGD or Adagrad for some rows of a parameter."""
+    def move(self, name: str, rows, gradient: Tensor) -> Tensor | float:
+        """One step of SGD or Adagrad for some rows of a parameter; its size, element by element with Adagrad."""
         parameter, squares = self.model.get_parameter(name), self.squares[name]
-        rate = self.config.learning_rates.get(name, self.config.learning_rate)
-        rate /= 1 + self.step * self.config.learning_rate_decay
+        size = self.config.learning_rates.get(name, self.config.learning_rate)
+        size /= 1 + self.step * self.config.learning_rate_decay
         if self.config.optimizer == "adagrad":
             squares[rows] += gradient * gradient
-            gradient = gradient / (squares[rows].sqrt() + EPSILON)
-        parameter[rows] -= rate * gradient
+            size = size / (squares[rows].sqrt() + EPSILON)
+        parameter[rows] -= size * gradient
+        return size
 
 
 def fast_trainer(model: AttentionClassifier) -> type:
