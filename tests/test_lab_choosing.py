@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import PchipInterpolator
 
 from conftest import violations
 from uaftc_lib.lab.choosing import WITHOUT, ChoosingFigure, choosing_presets
@@ -157,7 +157,8 @@ def test_the_method_finds_the_flow(name):
     exact = selection.gradient_flow(texts, start_of(given), END, precision=1e-8)
     speed = np.linalg.norm(np.diff(exact.V, axis=0), axis=1) / np.maximum(np.diff(exact.log_times), 1e-12)
     calm = (np.append(0, speed) < 10) & (exact.log_times <= END)
-    found = CubicSpline(path[:, 2], path[:, :2])(exact.log_times[calm])
+    rising = np.append(True, np.diff(path[:, 2]) > 1e-9)
+    found = PchipInterpolator(path[rising, 2], path[rising, :2])(exact.log_times[calm])
     sizes = np.maximum(1, np.linalg.norm(exact.V[calm], axis=1))
     assert calm.sum() > 100 and (exact.log_times[calm] > 900).any()
     assert (np.linalg.norm(found - exact.V[calm], axis=1) / sizes).max() < 1e-4

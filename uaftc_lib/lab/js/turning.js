@@ -96,7 +96,7 @@ function words(given, shown, stop) {
   const others = all ? (one ? ", the best word" : ", each the best of its text") : "";
   if (!margin) return { heading: "No V gives every one of these words a lead: the programme has no solution.", rest: `Chosen: ${said}${others}.` };
   const better = tightAndBetter(given, chosen, margin);
-  const optimal = better.length ? `not locally optimal: the constraint of ${listed(better.map(({ word, text: t }) => NAMES[word] + text(t)))} is tight, and the word is not worse` : "locally optimal";
+  const optimal = better.length ? `not locally optimal: the constraint of ${listed(better.map(({ word, text: t }) => NAMES[word] + text(t)))} is tight, though it is no worse` : "locally optimal";
   const next = shown.slice(stop).find((later) => later.key !== key);
   const together = one || all ? "" : programme(given, good) ? " The best words could be chosen together, by another V." : " No V chooses the best word of every text at once.";
   return {
@@ -130,7 +130,7 @@ function build(box, presets) {
   });
   const key = (kind, text) => h("span", { class: `sign ${kind}` }, text);
   box.replaceChildren(h("div", { class: "presets" }, ...buttons.map(([, button]) => button)), says, pictures,
-    h("div", { class: "legend" }, key("now", "V"), key("aim", "its programme"), key("chosen", "chosen word"), key("other", "other word"),
+    h("div", { class: "legend" }, key("now", "V"), key("aim", "its programme"), key("chosen", "chosen word"), key("other", "other word"), key("start", "start"),
       key("positive", "constraint, positive text"), key("negative", "negative text"), key("thick", "tight: thick")),
     h("div", { class: "control time" }, play, clock.row), start.row, size.row, lam.row, h("p", { class: "caption" }, heading, " ", rest));
 
