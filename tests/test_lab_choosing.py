@@ -282,7 +282,7 @@ def test_words_that_no_direction_chooses_together_are_said_to_be_so(visited):
 def test_lam_moves_the_clock_of_tau_and_nothing_else(visited):
     with visited("not the best") as page:
         press(page, "clock", "PageUp")
-        ruler = "[...document.querySelectorAll('.course text.tau')].map((text) => text.outerHTML).join()"
+        ruler = "[...document.querySelectorAll('.course text.tau:not(.label)')].map((text) => text.outerHTML).join()"
         shown = "document.querySelector('.plane').innerHTML + document.querySelector('.course .line').outerHTML"
         at_ten = told(page), page.evaluate(shown), page.evaluate(ruler)
         says = page.locator("label", has=page.get_by_role("slider", name="scaling factor λ")).locator(".said")
