@@ -7,7 +7,7 @@ const NAMES = "abcdefgh", TURN = 5;  // degrees that the start turns by
 
 const number = (x, digits = 1) => x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
   .replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
-const short = (x) => number(x, x < 1 ? 2 : x < 10 ? 1 : 0).replace(/\.0+$/, "");
+const short = (x) => number(x, x < 1 ? 2 : x < 10 ? 1 : 0).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 const CLOCK = "log(τ/\u2060λ²)";  // never broken across lines
 const rounded = (cos) => (Number.isFinite(cos) ? number(Math.floor(cos * 1e4) / 1e4, 4) : "–");  // 1 at the end only
 const placeOf = (time) => Math.log(time + 1 - BEGIN) / Math.log(END + 1 - BEGIN);  // 0 to 1
@@ -96,9 +96,9 @@ function words(given, shown, stop) {
   const others = all ? (one ? ", the best word" : ", each the best of its text") : "";
   if (!margin) return { heading: "No V gives every one of these words a lead: the programme has no solution.", rest: `Chosen: ${said}${others}.` };
   const better = tightAndBetter(given, chosen, margin);
-  const optimal = better.length ? `not locally optimal: the constraint of ${listed(better.map(({ word, text: t }) => NAMES[word] + text(t)))} is tight, though it is no worse` : "locally optimal";
+  const optimal = better.length ? `not locally optimal (tight, and no worse: ${listed(better.map(({ word, text: t }) => NAMES[word] + text(t)))})` : "locally optimal";
   const next = shown.slice(stop).find((later) => later.key !== key);
-  const together = one || all ? "" : programme(given, good) ? " The best words could be chosen together, by another V." : " No V chooses the best word of every text at once.";
+  const together = one || all ? "" : programme(given, good) ? " There is a V that chooses the best word of every text." : " No V chooses the best word of every text at once.";
   return {
     heading: `${cosine >= 0.999 ? "V points where the programme does" : "V is still turning"}: cosine ${rounded(cosine)} at ${CLOCK} = ${number(time)}.`,
     rest: `Chosen: ${said}${others}. The choice is ${optimal}. V ${next ? `leaves it at ${CLOCK} = ${number(next.time)}` : `keeps it to the end, ${CLOCK} = ${number(END, 0)}`}.${together}`,
