@@ -175,24 +175,24 @@ def ends(name: str, end: float = END, **start) -> tuple[selection.Texts, np.ndar
 
 def test_presets_show_what_they_say():
     for name in ("first toy", "second toy"):
-        texts, chosen, margin, _ = ends(name)
+        texts, chosen, margin, _ = ends(name, end=100)
         assert (chosen == texts.best(texts.gamma)).all() and (margin.multipliers > 1e-9).sum() == 2
     for angle in range(-180, 180, 60):
         texts, chosen, *_ = ends("second toy", end=100, angle=angle, size=10)
         assert (chosen == texts.best(texts.gamma)).all()
-    texts, chosen, margin, V = ends("not the best")
+    texts, chosen, margin, V = ends("not the best", end=300)
     assert texts.type[chosen].tolist() == [0] and texts.gamma[2] > texts.gamma[0] > texts.gamma[1]
     assert not selection.tight_and_better(texts, chosen, margin).any() and selection.cosine(V, margin.V) > 0.9999
     assert np.flatnonzero(margin.slack < 1e-6).tolist() == [1], "only b stands in its way"
     assert [ends("not the best", end=100, angle=angle)[1].tolist() for angle in (15, 60)] == [[2], [2]]
     begins = [start_of(choosing_presets()["not the best"] | {"angle": angle}) for angle in (15, 60)]
     assert [selection.chosen_by(texts, V).tolist() for V in begins] == [[0], [2]]
-    texts, chosen, *_ = ends("leaves")
+    texts, chosen, *_ = ends("leaves", end=100)
     assert texts.type[chosen].tolist() == [2]
     held = np.array([0])
     assert selection.tight_and_better(texts, held, selection.max_margin(texts, held)).tolist() == [False, False, True]
     given = choosing_presets()["leaves"]
-    path = stepped(texts, start_of(given))
+    path = stepped(texts, start_of(given), end=100)
     leads = (path[:, :2] @ (texts.E[0] - texts.E[2])) > 0
     assert leads[path[:, 2] < 72].all() and not leads[path[:, 2] > 74].any(), "for long"
 
