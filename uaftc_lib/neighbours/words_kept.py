@@ -48,18 +48,44 @@ def information(model: AttentionClassifier, dataset: Dataset, seed: int = 0) -> 
     The probe is trained on states of the training texts and asked about those of the test set; H is that of the words
     of the test set under their shares in training, so that a probe that learns nothing but these is told 0.
     """
+    asked = pairs(model, dataset, seed)
+    entropy = float(-asked.shares.log()[asked.t].mean())
+    mixed = asked._replace(y=shuffled(asked.y, seed))
+    return Information(entropy, *(entropy - cross_entropy_of_probe(of, seed) for of in (asked, mixed)))
+
+
+def told_of_shuffled(model: AttentionClassifier, dataset: Dataset, seed: int = 0) -> float:
+    """What the same probe tells of words that are dealt out anew, trained to its last epoch: the bound's bias."""
+    asked = pairs(model, dataset, seed)
+    entropy = float(-asked.shares.log()[asked.t].mean())
+    return entropy - cross_entropy_of_probe(asked._replace(y=shuffled(asked.y, seed)), seed, to_the_end=True)
+
+
+def shuffled(y: Int[Tensor, "rows"], seed: int) -> Int[Tensor, "rows"]:
+    """The same words in another order."""
+    return y[torch.randperm(len(y), generator=generator(seed, "order"))]
+
+
+class Pairs(NamedTuple):
+    """States and words, (x, y) of training texts and (z, t) of test texts, and the words' shares of the former."""
+
+    x: Float[Tensor, "rows h"]
+    y: Int[Tensor, "rows"]
+    z: Float[Tensor, "others h"]
+    t: Int[Tensor, "others"]
+    shares: Float[Tensor, "words"]
+
+
+def pairs(model: AttentionClassifier, dataset: Dataset, seed: int) -> Pairs:
+    """What the probe is trained on and asked, states in units of their spread in training."""
     counts = dataset.train.tokens.bincount(minlength=len(dataset.vocabulary))
     words = counts.argsort(descending=True, stable=True)[: min(WORD_LEVEL.probed, int((counts > 0).sum()))]
     known = torch.full_like(counts, -1)
     known[words] = torch.arange(len(words))
     (x, y), (z, t) = (states_of(model, split, known, seed) for split in (dataset.train, dataset.test))
     center, scale = x.mean(0), x.std(0) + 1e-6
-    x, z = (x - center) / scale, (z - center) / scale
     shares = (y.bincount(minlength=len(words)) + 1.0) / (len(y) + len(words))
-    entropy = float(-shares.log()[t].mean())
-    mixed = y[torch.randperm(len(y), generator=generator(seed, "order"))]
-    told = (entropy - cross_entropy_of_probe(x, of, z, t, shares, seed) for of in (y, mixed))
-    return Information(entropy, *told)
+    return Pairs((x - center) / scale, y, (z - center) / scale, t, shares)
 
 
 def states_of(
@@ -73,19 +99,13 @@ def states_of(
 
 
 @torch.enable_grad()
-def cross_entropy_of_probe(
-    x: Float[Tensor, "rows h"],
-    y: Int[Tensor, "rows"],
-    z: Float[Tensor, "others h"],
-    t: Int[Tensor, "others"],
-    shares: Float[Tensor, "words"],
-    seed: int,
-) -> float:
+def cross_entropy_of_probe(asked: Pairs, seed: int, to_the_end: bool = False) -> float:
     """Of a linear classifier, trained on (x, y) from the words' shares alone, on (z, t); in nats.
 
     It is left at the epoch that tells best a tenth of the training rows, which it does not see; the first is before
-    training, so that it never does worse than the shares by being trained too long.
+    training, so that it never does worse than the shares by being trained too long. Or it is trained to the last.
     """
+    x, y, z, t, shares = asked
     draws = generator(seed, "order")
     weight = torch.zeros(len(shares), x.shape[1], requires_grad=True)
     bias = shares.log().clone().requires_grad_()
@@ -95,7 +115,7 @@ def cross_entropy_of_probe(
     for _ in range(WORD_LEVEL.probe_epochs + 1):
         with torch.no_grad():
             reached = float(functional.cross_entropy(x[:held] @ weight.T + bias, y[:held]))
-        if reached < best:
+        if reached < best or to_the_end:
             best, kept = reached, (weight.detach().clone(), bias.detach().clone())
         for rows in (held + torch.randperm(len(x) - held, generator=draws)).split(256):
             loss = functional.cross_entropy(x[rows] @ weight.T + bias, y[rows])

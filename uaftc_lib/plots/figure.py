@@ -23,6 +23,7 @@ from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME, Powers
 SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
 HEADERS = {"lam": "λ"}
 REMARK = 60  # characters; longer texts wrap
+INTERVAL = re.compile(r"\[[^\]]*\]")
 
 
 @dataclass(frozen=True)
@@ -115,16 +116,20 @@ class Table:
         return {"text/html": self._html(shown, numeric), "text/plain": shown.to_string(index=False)}
 
     def _html(self, shown: pd.DataFrame, numeric: list[bool]) -> str:
-        # A row is one line (but a column of remarks wraps); a wide table scrolls within its own frame.
-        styles = [f"padding:0.2em 0.8em;text-align:{'right' if is_number else 'left'}" for is_number in numeric]
+        # A row is one line, but remarks wrap, and an interval may stand below its mean; a wide table scrolls in its frame.
+        styles = [f"padding:0.2em 0.6em;text-align:{'right' if is_number else 'left'}" for is_number in numeric]
+        shown = shown.map(lambda cell: INTERVAL.sub(lambda one: one[0].replace(" ", "\N{NO-BREAK SPACE}"), str(cell)))
         for i in range(len(styles)):
-            if shown.iloc[:, i].astype(str).str.len().max() > REMARK:
+            cells = shown.iloc[:, i]
+            if cells.str.len().max() > REMARK:
                 styles[i] = "white-space:normal;min-width:24em;" + styles[i]
+            elif cells.str.contains(" [", regex=False).any():
+                styles[i] = "white-space:normal;" + styles[i]
 
         def line(tag: str, cells: Iterable) -> str:
             return "<tr>" + "".join(f'<{tag} style="{s}">{cell}</{tag}>' for s, cell in zip(styles, cells)) + "</tr>"
 
-        shown = shown.map(lambda cell: html.escape(str(cell), quote=False))
+        shown = shown.map(lambda cell: html.escape(cell, quote=False))
         for i, column in enumerate(self.data):
             if column in self.links:
                 pairs = zip(shown.iloc[:, i], self.links[column])
