@@ -1,4 +1,4 @@
-"""Every exercise of these chapters can be checked by the reader, and its solution by the replay of the page.
+"""Every chapter has an exercise that the reader can check, and its solution is checked by the replay of the page.
 
 The answers themselves run with the page: a cell tagged ``solution`` gives the right answer and a tempting one to
 the check of its exercise, and fails unless the first is taken and the second refused.
@@ -10,9 +10,7 @@ import pytest
 
 from uaftc_lib.publish import chapters, read_source
 
-CHECKED = [
-    name for name in chapters() if name[:2] in ("01", "02", "03", "04", "05", "06", "07", "09", "11", "18", "20")
-]
+CHECKED = [name for name in chapters() if name[0] != "A" and name != "00_intro"]  # no appendix
 
 
 def cells_tagged(notebook, tag):
@@ -44,8 +42,8 @@ def test_exercises_come_with_a_check_and_a_solution(name):
     assert all("hide-cell" in cell.metadata.tags for cell in solutions)
 
 
-def test_there_are_five_at_least():
-    assert sum(len(cells_tagged(read_source(name), "solution")) for name in CHECKED) >= 5
+def test_there_are_twenty_chapters_at_least():
+    assert len(CHECKED) >= 20
 
 
 @pytest.mark.parametrize(
