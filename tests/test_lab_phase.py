@@ -221,6 +221,7 @@ def test_a_drag_moves_the_point_and_the_outcome(page):
     page.mouse.move(*at(page, 10, 0.25))
     page.mouse.down()
     page.mouse.move(*at(page, 60, 0.3), steps=4)
+    assert page.evaluate(STATE)[0] == pytest.approx(60, rel=0.2), "it follows before it is let go"
     page.mouse.move(*at(page, 140, -0.5), steps=4)
     page.mouse.up()
     lam, cosine = page.evaluate(STATE)
@@ -295,15 +296,23 @@ def test_a_finger_drags_the_point_and_scrolls_beside_it(opened):
         page.wait_for_function(f"{STATE}[0] > 20")
         lam, cosine = page.evaluate(STATE)
         assert lam > 30 and cosine < 0.03 and page.evaluate("scrollY") == 0
+        beside = at(page, 5, 0.0)
+        touch("touchStart", beside)
+        for k in range(1, 6):
+            touch("touchMove", (beside[0], beside[1] - 30 * k))
+        touch("touchEnd")
+        page.wait_for_function("scrollY > 0")
+        assert page.evaluate(STATE) == [lam, cosine]
         page.touchscreen.tap(*at(page, 500, 0.45))
         page.wait_for_function(f"{STATE}[0] === 500")
         assert page.evaluate(STATE) == [500, 0.45] and "negative words sink" in says(page)
 
 
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-COLOURS = """() => { const of = (what, name) => getComputedStyle(document.querySelector(what))[name];
-    return [of(".uaftc-phase", "backgroundColor"), of(".uaftc-phase", "color"),
-        of("svg.scores .line.positive", "stroke"), of("svg.plane .end", "stroke")].map(text => text.match(/[\\d.]+/g).slice(0, 3).map(Number)); }"""
+SHADES = """() => [[".uaftc-phase", "backgroundColor"], [".uaftc-phase", "color"],
+    [".line.positive", "stroke"], [".end", "stroke"]]
+    .map(([what, name]) => getComputedStyle(document.querySelector(what))[name])
+    .map((text) => text.match(/[0-9.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0))"""
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -317,7 +326,7 @@ def test_it_fits_desk_and_phone_in_both_schemes(opened, axe, width, scheme):
             if width == 390
             else (scores["x"] >= plane["x"] + plane["width"])
         )
-        card, ink, line, band = (sum(colour) for colour in page.evaluate(COLOURS))
+        card, ink, line, band = page.evaluate(SHADES)  # red, green and blue added up
         assert card < 150 < min(ink, line, band) if scheme == "dark" else card > 700 > max(ink, line, band)
         assert violations(page, axe) == []
         page.emulate_media(media="print")

@@ -54,7 +54,7 @@ def in_equal_steps(
 
 @torch.no_grad()
 def perpendicular(dataset: Dataset, field: MeanField, weight_range: float, seed: int) -> dict[str, list[float]]:
-    """Of a start with V ⟂ W the inner products (upper triangle), and those of V, W and p₀ with p₀ (Eq. growth)."""
+    """Of a start with V ⟂ W the inner products (upper triangle), and those of V, W and p₀ with p₀, by which W grows."""
     begin = set_cosine(start_model(dataset, weight_range=weight_range, seed=seed), 0.0)
     p = growing_vector(begin, dataset.train) - begin.W
     gram = field.start(begin, list(examined_types(dataset).values()))
