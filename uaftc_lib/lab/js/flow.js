@@ -1,0 +1,83 @@
+// The mean field of a corpus of exchangeable types, solved in the page; book/live_phase.py does the same in Python.
+// Its unknowns are the inner products G of five vectors [the means of three kinds; V; W]: fifteen numbers.
+const KINDS = 3, ROWS = 5, V = 3, W = 4;
+
+// The symmetric matrix, by rows, of its upper triangle.
+export function whole(upper) {
+  const G = new Float64Array(ROWS * ROWS);
+  let k = 0;
+  for (let i = 0; i < ROWS; i++) for (let j = i; j < ROWS; j++) G[i * ROWS + j] = G[j * ROWS + i] = upper[k++];
+  return G;
+}
+
+// From a start with V ⟂ W: the inner products after W has been turned, its length kept, until cos(V, W) is the cosine.
+export function turned(upper, cosine) {
+  const G = whole(upper), along = cosine * Math.sqrt(G[W * ROWS + W] / G[V * ROWS + V]), across = Math.sqrt(1 - cosine * cosine);
+  for (let i = 0; i < ROWS; i++) G[W * ROWS + i] = along * G[V * ROWS + i] + across * G[W * ROWS + i];
+  for (let i = 0; i < ROWS; i++) G[i * ROWS + W] = along * G[i * ROWS + V] + across * G[i * ROWS + W];
+  return G;
+}
+
+// What comes of the start: λ at which the band ends, |cos(V, W + p)| and the middle of the band standing for them.
+export function band({ gram, p: [pV, pW, pp], middle }, cosine) {
+  const G = whole(gram), VV = G[V * ROWS + V], WW = G[W * ROWS + W];
+  const along = cosine * Math.sqrt(WW / VV), across = Math.sqrt(1 - cosine * cosine);
+  const grown = Math.sqrt(WW + pp + 2 * (along * pV + across * pW));
+  const overlap = Math.max(Math.abs((along * VV + pV) / (Math.sqrt(VV) * grown)), 1e-9);
+  return { lower: middle * overlap, upper: middle / overlap };
+}
+
+// Ġ = SG + (SG)ᵀ, S being made of π and ρ of one type of each kind; V and W feel all types of a kind.
+function derivative({ types, patterns, signs, shares }, lam, G, out) {
+  const weight = [], pi = [0, 0, 0], rho = [0, 0, 0];
+  let most = -Infinity;
+  for (let k = 0; k < KINDS; k++) most = Math.max(most, G[k * ROWS + V] / lam);
+  for (let k = 0; k < KINDS; k++) weight[k] = Math.exp(G[k * ROWS + V] / lam - most);
+  for (let t = 0; t < patterns.length; t++) {
+    const counts = patterns[t];
+    let sum = 0, polarity = 0;
+    for (let k = 0; k < KINDS; k++) sum += counts[k] * weight[k];
+    for (let k = 0; k < KINDS; k++) polarity += counts[k] * (weight[k] / sum) * G[k * ROWS + W];
+    const pull = (shares[t] * signs[t]) / (1 + Math.exp(signs[t] * polarity));
+    for (let k = 0; k < KINDS; k++) {
+      const part = (pull * (counts[k] * (weight[k] / sum))) / types[k];
+      pi[k] += part;
+      rho[k] += part * (G[k * ROWS + W] - polarity);
+    }
+  }
+  out.fill(0);
+  for (let j = 0; j < ROWS; j++) {
+    for (let k = 0; k < KINDS; k++) {
+      const r = rho[k] / lam, own = r * G[V * ROWS + j] + pi[k] * G[W * ROWS + j];
+      const ofV = types[k] * r * G[k * ROWS + j], ofW = types[k] * pi[k] * G[k * ROWS + j];
+      for (const [i, value] of [[k, own], [V, ofV], [W, ofW]]) {
+        out[i * ROWS + j] += value;
+        out[j * ROWS + i] += value;
+      }
+    }
+  }
+}
+
+// Runge and Kutta's classical method in `steps` equal steps, after each `every` of which [τ, G] is kept.
+export function flow(field, start, lam, time, steps, every) {
+  const size = time / steps, G = start.slice(), at = new Float64Array(G.length), kept = [[0, G.slice()]];
+  const [a, b, c, d] = [0, 1, 2, 3].map(() => new Float64Array(G.length));
+  const ahead = (slope, part) => { for (let i = 0; i < G.length; i++) at[i] = G[i] + part * slope[i]; };
+  for (let step = 1; step <= steps; step++) {
+    derivative(field, lam, G, a);
+    ahead(a, size / 2);
+    derivative(field, lam, at, b);
+    ahead(b, size / 2);
+    derivative(field, lam, at, c);
+    ahead(c, size);
+    derivative(field, lam, at, d);
+    for (let i = 0; i < G.length; i++) G[i] += (size / 6) * (a[i] + 2 * b[i] + 2 * c[i] + d[i]);
+    if (step % every === 0) kept.push([step * size, G.slice()]);
+  }
+  return kept;
+}
+
+// The attention scores of the kinds in inner products.
+export function attention(G, lam) {
+  return [0, 1, 2].map((k) => G[k * ROWS + V] / lam);
+}
