@@ -2,10 +2,12 @@
 
 from uaftc_lib.book.chapters.since_2020 import (  # noqa: F401  (registers)
     detection,
+    joint,
     lengths,
     polarity_first,
     race,
     readings,
     selected,
+    single_words,
     together,
 )
