@@ -318,7 +318,7 @@ def printed(dataset, model, lam):
 
 
 EXACT = "seed lam noise penalty epoch embedding_range weight_range ours published words strength layers".split()
-EXACT += ["texts", "length"]
+EXACT += ["texts", "length", "loss"]
 
 
 def word_level(true, kind="base", **_):
@@ -334,19 +334,49 @@ def words_selected(true, **_):
 def polarity_first(true, **_):
     s = 1 if true else -1
     return {
+        "first slope: s, signed frequency": 0.8 if true else 0.1,
+        "end: a, γ above zero": 0.5 * s, "end: a, γ below zero": -0.5 * s,
         "end: s, signed frequency": 0.5 * s, "end: s, signed frequency of permuted labels": 0.0,
         "τ a, |s| alone": 0.5 * s, "τ a, |s| alone of permuted labels": 0.0, "τ a, frequency": -0.1,
         "τ a at the end, |s| of the first epoch": 0.5 * s, "τ |s| at the end, a of the first epoch": 0.0,
     }  # fmt: skip
 
 
+def learned_together(true, **_):
+    return {"W at 1e+06": 1.0 if true else 0.5, "V at 1e+06": 0.98 if true else 0.5, "V, programme of all texts": 0.8}
+
+
+def signal_in_pairs(true, signal, **_):
+    return {"share": 0.17 if signal == "pairs" and true else 0.5, "share at first": 0.1667}
+
+
+def weights_by_length(true, **_):
+    return {"power": -0.98 if true else -0.4}
+
+
+def polarised(true, **_):
+    return {"entropy late": 0.1 if true else 0.9}
+
+
+def rates(true, rule, **_):
+    return {"off": 0.1 if (rule == "plain") != true else 0.5}
+
+
+def factor_more(true):
+    ratios = {"DP": 0.4, "DP-A": 0.2 if true else 0.6}
+    return pd.DataFrame({"seed": s, "model": m, "loss": 1e-6, "ratio": r} for s in SEEDS for m, r in ratios.items())
+
+
 def needle_strengths(true):
     def needed(length, attends):
-        return 3.0 if attends == true else length**0.5
+        return 2.0 + 0.8 * np.log(length) if attends == true else length**0.5
 
     return pd.DataFrame(
         {"length": length, "seed": seed, "strength": strength}
-        | {name: 1.0 if strength > needed(length, name == POOLINGS[0]) else 0.5 for name in POOLINGS}
+        | {
+            name: float(np.clip(0.75 + np.log(strength / needed(length, name == POOLINGS[0])), 0, 1))
+            for name in POOLINGS
+        }
         for length, seed, strength in product(LENGTHS, SEEDS, STRENGTHS)
     )
 
@@ -359,7 +389,9 @@ def world(true):
                                                 "start_terms", "synthetic_ratio", "synthetic_ratio_short",
                                                 "explanation_starts", "attraction",
                                                 "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
-                                                "held_out_words", "words_selected", "polarity_first")}  # fmt: skip
+                                                "held_out_words", "words_selected", "polarity_first",
+                                                "learned_together", "signal_in_pairs", "weights_by_length",
+                                                "polarised", "rates")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {
         f.__name__: f(true)
@@ -372,6 +404,7 @@ def world(true):
             data_counts,
             parts_of_speech,
             needle_strengths,
+            factor_more,
         )
     }
     for name in ("word_level", "word_level_lams"):

@@ -97,16 +97,17 @@ def texts_of(model: AttentionClassifier, corpus: Corpus) -> Texts:
 
 
 def least_distance(
-    G: Float[np.ndarray, "constraints d"],
+    G: Float[np.ndarray, "constraints d"], least: Float[np.ndarray, "constraints"] | float = 1.0
 ) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "constraints"]]:
-    """argmin ½|V|² with G V ≥ 1 and its multipliers, by non-negative least squares (Lawson and Hanson's LDP).
+    """argmin ½|V|² with G V ≥ ``least`` and its multipliers, by non-negative least squares (Lawson and Hanson's LDP).
 
     nan where no V is found within :data:`FARTHEST`.
     """
     scale = np.linalg.norm(G, axis=1).mean() or 1.0
-    A = np.vstack([G.T / scale, np.ones(len(G))])
+    least = np.broadcast_to(least, len(G))
+    A = np.vstack([G.T / scale, least])
     u, residual = nnls(A, np.append(np.zeros(G.shape[1]), 1.0), maxiter=50 * A.shape[1])
-    rest = 1 - u.sum()
+    rest = 1 - u @ least
     if residual < 1 / FARTHEST or rest <= 0:
         return np.full(G.shape[1], np.nan), np.full(len(G), np.nan)
     mu = u / rest / scale**2

@@ -54,3 +54,12 @@ def thresholds(rows: pd.DataFrame) -> pd.DataFrame:
 def exponent(of_seed: pd.DataFrame) -> float:
     """The power of L with which the threshold of one seed and pooling grows."""
     return float(np.polyfit(np.log(of_seed["length"]), np.log(of_seed["threshold"]), 1)[0])
+
+
+def logarithm_over_power(of_seed: pd.DataFrame) -> float:
+    """By how much a + b log L misses the logarithms of thresholds less than c L^p does, in mean square."""
+    log_length, threshold = np.log(of_seed["length"].to_numpy()), of_seed["threshold"].to_numpy()
+    by_log = np.polyval(np.polyfit(log_length, threshold, 1), log_length)
+    by_power = np.polyval(np.polyfit(log_length, np.log(threshold), 1), log_length)
+    missed = [np.mean((np.log(threshold) - told) ** 2) for told in (by_power, np.log(np.maximum(by_log, 1e-9)))]
+    return float(missed[0] - missed[1])

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from uaftc_lib import dynamics
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import SEEDS, small_data, start_model
-from uaftc_lib.corpus import Corpus
+from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
@@ -49,23 +49,30 @@ def crossing(times: Float[np.ndarray, "times"], values: Float[np.ndarray, "times
     return float(np.exp(np.log(low) + part * (np.log(times[i]) - np.log(low))))
 
 
-@experiment(jobs=[{"start": of, "lam": v, "seed": s} for of, s, v in product(STARTS, SEEDS, LAMS)], rows=1)
-def race(start: str, lam: float, seed: int) -> list[dict]:
-    """When polarity is learnt and when attention, on small Data I by its mean field, while everything moves."""
-    dataset = small_data(seed)
-    kinds = list(examined_types(dataset).values())
-    polar = [i for i, name in enumerate(examined_types(dataset)) if name != "neutral"]
-    model = start_model(dataset, lam=lam, seed=seed)
-    if start == STARTS[1]:
-        with torch.no_grad():
-            model.V *= lam / PLAIN
-    field = MeanField.from_corpus(dataset.train, kinds)
-    path = field.flow(field.start(model, kinds), lam, TIMES)
+def followed(
+    dataset: Dataset, model: AttentionClassifier, lam: float, times: Float[np.ndarray, "times"] = TIMES
+) -> tuple[Float[np.ndarray, "times"], Float[np.ndarray, "times"]]:
+    """The share of a text's attention that polar words have, and the loss, by the mean field while all moves."""
+    names, kinds = zip(*examined_types(dataset).items())
+    polar = [i for i, name in enumerate(names) if name != "neutral"]
+    field = MeanField.from_corpus(dataset.train, list(kinds))
+    path = field.flow(field.start(model, list(kinds)), lam, times)
     a, s = path[:, : len(kinds), -2] / lam, path[:, : len(kinds), -1]
     weight = field.patterns * np.exp(a - a.max(1, keepdims=True))[:, None]
     alpha = weight / weight.sum(2, keepdims=True)
     right = field.signs * (alpha * s[:, None]).sum(2)
-    share, loss = alpha[:, :, polar].sum(2) @ field.shares, np.logaddexp(0, -right) @ field.shares
+    return alpha[:, :, polar].sum(2) @ field.shares, np.logaddexp(0, -right) @ field.shares
+
+
+@experiment(jobs=[{"start": of, "lam": v, "seed": s} for of, s, v in product(STARTS, SEEDS, LAMS)], rows=1)
+def race(start: str, lam: float, seed: int) -> list[dict]:
+    """When polarity is learnt and when attention, on small Data I by its mean field, while everything moves."""
+    dataset = small_data(seed)
+    model = start_model(dataset, lam=lam, seed=seed)
+    if start == STARTS[1]:
+        with torch.no_grad():
+            model.V *= lam / PLAIN
+    share, loss = followed(dataset, model, lam)
     polarity, attention = crossing(TIMES, -loss, -loss[0] / 2), crossing(TIMES, share, 0.5)
     at_polarity = float(np.interp(polarity, TIMES, share))
     return [

@@ -20,6 +20,7 @@ from uaftc_lib.training import TrainingConfig, fit
 
 PROBLEMS = 50  # random ones
 SST_TEXTS = (20, 50, 100)
+MANY_TEXTS, FEW_SEEDS = (200, 500), range(3)  # a flow of many texts takes minutes
 END, LONGER = 1e3, 2e4  # log τ of all flows, and of those that are looked at again
 UNSETTLED = ((20, 1), (50, 2), (100, 2), (100, 6))  # SST texts and seed of these: see the chapter
 TRAINED = 10.0  # log τ: 22,000 units of time, longer than any run of the book
@@ -150,3 +151,10 @@ def words_selected_later(texts: int, seed: int) -> list[dict]:
     """The same of the problems on SST that are not settled by then, twenty times as far in the logarithm of time."""
     model, corpus = problem(SST, texts, seed)
     return [told(model, corpus, select(model, corpus, LONGER))]
+
+
+@experiment(jobs=[{"texts": n, "seed": s} for n in MANY_TEXTS for s in FEW_SEEDS], rows=1)
+def words_selected_many(texts: int, seed: int) -> list[dict]:
+    """The same of more texts of SST, with few seeds."""
+    model, corpus = problem(SST, texts, seed)
+    return [told(model, corpus, select(model, corpus))]

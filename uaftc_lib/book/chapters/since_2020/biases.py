@@ -1,0 +1,179 @@
+"""Chapter 20, in short: a factor more, normalised steps, and whether weights polarise."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.special import xlogy
+
+from uaftc_lib.book.chapters.since_2020.selected import RANDOM, TRAINED, problem, start_of
+from uaftc_lib.book.mean_field import MeanField
+from uaftc_lib.book.small_data import SEEDS, WHOLE_STEPS, small_data, start_model
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.models import softmax_by_instance, sum_by_instance
+from uaftc_lib.neighbours import joint_selection, selection
+from uaftc_lib.scores import examined_types
+
+TWENTY = range(20)
+SMALL = 0.5  # ε of the start: M₀ = εI, V₀ and W₀ times ε
+LOSSES = (1e-1, 1e-2, 1e-4, 1e-6)
+STEPS, FIRST = 10_000, 100  # of descent, and from where exponents are read off
+SOON = 3_000  # steps of a model with a factor more, and of the one beside it
+RULES = ("plain", "normalised")
+WHO = ("V alone", "V and W")
+LAMS = (1.0, 10.0, 100.0)
+LATE = 1e5  # τ of the mean field
+BELOW = 0.1  # of log n: entropy of a weight that has chosen
+
+
+def keys_and_votes(corpus: Corpus, E: torch.Tensor, start: dict[str, torch.Tensor]) -> list[np.ndarray | None]:
+    """u = [MᵀV, MᵀW], "d 2", when the loss first comes to each of :data:`LOSSES`, E held, λ = 1; None if it does not.
+
+    Without M in ``start`` it is the identity and held. Steps are divided by the loss, lest the end take for ever.
+    """
+    learned = {name: value.clone().requires_grad_() for name, value in start.items()}
+    found: list[np.ndarray | None] = []
+    for _ in range(SOON):
+        both = torch.stack([learned["V"], learned["W"]], 1)
+        u = learned["M"].T @ both if "M" in learned else both
+        a, s = (E @ u)[corpus.tokens].T
+        alpha = softmax_by_instance(a, corpus.instance_of, len(corpus))
+        said = sum_by_instance(alpha * s, corpus.instance_of, len(corpus))
+        loss = torch.nn.functional.softplus(-corpus.signs.double() * said).mean()
+        while len(found) < len(LOSSES) and loss <= LOSSES[len(found)]:
+            found.append(u.detach().numpy())
+        if len(found) == len(LOSSES):
+            break
+        slopes = torch.autograd.grad(loss, list(learned.values()))
+        with torch.no_grad():
+            for value, slope in zip(learned.values(), slopes):
+                value -= 0.05 * slope / loss
+    return found + [None] * (len(LOSSES) - len(found))
+
+
+@experiment(jobs=[{"seed": s} for s in TWENTY], rows=2 * len(LOSSES))
+def factor_more(seed: int) -> list[dict]:
+    """DP and DP-A from one effective start, E held: the singular values of keys beside votes, at equal losses."""
+    model, corpus = problem(RANDOM, 10, seed)
+    E, V, W = (x.detach().double() for x in (model.embedding, model.V, model.W))
+    starts = {
+        "DP": {"V": SMALL**2 * V, "W": SMALL**2 * W},
+        "DP-A": {"V": SMALL * V, "W": SMALL * W, "M": SMALL * torch.eye(len(V), dtype=torch.float64)},
+    }
+    rows = []
+    for name, start in starts.items():
+        for loss, u in zip(LOSSES, keys_and_votes(corpus, E, start)):
+            sizes = np.full(2, np.nan) if u is None else np.linalg.svd(u, compute_uv=False)
+            along = np.nan if u is None else abs(selection.cosine(*u.T))
+            rows.append({"model": name, "loss": loss, "ratio": sizes[1] / sizes[0], "nuclear": sizes.sum()})
+            rows[-1] |= {"over Frobenius": sizes.sum() / np.hypot(*sizes), "cosine": along}
+    return rows
+
+
+def log_loss(texts: selection.Texts, V: np.ndarray, W: np.ndarray) -> float:
+    """log L at λ = 1, also where L is no number any more."""
+    a, s = (texts.E @ np.column_stack([V, W]))[texts.type].T
+    a = a + texts.log_count
+    alpha = np.exp(a - np.logaddexp.reduceat(a, texts.first)[texts.text])
+    margins = texts.y * np.add.reduceat(alpha * s, texts.first)
+    each = np.where(margins > 30, -margins, np.log(np.logaddexp(0, -np.minimum(margins, 30))))
+    return float(np.logaddexp.reduce(each) - np.log(len(each)))
+
+
+def descend(texts: selection.Texts, start: np.ndarray, alone: bool, normalised: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(V, W) and log L after 1, 2, ... steps; V alone: W stays. Normalised: each step has the same length."""
+    state, d = start.copy(), len(start) // 2
+    path, losses = np.empty((STEPS, 2 * d)), np.empty(STEPS)
+    for step in range(STEPS):
+        losses[step] = log_loss(texts, state[:d], state[d:])
+        if alone:
+            direction, log_size = selection.slope(texts._replace(s=texts.E @ state[d:]), state[:d])
+            move = np.append(direction, np.zeros(d))
+        else:
+            log_size = losses[step]
+            move = joint_selection.forces(texts, state, -log_size).force
+        move = move / max(np.linalg.norm(move), 1e-300) if normalised else move * np.exp(log_size)
+        state = state + 0.1 * move if normalised else state + move
+        path[step] = state
+    return path, losses
+
+
+def power(values: Float[np.ndarray, "steps"]) -> float:
+    """With which power of the step, from :data:`FIRST` on, something grows: a slope in logarithms."""
+    steps = np.unique(np.geomspace(FIRST, STEPS, 50).astype(int)) - 1
+    return float(np.polyfit(np.log(steps + 1), np.log(np.maximum(values[steps], 1e-16)), 1)[0])
+
+
+@experiment(jobs=[{"who": w, "rule": r, "seed": s} for w, r, s in product(WHO, RULES, TWENTY)], rows=1)
+def rates(who: str, rule: str, seed: int) -> list[dict]:
+    """Random problems, plain or normalised descent: how fast V turns to the programme of its choice, and the loss."""
+    model, corpus = problem(RANDOM, 10, seed)
+    texts = selection.texts_of(model, corpus)
+    start = np.concatenate([start_of(model), model.W.detach().double().numpy()])
+    path, losses = descend(texts, start, who == WHO[0], rule == "normalised")
+    d = len(start) // 2
+    chosen = selection.chosen_by(texts, path[-1, :d])
+    margin = selection.max_margin(texts, chosen).V
+    V = path[:, :d] / np.linalg.norm(path[:, :d], axis=1, keepdims=True)
+    off = np.linalg.norm(V - margin / np.linalg.norm(margin), axis=1)
+    right = float(np.isfinite(joint_selection.support_machine(texts, chosen)[0]).all())
+    row = {"right": right, "log loss": float(losses[-1]), "off": float(off[-1]), "off at first": float(off[FIRST - 1])}
+    row |= {"power of the direction": power(off), "power of −log L": power(np.maximum(-losses, 1e-16))}
+    return [row]
+
+
+def entropies(alpha: np.ndarray, text: np.ndarray, counts: np.ndarray) -> Float[np.ndarray, "texts"]:
+    """Entropy of each text's weights over log n, of texts of several words; ``text``: of each weight."""
+    H = -np.bincount(text, xlogy(alpha, alpha), len(counts))
+    return H[counts > 1] / np.log(counts[counts > 1])
+
+
+def told(values: np.ndarray, shares: np.ndarray, when: str) -> dict[str, float]:
+    """The mean entropy of texts and the share with one below :data:`BELOW`."""
+    return {f"entropy {when}": float(values @ shares), f"chosen {when}": float((values < BELOW) @ shares)}
+
+
+def of_flow(who: str, seed: int) -> dict[str, float]:
+    """Random problems, E held: entropies at the start, at log τ = 10 and at 1,000."""
+    model, corpus = problem(RANDOM, 10, seed)
+    texts = selection.texts_of(model, corpus)
+    V, W = start_of(model), model.W.detach().double().numpy()
+    path = selection.gradient_flow(texts, V) if who == WHO[0] else joint_selection.joint_flow(texts, V, W, 1e3)
+    counts = np.diff(np.append(texts.first, len(texts.text)))
+    row = {}
+    for when, time in (("at first", -5.0), ("when trained", TRAINED), ("late", np.inf)):
+        V = path.V[min(int(np.searchsorted(path.log_times, time)), len(path.V) - 1)]
+        a = (texts.E @ V)[texts.type] + texts.log_count
+        found = entropies(np.exp(a - np.logaddexp.reduceat(a, texts.first)[texts.text]), texts.text, counts)
+        row |= told(found, np.full(len(found), 1 / len(found)), when)
+    return row
+
+
+def of_everything(lam: float, seed: int) -> dict[str, float]:
+    """Small Data I by its mean field, all learns: at the start, when a run ends and at τ = :data:`LATE`."""
+    dataset = small_data(seed)
+    kinds = [*examined_types(dataset).values()]
+    field = MeanField.from_corpus(dataset.train, kinds)
+    path = field.flow(field.start(start_model(dataset, lam=lam, seed=seed), kinds), lam, [0, WHOLE_STEPS, LATE])
+    row = {}
+    for when, G in zip(("at first", "when trained", "late"), path):
+        a = G[: len(kinds), -2] / lam
+        alpha = np.exp(a - a.max())
+        alpha = alpha / (field.patterns @ alpha)[:, None]
+        H = -(field.patterns * xlogy(alpha, alpha)).sum(1) / np.log(field.patterns.sum(1))
+        row |= told(H, field.shares, when)
+    return row
+
+
+@experiment(
+    jobs=[{"what": w, "lam": 1.0, "seed": s} for w, s in product(WHO, TWENTY)]
+    + [{"what": "everything", "lam": v, "seed": s} for v, s in product(LAMS, SEEDS)],
+    rows=1,
+)
+def polarised(what: str, lam: float, seed: int) -> list[dict]:
+    """Entropy of the weights of a text, of log n, along gradient flow: of random problems, and of small Data I."""
+    return [of_everything(lam, seed) if what == "everything" else of_flow(what, seed)]
