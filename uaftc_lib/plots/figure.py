@@ -116,7 +116,7 @@ class Table:
         return {"text/html": self._html(shown, numeric), "text/plain": shown.to_string(index=False)}
 
     def _html(self, shown: pd.DataFrame, numeric: list[bool]) -> str:
-        # A row is one line, but remarks wrap, and an interval may stand below its mean; a wide table scrolls in its frame.
+        # A row is one line, but remarks wrap, and an interval may stand below its mean; a wide table scrolls.
         styles = [f"padding:0.2em 0.6em;text-align:{'right' if is_number else 'left'}" for is_number in numeric]
         shown = shown.map(lambda cell: INTERVAL.sub(lambda one: one[0].replace(" ", "\N{NO-BREAK SPACE}"), str(cell)))
         for i in range(len(styles)):

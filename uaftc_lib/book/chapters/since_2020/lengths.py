@@ -15,7 +15,7 @@ from uaftc_lib.neighbours import dispersion
 from uaftc_lib.neighbours.length_aware import RULES, LengthAwareClassifier, LengthAwareTrainer
 from uaftc_lib.training import TrainingConfig, fit
 
-AWARE_LAMS, AWARE_SEEDS = (1.0, 3.0, 10.0), 20
+AWARE_DATASETS, AWARE_LAMS, AWARE_SEEDS = ("sst", "20news-1"), (1.0, 10.0), 20
 
 
 @experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
@@ -43,16 +43,18 @@ def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
 
 
 @experiment(
-    jobs=[{"lam": v, "rule": r, "seed": s} for s, (v, r) in product(range(AWARE_SEEDS), product(AWARE_LAMS, RULES))],
+    jobs=[
+        {"dataset": d, "lam": v, "rule": r, "seed": s}
+        for s, d, v, r in product(range(AWARE_SEEDS), AWARE_DATASETS, AWARE_LAMS, RULES)
+    ],
     rows=1,
 )
-def length_aware(lam: float, rule: str, seed: int) -> list[dict]:
-    """IMDB with a fixed λ, one that falls with the length, and one that does for lengths dealt out at random."""
-    data = load_dataset("imdb")
+def length_aware(dataset: str, lam: float, rule: str, seed: int) -> list[dict]:
+    """A fixed λ, one that falls with the length of a text, and one that does for lengths dealt out: the test set."""
+    data = load_dataset(dataset)
     model = LengthAwareClassifier(len(data.vocabulary), data.train.lengths, rule, lam=lam, seed=seed)
-    run = fit(
-        model, data, TrainingConfig(epochs=10, dropout=0.5, seed=seed), trainer=LengthAwareTrainer, progress=False
-    )
+    config = TrainingConfig(epochs=10, dropout=0.5, seed=seed)
+    run = fit(model, data, config, trainer=LengthAwareTrainer, progress=False)
     corpus, lengths = data.test, data.test.lengths.numpy()
     with torch.no_grad():
         out = model(corpus)

@@ -20,7 +20,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.token_lists import association
 from uaftc_lib.training import TrainingConfig, fit
 
-DATASETS, LAMS = ("sst", "20news-1", "20news-2", "imdb"), (1.0, 10.0, 100.0)
+DATASETS, LAMS = ("sst", "20news-1"), (1.0, 10.0, 100.0)
 UNIFORM = 1e9  # a λ that leaves every weight 1/n
 LEAST = 6  # occurrences of a word that is looked at
 OTHER = 1000  # added to the seed of a run that is to share no initial value
