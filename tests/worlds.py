@@ -354,6 +354,10 @@ def weights_by_length(true, **_):
     return {"power": -0.98 if true else -0.4}
 
 
+def length_aware(true, rule, **_):
+    return {"test": 0.8 + (0.02 if (rule == "length") == true else 0.0)}
+
+
 def polarised(true, **_):
     return {"entropy late": 0.1 if true else 0.9}
 
@@ -391,7 +395,7 @@ def world(true):
                                                 "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
                                                 "held_out_words", "words_selected", "polarity_first",
                                                 "learned_together", "signal_in_pairs", "weights_by_length",
-                                                "polarised", "rates")}  # fmt: skip
+                                                "polarised", "rates", "length_aware")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {
         f.__name__: f(true)

@@ -15,7 +15,7 @@ from uaftc_lib.neighbours import dispersion
 from uaftc_lib.neighbours.length_aware import RULES, LengthAwareClassifier, LengthAwareTrainer
 from uaftc_lib.training import TrainingConfig, fit
 
-AWARE_DATASETS, AWARE_LAMS, AWARE_SEEDS = ("sst", "20news-1"), (1.0, 10.0), 20
+AWARE_DATASETS, AWARE_LAMS, AWARE_SEEDS = ("sst", "20news-1", "imdb"), (1.0, 10.0), 20
 
 
 @experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)

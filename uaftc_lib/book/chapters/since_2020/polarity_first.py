@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from copy import deepcopy
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import kendalltau, spearmanr
 
 from uaftc_lib import dynamics
@@ -20,7 +21,8 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.token_lists import association
 from uaftc_lib.training import TrainingConfig, fit
 
-DATASETS, LAMS = ("sst", "20news-1"), (1.0, 10.0, 100.0)
+DATASETS, LAMS = ("sst", "20news-1", "imdb"), (1.0, 10.0, 100.0)
+OF_CLASSES = "20news-2"
 UNIFORM = 1e9  # a λ that leaves every weight 1/n
 LEAST = 6  # occurrences of a word that is looked at
 OTHER = 1000  # added to the seed of a run that is to share no initial value
@@ -28,7 +30,7 @@ OTHER = 1000  # added to the seed of a run that is to share no initial value
 
 def start(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
     """A model DP before training."""
-    return AttentionClassifier(len(dataset.vocabulary), lam=lam, seed=seed)
+    return AttentionClassifier(len(dataset.vocabulary), lam=lam, classes=len(dataset.classes), seed=seed)
 
 
 def scores_along(dataset: Dataset, lam: float, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -71,34 +73,72 @@ def tau(x: np.ndarray, y: np.ndarray) -> float:
     return float(kendalltau(x, y).statistic)
 
 
+def votes(s: Float[np.ndarray, "types ..."]) -> Float[np.ndarray, "types"]:
+    """|s|; of several classes the length of s without its mean, which changes nothing."""
+    return abs(s) if s.ndim == 1 else np.linalg.norm(s - s.mean(1, keepdims=True), axis=1)
+
+
+class Learnt(NamedTuple):
+    """Of the words that are looked at: a and s after the first epoch and at the end, and s of other runs without a."""
+
+    a_early: Float[np.ndarray, "words"]
+    a: Float[np.ndarray, "words"]
+    s_early: Float[np.ndarray, "words ..."]
+    s: Float[np.ndarray, "words ..."]
+    alone: Float[np.ndarray, "words ..."]
+    of_noise: Float[np.ndarray, "words ..."]
+    counts: Int[np.ndarray, "words"]
+
+
+def learnt(data: Dataset, dealt: Dataset, lam: float, seed: int) -> Learnt:
+    """Train with attention, and from another seed without it, with the labels and with those of ``dealt``."""
+    counts = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary))
+    kept = counts >= LEAST
+    (a_early, a), (s_early, s) = ([of[kept] for of in pair] for pair in scores_along(data, lam, seed))
+    alone, of_noise = (scores_along(of, UNIFORM, seed + OTHER)[1][1][kept] for of in (data, dealt))
+    return Learnt(a_early, a, s_early, s, alone, of_noise, counts[kept])
+
+
+def foretold(of: Learnt) -> dict[str, float]:
+    """Kendall's τ of attention and polarity with what was known before, or learnt before the other."""
+    return {
+        "τ a, |s| alone": tau(of.a, votes(of.alone)),
+        "τ a, |s| alone of permuted labels": tau(of.a, votes(of.of_noise)),
+        "τ a, frequency": tau(of.a, of.counts),
+        "τ a at the end, |s| of the first epoch": tau(of.a, votes(of.s_early)),
+        "τ |s| at the end, a of the first epoch": tau(votes(of.s), of.a_early),
+        "τ |s| at the end, |s| of the first epoch": tau(votes(of.s), votes(of.s_early)),
+    }
+
+
 @experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
 def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     """Rank correlations over frequent words: of a trained model's scores with what was known or learnt before."""
     data = load_dataset(dataset)
     dealt = with_permuted_labels(data, seed)
-    counts = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary))
-    kept = counts >= LEAST
-    (a_early, a), (s_early, s) = ([of[kept] for of in pair] for pair in scores_along(data, lam, seed))
-    alone, of_noise = (scores_along(of, UNIFORM, seed + OTHER)[1][1][kept] for of in (data, dealt))
-    pi, pi_of_noise = (signed_frequency(of)[kept] for of in (data, dealt))
+    of = learnt(data, dealt, lam, seed)
+    a, s = of.a, of.s
+    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
+    pi, pi_of_noise = (signed_frequency(one)[kept] for one in (data, dealt))
     gamma = association(data.train, data.vocabulary).numpy()[kept]
-    slopes = {name: of[kept] for name, of in first_slopes(start(data, lam, seed), data).items()}
+    slopes = {name: slope[kept] for name, slope in first_slopes(start(data, lam, seed), data).items()}
     row = {"words": int(kept.sum())}
-    row |= {f"{name}: s, signed frequency": rank(of, pi) for name, of in slopes.items()}
-    row |= {f"{name}: s, s at the end": rank(of, s) for name, of in slopes.items()}
+    row |= {f"{name}: s, signed frequency": rank(slope, pi) for name, slope in slopes.items()}
+    row |= {f"{name}: s, s at the end": rank(slope, s) for name, slope in slopes.items()}
     row |= {
-        "first epoch: s, s at the end": rank(s_early, s),
+        "first epoch: s, s at the end": rank(of.s_early, s),
         "end: s, signed frequency": rank(s, pi),
         "end: s, signed frequency of permuted labels": rank(s, pi_of_noise),
         "end: s, γ": rank(s, gamma),
         "end: a, γ above zero": rank(a[gamma > 0], gamma[gamma > 0]),
         "end: a, γ below zero": rank(a[gamma < 0], gamma[gamma < 0]),
-        "τ a, |s| alone": tau(a, abs(alone)),
-        "τ a, |s| alone of permuted labels": tau(a, abs(of_noise)),
-        "τ a, frequency": tau(a, counts[kept]),
         "τ a, |signed frequency|": tau(a, abs(pi)),
-        "τ a at the end, |s| of the first epoch": tau(a, abs(s_early)),
-        "τ |s| at the end, a of the first epoch": tau(abs(s), a_early),
-        "τ |s| at the end, |s| of the first epoch": tau(abs(s), abs(s_early)),
     }
-    return [row]
+    return [row | foretold(of)]
+
+
+@experiment(jobs=[{"lam": v, "seed": s} for s, v in product(SEEDS, LAMS)], rows=1)
+def polarity_first_of_classes(lam: float, seed: int) -> list[dict]:
+    """20 Newsgroups II, four classes: what foretells attention, and what attention foretells."""
+    data = load_dataset(OF_CLASSES)
+    return [foretold(learnt(data, with_permuted_labels(data, seed), lam, seed))]

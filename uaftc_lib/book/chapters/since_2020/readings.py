@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.since_2020 import biases, detection, polarity_first, selected
+from uaftc_lib.book.chapters.since_2020 import biases, detection, lengths, polarity_first, selected
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import column, least, rows_of, several
 from uaftc_lib.locations import PAPER_NAMES
+from uaftc_lib.neighbours.length_aware import RULES
 
 SETTLED = 0.999  # a cosine above it is that of one direction
 FIFTY = rows_of("random problems", "words_selected", data=selected.RANDOM)
@@ -142,3 +145,12 @@ def a_factor_flattens(tables: Tables) -> list[Part]:
         return [exceeds("random problems", [])]
     ratio = rows.pivot(index="seed", columns="model", values="ratio").dropna()
     return [exceeds("random problems", ratio["DP"] - ratio["DP-A"])]
+
+
+@reading
+def sharper_for_longer_texts(tables: Tables) -> list[Part]:
+    parts = []
+    for data, lam in product(lengths.AWARE_DATASETS, lengths.AWARE_LAMS):
+        own, fixed = (column(tables("length_aware", dataset=data, lam=lam, rule=rule), "test") for rule in RULES[1::-1])
+        parts.append(exceeds(f"{PAPER_NAMES[data]}, λ = {lam:g}", own - fixed))
+    return parts
