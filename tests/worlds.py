@@ -342,6 +342,10 @@ def polarity_first(true, **_):
     }  # fmt: skip
 
 
+def polarity_first_of_classes(true, **_):
+    return {name: value for name, value in polarity_first(true).items() if name.startswith("τ")}
+
+
 def learned_together(true, **_):
     return {"W at 1e+06": 1.0 if true else 0.5, "V at 1e+06": 0.98 if true else 0.5, "V, programme of all texts": 0.8}
 
@@ -395,7 +399,8 @@ def world(true):
                                                 "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
                                                 "held_out_words", "words_selected", "polarity_first",
                                                 "learned_together", "signal_in_pairs", "weights_by_length",
-                                                "polarised", "rates", "length_aware")}  # fmt: skip
+                                                "polarised", "rates", "length_aware",
+                                                "polarity_first_of_classes")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {
         f.__name__: f(true)

@@ -28,6 +28,15 @@ TRAINED = several(
 )
 
 
+FORETOLD = several(
+    TRAINED,
+    *(
+        rows_of(f"{PAPER_NAMES[polarity_first.OF_CLASSES]}, λ = {lam:g}", "polarity_first_of_classes", lam=lam)
+        for lam in polarity_first.LAMS
+    ),
+)
+
+
 def minus(one: str, *others: str) -> object:
     """A function of rows: a column minus the largest of others."""
     return lambda rows: column(rows, one) - pd.concat([column(rows, name) for name in others], axis=1).max(axis=1)
@@ -51,12 +60,12 @@ reads(
 )
 reads(
     "polarity_foretells_attention",
-    TRAINED,
+    FORETOLD,
     minus("τ a, |s| alone", "τ a, |s| alone of permuted labels", "τ a, frequency"),
 )
 reads(
     "attention_foretells_no_polarity",
-    TRAINED,
+    FORETOLD,
     minus("τ a at the end, |s| of the first epoch", "τ |s| at the end, a of the first epoch"),
 )
 
