@@ -112,9 +112,9 @@ class Phase extends HTMLElement {
     const moments = Array.from({ length: 121 }, (_, i) => this.cosineAt(TOP + ((BOTTOM - TOP) * i) / 120));
     const ends = moments.map((cosine) => [band(this.start, cosine), y(cosine)]), [low, high] = [lams[0] / 1.25, lams.at(-1) * 1.25];
     const line = (name) => ends.map(([end, at]) => [x(Math.min(Math.max(end[name], low), high)), at]);
-    const seen = (name) => line(name).map(([at, up], i, all) => {  // where it leaves the plane it is not drawn
-      const inside = at > LEFT && at < RIGHT, drawn = i && all[i - 1][0] > LEFT && all[i - 1][0] < RIGHT;
-      return inside ? `${drawn ? "L" : "M"}${f1(at)} ${f1(up)}` : "";
+    const seen = (name) => line(name).map(([at, up], i, all) => {  // along the edge of the plane it is not drawn
+      const [out, before] = [at, i ? all[i - 1][0] : at].map((one) => one <= LEFT || one >= RIGHT);
+      return `${i && !(out && before) ? "L" : "M"}${f1(at)} ${f1(up)}`;
     });
     const parts = [axes(x, y, lams.filter((lam) => Number.isInteger(Math.log10(lam))), TICKS, "scaling factor λ", "cos(V₀, W₀)")];
     parts.push(`<polygon class="band" points="${path([...line("lower"), ...line("upper").reverse()])}"/>`);
