@@ -152,7 +152,7 @@ def a_factor_flattens(tables: Tables) -> list[Part]:
     rows = tables("factor_more", loss=biases.LOSSES[-1])
     if not len(rows):
         return [exceeds("random problems", [])]
-    ratio = rows.pivot(index="seed", columns="model", values="ratio").dropna()
+    ratio = rows.pivot(index="seed", columns="model", values="ratio").reindex(columns=["DP", "DP-A"]).dropna()
     return [exceeds("random problems", ratio["DP"] - ratio["DP-A"])]
 
 
