@@ -84,11 +84,13 @@ def log_loss(texts: selection.Texts, V: np.ndarray, W: np.ndarray) -> float:
     return float(np.logaddexp.reduce(each) - np.log(len(each)))
 
 
-def descend(texts: selection.Texts, start: np.ndarray, alone: bool, normalised: bool) -> tuple[np.ndarray, np.ndarray]:
+def descend(
+    texts: selection.Texts, start: np.ndarray, alone: bool, normalised: bool, steps: int = STEPS
+) -> tuple[np.ndarray, np.ndarray]:
     """(V, W) and log L after 1, 2, ... steps; V alone: W stays. Normalised: each step has the same length."""
     state, d = start.copy(), len(start) // 2
-    path, losses = np.empty((STEPS, 2 * d)), np.empty(STEPS)
-    for step in range(STEPS):
+    path, losses = np.empty((steps, 2 * d)), np.empty(steps)
+    for step in range(steps):
         losses[step] = log_loss(texts, state[:d], state[d:])
         if alone:
             direction, log_size = selection.slope(texts._replace(s=texts.E @ state[d:]), state[:d])

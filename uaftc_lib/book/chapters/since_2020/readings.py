@@ -149,11 +149,9 @@ def normalised_steps_are_faster(tables: Tables) -> list[Part]:
 
 @reading
 def a_factor_flattens(tables: Tables) -> list[Part]:
-    rows = tables("factor_more", loss=biases.LOSSES[-1])
-    if not len(rows):
-        return [exceeds("random problems", [])]
-    ratio = rows.pivot(index="seed", columns="model", values="ratio").reindex(columns=["DP", "DP-A"]).dropna()
-    return [exceeds("random problems", ratio["DP"] - ratio["DP-A"])]
+    rows = [tables("factor_more", loss=biases.LOSSES[-1], model=name) for name in ("DP", "DP-A")]
+    plain, more = (column(of, "ratio") for of in rows)
+    return [exceeds("random problems", plain - more)]
 
 
 @reading
