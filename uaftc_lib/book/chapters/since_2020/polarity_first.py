@@ -142,3 +142,17 @@ def polarity_first_of_classes(lam: float, seed: int) -> list[dict]:
     """20 Newsgroups II, four classes: what foretells attention, and what attention foretells."""
     data = load_dataset(OF_CLASSES)
     return [foretold(learnt(data, with_permuted_labels(data, seed), lam, seed))]
+
+
+@experiment(jobs=[{"dataset": d, "seed": s} for d, s in product(("sst", "20news-1"), SEEDS)], rows=1)
+def u_with_dropout(dataset: str, seed: int) -> list[dict]:
+    """λ = 10 and dropout as in Table 2: attention against γ among words with γ above zero, and among those below."""
+    data = load_dataset(dataset)
+    model = start(data, 10.0, seed)
+    fit(model, data, TrainingConfig(epochs=10, dropout=0.5, seed=seed), progress=False)
+    a = model.token_scores().attention.double().numpy()
+    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
+    gamma = association(data.train, data.vocabulary).numpy()
+    above, below = kept & (gamma > 0), kept & (gamma < 0)
+    arms = {"a, γ above zero": rank(a[above], gamma[above]), "a, γ below zero": rank(a[below], gamma[below])}
+    return [arms | {"right": model.accuracy(data.test)}]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
+import pandas as pd
 import torch
 
 from uaftc_lib import dynamics
-from uaftc_lib.corpus import Corpus
+from uaftc_lib.book.chapters.since_2020.polarity_first import LEAST
+from uaftc_lib.book.controls import with_permuted_labels
+from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models.separate_tables import SeparateTables
+from uaftc_lib.training import TrainingConfig, fit
 
 TOPICS, OTHERS, TIME = 4, 40, 10.0
+BINS, RATE = 10, 1.0  # of words by their score; of gradient descent on SST
 
 
 def departure(lam: float, m: int, step: float, free: bool, seed: int) -> dict[str, float | bool]:
@@ -39,3 +49,35 @@ def departure(lam: float, m: int, step: float, free: bool, seed: int) -> dict[st
             model.embedding -= step * slopes["embedding"]
             model.W -= step * slopes["W"]
     return {"lam": lam, "m": m, "step": step, "free": free, "error": worst / greatest, "score": float(a.max())}
+
+
+@experiment(
+    jobs=[{"lam": v, "labels": of, "seed": s} for s, v, of in product(SEEDS, (1.0, 3.0), ("real", "permuted"))],
+    rows=BINS,
+)
+def score_and_length(lam: float, labels: str, seed: int) -> list[dict]:
+    """SST, two tables, V held and keys from zero: growth of |v|²|V|² beside the law's, by the score of words.
+
+    Words of six occurrences or more in ten bins of equal size, by their score; m of a word: of its texts, the mean.
+    """
+    data = load_dataset("sst")
+    data = data if labels == "real" else with_permuted_labels(data, seed)
+    model, corpus = SeparateTables(len(data.vocabulary), lam=lam, seed=seed, dtype=torch.float64), data.train
+    with torch.no_grad():
+        model.keys.zero_()
+    size = model.V.detach().square().sum()
+    before = model.values.detach().square().sum(1) * size
+    config = TrainingConfig(optimizer="sgd", learning_rate=RATE, learning_rates={"V": 0.0}, epochs=20, seed=seed)
+    fit(model, Dataset(data.name, data.vocabulary, data.classes, corpus, test=data.test), config, progress=False)
+    with torch.no_grad():
+        a = model.keys @ model.V / lam
+        grown = model.values.square().sum(1) * size - before
+    counts = torch.bincount(corpus.tokens, minlength=len(a)).double()
+    others = (corpus.lengths - 1).clamp(min=1).double()[corpus.instance_of]
+    m = torch.zeros_like(counts).index_add(0, corpus.tokens, others) / counts
+    law = 2 * lam**2 * (a + (a.exp() - 1) / m)
+    kept = counts >= LEAST
+    table = pd.DataFrame({"score": a[kept].numpy(), "grown": grown[kept].numpy(), "law": law[kept].numpy()})
+    rank = {"rank": float(table["score"].corr(table["grown"], "spearman")), "right": model.accuracy(data.test)}
+    bins = table.groupby(pd.qcut(table["score"], BINS, labels=False, duplicates="drop")).mean()
+    return [{"bin": int(number)} | row.to_dict() | rank for number, row in bins.iterrows()]
