@@ -11,4 +11,5 @@ from uaftc_lib.book.chapters.since_2020 import (  # noqa: F401  (registers)
     selected,
     single_words,
     together,
+    two_tables,
 )
