@@ -20,7 +20,7 @@ from uaftc_lib.training import TrainingConfig, fit
 
 PROBLEMS = 50  # random ones
 SST_TEXTS = (20, 50, 100)
-MANY_TEXTS, FEW_SEEDS = (200,), range(3)  # a flow of many texts takes minutes
+MANY_TEXTS, FEW_SEEDS = (200, 500), range(3)  # of many texts
 END, LONGER = 1e3, 2e4  # log τ of all flows, and of those that are looked at again
 UNSETTLED = ((20, 1), (50, 2), (100, 2), (100, 6))  # SST texts and seed of these: see the chapter
 TRAINED = 10.0  # log τ: 22,000 units of time, longer than any run of the book
