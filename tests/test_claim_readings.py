@@ -202,6 +202,19 @@ def unlike_votes(share):
 
 
 STARTS = [{"embedding_range": e, "weight_range": w} for e, w in product((0.1, 1.0), repeat=2)]
+
+
+def gained_by_pairs(share):
+    """The gain in weight of words that tell nothing alone, of that of words that do; both are many times the start."""
+    gains = {"words": 100.0, "pairs": 100 * share}
+    rows = [
+        table(None, {"share": 1 + gain, "share at first": 1.0}, jobs=[{"signal": signal, "lam": lam}])
+        for signal, gain in gains.items()
+        for lam in (1.0, 10.0, 100.0)
+    ]
+    return {"signal_in_pairs": pd.concat(rows)}
+
+
 READINGS = [  # a claim, and its tables where the first quantity is this share of the other
     ("pi_of_neutral", neutral_beside_polar("π")),
     ("rho_of_neutral", neutral_beside_polar("ρ")),
@@ -240,6 +253,7 @@ READINGS = [  # a claim, and its tables where the first quantity is this share o
     ("averages_at_large_lam", changed_decisions),
     ("pairs_have_opposite_votes", unlike_votes),
     ("first_updates", still_neutral),
+    ("no_attention_without_telling_words", gained_by_pairs),
     ("heads_apart", lambda share: {"class_terms_whole": table(None, {"largest W·W'": share, "smallest ‖W‖²": 1.0})}),
 ]
 
