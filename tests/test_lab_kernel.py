@@ -94,6 +94,7 @@ MOVES = {
     "13_words_and_classes": pytest.param(3.0, marks=pytest.mark.long),
     "14_is_it_explanation": pytest.param(3.0, marks=pytest.mark.long),
     "15_staying_true": pytest.param(0.3, marks=pytest.mark.long),
+    "20_since_2020": pytest.param(7.0, marks=pytest.mark.long),
     "21_which_lambda": pytest.param(5.0, marks=pytest.mark.long),
 }
 
