@@ -14,6 +14,7 @@ from numba import njit
 from torch import Tensor
 from torch.nn import functional
 
+from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.fast import FusedTrainer
 from uaftc_lib.fast.kernels.batch import attend, draw_pooled, score_occurrences, sort_by_type, update_occurrences
@@ -46,8 +47,7 @@ class LengthAwareClassifier(AttentionClassifier):
 
     def __init__(self, vocabulary_size: int, lengths: Int[Tensor, "instances"], rule: str = "length", **options):
         super().__init__(vocabulary_size, **options)
-        if rule not in RULES:
-            raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
+        checks.one_of("rule", rule, RULES)
         if self.encoder != "none" or self.attention != "dot" or not self.binary:
             raise ValueError(f"a sharpness for each text is asked of a binary model DP, not of {self.extra_repr()}")
         self.rule, self.logs = rule, lengths.double().log()

@@ -12,7 +12,6 @@ from uaftc_lib.book.chapters.since_2020 import biases, detection, lengths, polar
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import column, least, rows_of, several
 from uaftc_lib.locations import PAPER_NAMES
-from uaftc_lib.neighbours.length_aware import RULES
 
 SETTLED = 0.999  # a cosine above it is that of one direction
 FIFTY = rows_of("random problems", "words_selected", data=selected.RANDOM)
@@ -158,6 +157,7 @@ def a_factor_flattens(tables: Tables) -> list[Part]:
 def sharper_for_longer_texts(tables: Tables) -> list[Part]:
     parts = []
     for data, lam in product(lengths.AWARE_DATASETS, lengths.AWARE_LAMS):
-        own, fixed = (column(tables("length_aware", dataset=data, lam=lam, rule=rule), "test") for rule in RULES[1::-1])
+        rows = (tables("length_aware", dataset=data, lam=lam, rule=rule) for rule in ("length", "fixed"))
+        own, fixed = (column(of, "test") for of in rows)
         parts.append(exceeds(f"{PAPER_NAMES[data]}, λ = {lam:g}", own - fixed))
     return parts
