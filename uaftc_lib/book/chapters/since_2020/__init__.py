@@ -4,6 +4,7 @@ from uaftc_lib.book.chapters.since_2020 import (  # noqa: F401  (registers)
     biases,
     detection,
     first_step,
+    full_batches,
     joint,
     lengths,
     polarity_first,
