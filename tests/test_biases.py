@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib.book.chapters.since_2020 import biases, detection, race
+from uaftc_lib.book.chapters.learnt_first import detection
+from uaftc_lib.book.chapters.since_2020 import biases, race
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.small_data import small_data, start_model
 from uaftc_lib.neighbours import selection

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from uaftc_lib import AttentionClassifier, Corpus
-from uaftc_lib.book.chapters.since_2020 import single_words
+from uaftc_lib.book.chapters.learnt_first import single_words
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.neighbours import joint_selection, pairs, selection
 

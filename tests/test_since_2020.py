@@ -7,7 +7,9 @@ import torch
 from scipy.optimize import minimize
 
 from uaftc_lib import AttentionClassifier, Corpus
-from uaftc_lib.book.chapters.since_2020 import detection, polarity_first, race, selected, two_tables
+from uaftc_lib.book.chapters.learnt_first import detection, polarity_first, two_tables
+from uaftc_lib.book.chapters.since_2020 import race, selected
+from uaftc_lib.book.mean_field import crossing
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.neighbours import needles, selection
@@ -133,8 +135,8 @@ def test_the_clock_of_frozen_words():
 
 def test_a_crossing_is_read_between_times():
     times = np.array([0.0, 1.0, 10.0, 100.0])
-    assert race.crossing(times, np.array([0.0, 0.0, 1.0, 1.0]), 0.5) == pytest.approx(np.sqrt(10))
-    assert np.isnan(race.crossing(times, np.zeros(4), 0.5))
+    assert crossing(times, np.array([0.0, 0.0, 1.0, 1.0]), 0.5) == pytest.approx(np.sqrt(10))
+    assert np.isnan(crossing(times, np.zeros(4), 0.5))
 
 
 def test_data_three_has_its_signal_in_one_token_of_each_positive_text():

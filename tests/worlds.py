@@ -12,7 +12,7 @@ import pandas as pd
 from uaftc_lib.book import contents
 from uaftc_lib.book.chapters.embedding_geometry import STARTS
 from uaftc_lib.book.chapters.lam import LAMS
-from uaftc_lib.book.chapters.since_2020.detection import LENGTHS, POOLINGS, STRENGTHS
+from uaftc_lib.book.chapters.learnt_first.detection import LENGTHS, POOLINGS, STRENGTHS
 from uaftc_lib.book.chapters.staying_true import objectives
 from uaftc_lib.book.chapters.variants import LAST
 from uaftc_lib.book.panels import panels
@@ -318,7 +318,7 @@ def printed(dataset, model, lam):
 
 
 EXACT = "seed lam noise penalty epoch embedding_range weight_range ours published words strength layers".split()
-EXACT += ["texts", "length", "loss"]
+EXACT += ["texts", "length", "loss", "right"]
 
 
 def word_level(true, kind="base", **_):
@@ -359,7 +359,8 @@ def weights_by_length(true, **_):
 
 
 def length_aware(true, rule, **_):
-    return {"test": 0.8 + (0.02 if (rule == "length") == true else 0.0)}
+    own = (rule == "length") == true
+    return {"test": 0.82 if own else 0.8, "power": -0.2 if own else -0.5}
 
 
 def polarised(true, **_):
@@ -367,12 +368,14 @@ def polarised(true, **_):
 
 
 def rates(true, rule, **_):
-    return {"off": 0.1 if (rule == "plain") != true else 0.5}
+    return {"off": 0.1 if (rule == "plain") != true else 0.5, "right": 1}
 
 
 def factor_more(true):
     ratios = {"DP": 0.4, "DP-A": 0.2 if true else 0.6}
-    return pd.DataFrame({"seed": s, "model": m, "loss": 1e-6, "ratio": r} for s in SEEDS for m, r in ratios.items())
+    return pd.DataFrame(
+        {"seed": s, "model": m, "loss": 1e-6, "ratio": r, "nuclear": 10 * r} for s in SEEDS for m, r in ratios.items()
+    )
 
 
 def needle_strengths(true):

@@ -59,6 +59,7 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     "20_since_2020": lambda: TO_ROUNDING | {"texts": AtLeast(4, "both classes must be among them")},
     "21_which_lambda": lambda: TO_ROUNDING | {"dimension": AtLeast(2, "V and W are turned against each other")},
     "22_interventions": lambda: STORED_STARTS,
+    "23_learnt_first": lambda: TO_ROUNDING,
     "A1_variants_derived": lambda: TO_ROUNDING,
     "A2_atlas": lambda: STORED_STARTS,
     "A3_table2": lambda: {"dataset": list(PAPER_NAMES), "seed": range(3)},

@@ -20,6 +20,7 @@ MODULES = {
     "21_which_lambda": "which_lambda",
     "07_variants": "variants",
     "20_since_2020": "since_2020",
+    "23_learnt_first": "learnt_first",
     "A1_variants_derived": "variants_derived",
     "08_synthetic": "synthetic",
     "09_datasets": "datasets",

@@ -122,3 +122,14 @@ class MeanField:
         total = np.trapezoid(pi, times)
         length = np.sqrt(path[:, -1, -1])
         return float(np.trapezoid(rho, times) / total), float(np.trapezoid(length * pi, times) / total)
+
+
+def crossing(times: Float[np.ndarray, "times"], values: Float[np.ndarray, "times"], level: float) -> float:
+    """When a curve first comes to a level, between two times in their logarithms; nan if it does not."""
+    above = np.flatnonzero(values >= level)
+    if not len(above) or above[0] == 0:
+        return float("nan")
+    i = above[0]
+    part = (level - values[i - 1]) / (values[i] - values[i - 1])
+    low = max(times[i - 1], times[1] / 10)
+    return float(np.exp(np.log(low) + part * (np.log(times[i]) - np.log(low))))

@@ -79,6 +79,11 @@ def least(*columns: pd.Series) -> pd.Series:
     return pd.concat(columns, axis=1).min(axis=1, skipna=False)
 
 
+def minus(one: str, *others: str) -> Callable[[pd.DataFrame], pd.Series]:
+    """A function of rows: a column minus the largest of others."""
+    return lambda rows: column(rows, one) - pd.concat([column(rows, name) for name in others], axis=1).max(axis=1)
+
+
 def size(rows: pd.DataFrame, name: str) -> pd.Series:
     """The size of a quantity's mean over positive words, and over negative ones: the mean of both."""
     return (column(rows, f"{name} positive").abs() + column(rows, f"{name} negative").abs()) / 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float
 from scipy.special import xlogy
@@ -108,6 +109,11 @@ def power(values: Float[np.ndarray, "steps"]) -> float:
     """With which power of the step, from :data:`FIRST` on, something grows: a slope in logarithms."""
     steps = np.unique(np.geomspace(FIRST, STEPS, 50).astype(int)) - 1
     return float(np.polyfit(np.log(steps + 1), np.log(np.maximum(values[steps], 1e-16)), 1)[0])
+
+
+def to_be_had(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of :func:`rates` in which W, if it learns, can get all texts right by the words that are chosen."""
+    return rows if not len(rows) else rows[(rows["who"] == WHO[0]) | (rows["right"] == 1)]
 
 
 @experiment(jobs=[{"who": w, "rule": r, "seed": s} for w, r, s in product(WHO, RULES, TWENTY)], rows=1)

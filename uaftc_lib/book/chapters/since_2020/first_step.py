@@ -1,4 +1,4 @@
-"""Chapter 20: one step of gradient descent for the embeddings at λ = 1, and then V alone: the theorem's own protocol."""
+"""Chapter 20: at λ = 1 one step of gradient descent for the embeddings, then V alone, as the theorem has it."""
 
 from __future__ import annotations
 

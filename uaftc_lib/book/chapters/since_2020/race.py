@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 
 from uaftc_lib import dynamics
-from uaftc_lib.book.mean_field import MeanField
+from uaftc_lib.book.mean_field import MeanField, crossing
 from uaftc_lib.book.small_data import SEEDS, small_data, start_model
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.experiments.registry import experiment
@@ -36,17 +36,6 @@ def frozen_path(
             moving.V -= rate * lam**2 * dynamics.gradients(moving, corpus)["V"]
             path.append(moving.V / lam)
     return torch.stack(path).numpy()
-
-
-def crossing(times: Float[np.ndarray, "times"], values: Float[np.ndarray, "times"], level: float) -> float:
-    """When a curve first comes to a level, between two times in their logarithms; nan if it does not."""
-    above = np.flatnonzero(values >= level)
-    if not len(above) or above[0] == 0:
-        return float("nan")
-    i = above[0]
-    part = (level - values[i - 1]) / (values[i] - values[i - 1])
-    low = max(times[i - 1], times[1] / 10)
-    return float(np.exp(np.log(low) + part * (np.log(times[i]) - np.log(low))))
 
 
 def followed(

@@ -1,4 +1,4 @@
-"""Chapter 20: attention against association, after gradient descent on full batches."""
+"""Chapter 23: attention against association, after gradient descent on full batches."""
 
 from __future__ import annotations
 

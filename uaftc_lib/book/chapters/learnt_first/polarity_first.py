@@ -1,4 +1,4 @@
-"""Chapter 20: what the signed frequency of a word foretells of its scores, and polarity learnt without attention."""
+"""Chapter 23: what the signed frequency of a word foretells of its scores, and polarity learnt without attention."""
 
 from __future__ import annotations
 

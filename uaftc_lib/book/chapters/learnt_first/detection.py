@@ -1,4 +1,4 @@
-"""Chapter 20: how strong a signal in one token of L must be for attention, and for mean pooling, to find it."""
+"""Chapter 23: how strong a signal in one token of L must be for attention, and for mean pooling, to find it."""
 
 from __future__ import annotations
 

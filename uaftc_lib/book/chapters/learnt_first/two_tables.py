@@ -1,4 +1,4 @@
-"""Chapter 20: the score of a topic word and the length of its value vector, in a model of two tables."""
+"""Chapter 23: the score of a topic word and the length of its value vector, in a model of two tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from uaftc_lib import dynamics
-from uaftc_lib.book.chapters.since_2020.polarity_first import LEAST
+from uaftc_lib.book.chapters.learnt_first.polarity_first import LEAST
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset

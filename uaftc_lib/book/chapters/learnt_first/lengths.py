@@ -1,4 +1,4 @@
-"""Chapter 20: how much of a weight is the length of its text."""
+"""Chapter 23: how much of a weight is the length of its text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import torch
 
-from uaftc_lib.book.chapters.since_2020.polarity_first import DATASETS, LAMS, start
+from uaftc_lib.book.chapters.learnt_first.polarity_first import DATASETS, LAMS, start
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment

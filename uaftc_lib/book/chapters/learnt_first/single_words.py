@@ -1,4 +1,4 @@
-"""Chapter 20: whether attention is learnt where single words say nothing of the class."""
+"""Chapter 23: whether attention is learnt where single words say nothing of the class."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from itertools import product
 import numpy as np
 import torch
 
-from uaftc_lib.book.chapters.since_2020.polarity_first import LAMS, OTHER, UNIFORM, tau
-from uaftc_lib.book.chapters.since_2020.race import crossing
-from uaftc_lib.book.mean_field import MeanField
+from uaftc_lib.book.chapters.learnt_first.polarity_first import LAMS, OTHER, UNIFORM, tau
+from uaftc_lib.book.mean_field import MeanField, crossing
 from uaftc_lib.book.small_data import SEEDS, small_config, start_model
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.experiments.registry import experiment
