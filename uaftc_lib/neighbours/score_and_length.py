@@ -15,7 +15,7 @@ from scipy.special import expit
 
 
 class Descent(NamedTuple):
-    """Scores a and |v|²|V|² of the topic words along descent, "steps topics", and V·V."""
+    """Scores a and |v|²|V|² of the topic words along descent, "steps topics": before the first step, and after each."""
 
     score: Float[np.ndarray, "steps topics"]
     size: Float[np.ndarray, "steps topics"]
