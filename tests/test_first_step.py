@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from uaftc_lib import AttentionClassifier, Corpus, dynamics
+from uaftc_lib.book.chapters.learnt_first import full_batches
 from uaftc_lib.book.chapters.since_2020 import first_step
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.experiments.registry import same_as_stored
@@ -105,3 +106,14 @@ def test_the_loop_takes_the_steps_of_gradient_descent():
     assert abs(found.score[-1]).max() > 0.01
     with pytest.raises(ValueError, match="needs a word"):
         score_and_length.descend(0 * shares, corpus.signs.numpy(), start, 1.0, rates, 5, 5)
+
+
+def test_the_arms_of_a_u_are_read_outwards_among_frequent_words_only():
+    gamma = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 9.0])
+    kept = np.array([True] * 6 + [False])
+    assert full_batches.arms(np.append(gamma[:6] ** 2, -100.0), gamma, kept) == pytest.approx((1.0, -1.0))
+    assert full_batches.arms(np.append(gamma[:6], -100.0), gamma, kept) == pytest.approx((1.0, 1.0))
+
+
+def test_a_run_on_full_batches_comes_out_again():
+    assert same_as_stored("u_of_full_batches", dataset="sst", lam=10.0, seed=3)
