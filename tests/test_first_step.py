@@ -61,8 +61,10 @@ def test_what_two_texts_want_the_other_way_round_ends_in_a_balance():
     weights = selection.largest_weight(texts, path.V[-1])
     assert path.log_times[-1] == pytest.approx(first_step.BALANCED)
     assert (weights[:3] < 0.99).all() and weights[3] > 0.999
-    free = first_step.flow_of(selection.texts_of(model, Corpus.from_lists([[0, 1], [2, 3]], [1, 1])), np.zeros(2))
-    assert free.log_times[-1] == pytest.approx(first_step.END)
+    assert first_step.in_balance(texts, path)
+    free = selection.texts_of(model, Corpus.from_lists([[0, 1], [2, 3]], [1, 1]))
+    assert first_step.flow_of(free, np.zeros(2)).log_times[-1] == pytest.approx(first_step.END)
+    assert not first_step.in_balance(free, selection.gradient_flow(free, np.zeros(2), first_step.BALANCED))
 
 
 def test_labels_are_dealt_out_and_the_texts_of_V_keep_theirs():
@@ -89,9 +91,8 @@ def two_tables(lam=3.0):
 
 def test_the_loop_takes_the_steps_of_gradient_descent():
     model, corpus = two_tables()
-    shares = np.stack(
-        [np.bincount(corpus.tokens[a:b], minlength=5) for a, b in zip(corpus.offsets, corpus.offsets[1:])]
-    )
+    ends = corpus.offsets.tolist()
+    shares = np.stack([np.bincount(corpus.tokens[a:b], minlength=5) for a, b in zip(ends, ends[1:])]).astype(float)
     start = tuple(of.detach().numpy().copy() for of in (model.values, model.W, model.V))
     rates = np.array([0.5, 0.5, 0.5, 0.0, 0.5]), 0.25
     found = score_and_length.descend(shares, corpus.signs.numpy(), start, model.lam, rates, 50, 5)

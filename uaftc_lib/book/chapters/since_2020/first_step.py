@@ -101,12 +101,12 @@ def flow_of(texts: selection.Texts, V: np.ndarray) -> selection.Path:
         if length != STEP
     ]
     + [
-        {"data": SST, "texts": VARIED, "labels": "real", "length": STEP, "variant": of, "seed": s}
-        for of, s in product((DRAWN, OWN), SEEDS)
-    ]
-    + [
         {"data": RANDOM, "texts": 10, "labels": of, "length": STEP, "variant": PLAIN, "seed": s}
         for of, s in product(LABELS, range(PROBLEMS))
+    ]
+    + [
+        {"data": SST, "texts": VARIED, "labels": "real", "length": STEP, "variant": of, "seed": s}
+        for of, s in product((OWN, DRAWN), SEEDS)
     ],
     rows=1,
 )
