@@ -113,13 +113,14 @@ def flow_of(texts: selection.Texts, V: np.ndarray) -> selection.Path:
 def selected_after_a_step(data: str, texts: int, labels: str, length: float, variant: str, seed: int) -> list[dict]:
     """λ = 1: a step of E, then V alone: its direction beside the programme of its words, and whether these tell."""
     model, every, own = problem(data, texts, seed, variant == DRAWN)
-    rate = one_step.step_embeddings(model, with_labels_of(own if variant == OWN else every, labels, seed), length)
+    stepped = own if variant == OWN else every
+    rate = one_step.step_embeddings(model, with_labels_of(stepped, labels, seed), length)
     held = selection.texts_of(model, own)
     path = flow_of(held, start_of(model))
     end, sizes = path.V[-1], np.diff(np.append(held.first, len(held.text)))
     chosen, best, several = selection.chosen_by(held, end), held.best(held.gamma), sizes > 1
     margin = selection.max_margin(held, chosen)
-    frequency = one_step.signed_frequency(every, len(held.s))
+    frequency = one_step.signed_frequency(stepped, len(held.s))
     favour = held.y[held.text] * frequency[held.type]
     favourable = np.add.reduceat((favour > 0).astype(float), held.first) / sizes
     alike = np.corrcoef(held.s[frequency != 0], frequency[frequency != 0])[0, 1]
@@ -141,7 +142,7 @@ def selected_after_a_step(data: str, texts: int, labels: str, length: float, var
         "best is possible": float(selection.max_margin(held, best).feasible),
         "best contradicted": contradicted(held, best),
         "s, signed frequency": float(alike),
-        "along W": one_step.along(model, every),
+        "along W": one_step.along(model, stepped),
         "learning rate": rate,
     }
     return [row]
