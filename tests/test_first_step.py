@@ -110,10 +110,11 @@ def test_the_loop_takes_the_steps_of_gradient_descent():
 
 
 def test_the_arms_of_a_u_are_read_outwards_among_frequent_words_only():
-    gamma = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 9.0])
-    kept = np.array([True] * 6 + [False])
-    assert full_batches.arms(np.append(gamma[:6] ** 2, -100.0), gamma, kept) == pytest.approx((1.0, -1.0))
-    assert full_batches.arms(np.append(gamma[:6], -100.0), gamma, kept) == pytest.approx((1.0, 1.0))
+    gamma = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 9.0, -9.0])
+    kept = np.array([True] * 6 + [False] * 2)
+    rare = [-100.0, -100.0]
+    assert full_batches.arms(np.append(gamma[:6] ** 2, rare), gamma, kept) == pytest.approx((1.0, -1.0))
+    assert full_batches.arms(np.append(gamma[:6], np.negative(rare)), gamma, kept) == pytest.approx((1.0, 1.0))
 
 
 def test_a_run_on_full_batches_comes_out_again():
