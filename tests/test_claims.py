@@ -79,6 +79,6 @@ def test_a_further_run_falls_into_its_interval_as_often_as_it_says():
 def test_verdicts():
     noise = rng.normal(0, 1, 12)
     noise -= noise.mean()
-    assert [rules.exceeds(noise + shift) for shift in (3, -3, 0)] == list(rules.VERDICTS)
+    assert [rules.exceeds_zero(noise + shift) for shift in (3, -3, 0)] == list(rules.VERDICTS)
     with pytest.raises(ValueError, match="at least 10 seeds, got 9"):
-        rules.exceeds(noise[:9])
+        rules.exceeds_zero(noise[:9])

@@ -10,7 +10,7 @@ import torch
 from uaftc_lib.book import claims, controls, nulls
 from uaftc_lib.book.cases import Tables
 from uaftc_lib.book.chapters import scorecard as page
-from uaftc_lib.book.chapters.scores.panel_nulls import Watch, own_polarity
+from uaftc_lib.book.chapters.scores.panel_nulls import Watch, vote_for_own_class
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.models import AttentionClassifier
@@ -174,10 +174,13 @@ def test_controls_of_a_panel_have_the_form_of_the_others():
 
 def test_own_polarity_is_that_for_the_class_of_a_list_less_the_largest_other():
     two = pd.DataFrame({"polarity": [2.0, 4.0]})
-    assert (own_polarity(two, "positive", ()), own_polarity(two, "negative", ())) == (3.0, -3.0)
+    assert (vote_for_own_class(two, "positive", ()), vote_for_own_class(two, "negative", ())) == (3.0, -3.0)
     three = pd.DataFrame({"polarity x": [3.0, 5.0], "polarity y": [1.0, 2.0], "polarity z": [-1.0, 0.0]})
-    assert own_polarity(three, "x", ("x", "y", "z")) == 2.5 and own_polarity(three, "z", ("x", "y", "z")) == -4.5
-    assert pd.isna(own_polarity(three, "neutral", ("x", "y", "z")))
+    assert (
+        vote_for_own_class(three, "x", ("x", "y", "z")) == 2.5
+        and vote_for_own_class(three, "z", ("x", "y", "z")) == -4.5
+    )
+    assert pd.isna(vote_for_own_class(three, "neutral", ("x", "y", "z")))
 
 
 def test_a_watched_run_keeps_each_moment_once(small):

@@ -23,7 +23,7 @@ from uaftc_lib.book.equations import (
     errata_table,
     measure,
     relative_error,
-    source,
+    source_of_check,
 )
 from uaftc_lib.book.random_models import Case
 
@@ -61,10 +61,10 @@ def test_holds_on_random_cases(number, case):
 
 def test_the_source_of_a_check_is_its_own_and_what_it_calls_once():
     entry, shown = REGISTRY[44], []
-    first = source(check(44), entry.check, shown)
+    first = source_of_check(check(44), entry.check, shown)
     assert first.startswith("# relative error ") and "\ndef equation_44(case: Case):\n    view" in first
     assert "def _half(" in first and "@equation" not in first
-    second = source(check_printed(44), entry.printed, shown)
+    second = source_of_check(check_printed(44), entry.printed, shown)
     assert "allowed: < 1e-12\ndef _printed_44(" in second and "def _half(" not in second
 
 

@@ -106,7 +106,7 @@ def test_one_colour_has_one_meaning():
     for i, terms in enumerate(("AD", "BE", "CF")):
         assert all(f"--TERM{i}: {theme.COLORS[term]};" in lab for term in terms)
     names = ["positive words: all", "positive words: from neutral", "A", "other", "another"]
-    assert len({theme.style_of(name, names) for name in names}) == len(names)
+    assert len({theme.series_style(name, names) for name in names}) == len(names)
 
 
 def test_other_colours_stand_out_on_both_grounds():

@@ -213,7 +213,7 @@ def test_a_column_of_fewer_seeds_than_the_rules_ask_for_is_undecided():
 
 def test_a_column_compares_the_starts_that_all_lam_share():
     runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
-    column = columns.compare(runs[(runs.seed < 6) | (runs.lam == 10)])
+    column = columns.compare_lams(runs[(runs.seed < 6) | (runs.lam == 10)])
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
 
 
@@ -597,7 +597,7 @@ def test_sizes_far_from_print_are_told():
     for rows, off in ((as_printed, near), (scores.assign(median=99.0), far)):
         reasons = statuses({"figure_scores": rows}).reason
         for figure, distance in off.items():
-            told = f"a median {distance:.1f} boxes off" in reasons[figures.named(figure)]
+            told = f"a median {distance:.1f} boxes off" in reasons[figures.cited_panel(figure)]
             assert told == (distance > figures.FAR), figure
     assert near["S18"] < figures.FAR and (far.dropna() > figures.FAR).all() and far["S18"] > 0
 
@@ -605,8 +605,8 @@ def test_sizes_far_from_print_are_told():
 def test_numbers_commands_and_data_of_the_map():
     by_number = {item.number: item for item in figures.items()}
     assert {"Fig S13, top", "Fig S13, bottom", "Fig 2a"} <= set(by_number)
-    assert figures.whole("Fig S13, top") == "Fig S13" and figures.whole("Fig 2a") == "Fig 2"
-    assert figures.whole("Table S1") == "Table S1" and figures.order("Fig S13, bottom") == 13
+    assert figures.figure_of("Fig S13, top") == "Fig S13" and figures.figure_of("Fig 2a") == "Fig 2"
+    assert figures.figure_of("Table S1") == "Table S1" and figures.order("Fig S13, bottom") == 13
     scores, points, weights, start, terms = (
         f"uaftc tables {name} --make"
         for name in ("figure_scores", "figure_points", "sst_weights", "embedding_start", "terms")

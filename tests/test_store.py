@@ -20,8 +20,8 @@ from uaftc_lib.book import contents
 from uaftc_lib.experiments import registry, tables
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.registry import EXPERIMENTS, experiment, same_as_stored, same_rows, stored
-from uaftc_lib.experiments.store import Table, canonical, fill
-from uaftc_lib.experiments.tables import complete, listing, remake, table_names
+from uaftc_lib.experiments.store import StoredTable, canonical, fill
+from uaftc_lib.experiments.tables import complete_tables, listing, remake, table_names
 from uaftc_lib.locations import results_folder
 
 fresh = multiprocessing.get_context("forkserver")
@@ -60,8 +60,8 @@ def results(tmp_path, monkeypatch):
 
 def made(name):
     """The table of an experiment that has just been made."""
-    list(complete([name]))
-    return registry.task(name)[0]
+    list(complete_tables([name]))
+    return registry.experiment_task(name)[0]
 
 
 def without_cost(table):
@@ -69,7 +69,7 @@ def without_cost(table):
 
 
 def lacking(name):
-    table, work = registry.task(name)
+    table, work = registry.experiment_task(name)
     return [job for job, _ in work if table.job(job) not in table.done()]
 
 
@@ -106,7 +106,7 @@ def test_a_cut_table_is_completed_to_the_same_table(results, name):
         if is_cut_within(content, cut, ROWS[name]) or cut <= first:
             table.path.write_bytes(content[:cut])
             assert lacking(name)
-            list(complete([name]))
+            list(complete_tables([name]))
             assert without_cost(table).equals(before) and not lacking(name), cut
     assert len(cuts) == 30
 
@@ -118,7 +118,7 @@ def test_a_half_empty_row_that_an_older_maker_completed_is_made_again(results):
     lines[7] = "10,3,0,2.5" + "," * (lines[0].count(",") - 3)  # as pandas writes a row that was cut
     table.path.write_text("\n".join(lines) + "\n")
     assert {"lam": 10.0, "seed": 3} in lacking("uneven")
-    list(complete(["uneven"]))
+    list(complete_tables(["uneven"]))
     assert sorted(without_cost(table)["seed"]) == [0, 1, 1, 2, 2, 2, 3, 4, 4]
 
 
@@ -144,7 +144,7 @@ def test_jobs_are_compared_by_value():
 def writes_and_dies(path):
     """Another process, killed when the new file is written and not yet in its place."""
     os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
-    Table(path, ("lam", "seed")).add([{"lam": 10.0, "seed": 77, "value": 1.0} | provenance()])
+    StoredTable(path, ("lam", "seed")).add([{"lam": 10.0, "seed": 77, "value": 1.0} | provenance()])
 
 
 def test_a_kill_while_a_row_is_written_leaves_the_table_as_it_was(results):
@@ -178,17 +178,17 @@ def test_a_full_disk_leaves_the_table_as_it_was(results, monkeypatch, moment):
             patch.setattr({"fsync": "os.fsync", "replace": "pathlib.Path.replace"}[moment], full)
         try:
             with pytest.raises(OSError, match="No space left|File too large"):
-                list(complete(["toy"]))
+                list(complete_tables(["toy"]))
         finally:
             limited(resource.RLIM_INFINITY)
     assert table.path.read_bytes() == before and not list(table.path.parent.glob("*.part"))
-    list(complete(["toy"]))
+    list(complete_tables(["toy"]))
     assert len(table.read()[1]) == 10 and table.path.read_bytes().startswith(before)
 
 
 def adds(path, first):
     for seed in range(first, 80, 2):
-        Table(path, ("seed",)).add([{"seed": seed, "row": row} | provenance() for row in range(3)])
+        StoredTable(path, ("seed",)).add([{"seed": seed, "row": row} | provenance() for row in range(3)])
 
 
 def test_two_makers_at_once_lose_nothing(tmp_path):
@@ -213,8 +213,8 @@ def test_a_job_that_another_maker_has_written_meanwhile_is_not_written_twice(res
 
 def test_processes_make_the_same_table(results):
     one = without_cost(made("uneven"))
-    table, _ = registry.task("uneven", results / "two")
-    assert fill(table, registry.task("uneven", results / "two")[1], workers=2) == 5
+    table, _ = registry.experiment_task("uneven", results / "two")
+    assert fill(table, registry.experiment_task("uneven", results / "two")[1], workers=2) == 5
     assert without_cost(table).sort_values(["seed", "epoch"], ignore_index=True).equals(one)
 
 
@@ -222,7 +222,7 @@ def test_processes_make_the_same_table(results):
 def test_a_file_that_holds_something_else_is_left_alone(results, other):
     results.mkdir()
     (results / "toy.csv").write_bytes(other)
-    for read in (lambda: list(complete(["toy"])), lambda: stored("toy"), lambda: listing()):
+    for read in (lambda: list(complete_tables(["toy"])), lambda: stored("toy"), lambda: listing()):
         with pytest.raises(ValueError, match="toy.csv holds something else than the table toy"):
             read()
     assert (results / "toy.csv").read_bytes() == other and not toy.calls
@@ -231,14 +231,14 @@ def test_a_file_that_holds_something_else_is_left_alone(results, other):
 def test_a_table_goes_on_where_it_stopped(results):
     with pytest.raises(FileNotFoundError, match="toy.csv is not there: make it with uaftc tables toy --make"):
         stored("toy")
-    assert list(complete(["toy", "toy"])) == [f"toy: 3 of 3 jobs computed, 6 rows in {results / 'toy.csv'}"]
+    assert list(complete_tables(["toy", "toy"])) == [f"toy: 3 of 3 jobs computed, 6 rows in {results / 'toy.csv'}"]
     before = (results / "toy.csv").read_bytes()
-    assert list(complete(["toy"])) == [
+    assert list(complete_tables(["toy"])) == [
         f"toy: 0 of 3 jobs computed, 6 rows in {results / 'toy.csv'}; --out FOLDER makes it anew, and compares"
     ]
     assert toy.calls == 3 and (results / "toy.csv").read_bytes() == before
     registry.EXPERIMENTS["toy"] = registry.EXPERIMENTS["toy"]._replace(jobs=JOBS)
-    list(complete(["toy"]))
+    list(complete_tables(["toy"]))
     assert toy.calls == 5 and stored("toy", kind="a")["value"].tolist() == [10, 11, 12, 13, 14]
     assert {"seconds", *provenance()} <= set(stored("toy"))
     assert same_as_stored("toy", lam=10.0, seed=2)
@@ -275,7 +275,7 @@ def test_a_sample_is_of_the_quickest_jobs(results, tmp_path, minutes, jobs):
     table, took = made("toy"), {0: 90.0, 1: 60.0, 2: 75.0}
     rows = table.frame().assign(seconds=lambda rows: rows.seed.map(took))
     rows.to_csv(table.path, index=False)
-    sampled = tables.sample("toy", registry.task("toy")[1], minutes)
+    sampled = tables.jobs_of_least_time("toy", registry.experiment_task("toy")[1], minutes)
     assert [job["seed"] for job, _ in sampled] == jobs
     told = list(remake(["toy"], tmp_path / "some", minutes=minutes))
     assert told[0].startswith("toy: 3.8 minutes")
@@ -291,12 +291,12 @@ def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tm
     with pytest.raises(ValueError, match="another folder than"):
         remake([], results / ".." / "results")
     with pytest.raises(ValueError, match="benchmarks is made by make bench"):
-        complete(["benchmarks"])
+        complete_tables(["benchmarks"])
     for out in (file, file / "below"):
         with pytest.raises(OSError, match="cannot be written to .*(File exists|Not a directory)"):
             list(remake(["toy"], out))
     with pytest.raises(ValueError, match="workers must be a whole number, at least 1"):
-        list(complete(["toy"], workers=0))
+        list(complete_tables(["toy"], workers=0))
     assert not toy.calls and not (tmp_path / "none").exists()
 
 
@@ -306,7 +306,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(results, tmp_path, monkey
 
     monkeypatch.setattr("tempfile.TemporaryFile", locked)
     with pytest.raises(OSError, match=r"cannot be written to .*toy.csv \(Permission denied\)"):
-        list(complete(["toy"]))
+        list(complete_tables(["toy"]))
     assert not toy.calls
 
 
@@ -317,7 +317,7 @@ def test_data_that_cannot_be_had_end_in_their_words(results):
         raise OSError("the data could not be downloaded")
 
     with pytest.raises(OSError, match="the data could not be downloaded"):
-        list(complete(["offline"]))
+        list(complete_tables(["offline"]))
     assert not (results / "offline.csv").exists()
 
 
@@ -333,7 +333,7 @@ def test_an_experiment_that_cannot_be_is_refused(results, jobs, message):
 def test_an_experiment_gives_the_rows_that_it_says(results, rows):
     experiment([{"seed": 0}], "short", rows=2)(lambda seed: rows)
     with pytest.raises(ValueError, match=f"gave {len(rows)} rows for .'seed': 0., not 2"):
-        list(complete(["short"]))
+        list(complete_tables(["short"]))
 
 
 def test_an_experiment_may_write_files_beside_its_table(results, tmp_path):
@@ -345,7 +345,7 @@ def test_an_experiment_may_write_files_beside_its_table(results, tmp_path):
 
     list(remake(["beside"], tmp_path / "out"))
     assert {path.name for path in (tmp_path / "out").glob("[!.]*")} == {"0.txt", "1.txt", "beside.csv"}
-    list(complete(["beside"]))
+    list(complete_tables(["beside"]))
     (results / "0.txt").unlink()
     assert same_as_stored("beside", seed=0) and not (results / "0.txt").exists()
 

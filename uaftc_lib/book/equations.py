@@ -126,7 +126,7 @@ def slopes(scales, errors) -> np.ndarray:
     return np.polyfit(np.log(np.asarray(scales, dtype=float)), logs, 1)[0]
 
 
-def slope(scales, errors) -> float:
+def log_slope(scales, errors) -> float:
     """Slope of log error over log scale, by least squares."""
     return float(slopes(scales, errors).item())
 
@@ -264,8 +264,8 @@ def prove(*numbers: int, case: Case | None = None) -> None:
         if entry.printed is not None:
             found.append((check_printed(number, case), entry.printed, False))
         for result, computed, expected in found:
-            lines.append(line(result))
-            sources.append(source(result, computed, shown))
+            lines.append(proof_line(result))
+            sources.append(source_of_check(result, computed, shown))
             if result.passed != expected:
                 unexpected.append(str(result))
     from IPython.display import display  # of the extra "book"
@@ -275,7 +275,7 @@ def prove(*numbers: int, case: Case | None = None) -> None:
         raise AssertionError("; ".join(unexpected))
 
 
-def source(result: CheckResult, computed: Callable[[Case], object], shown: list[Callable]) -> str:
+def source_of_check(result: CheckResult, computed: Callable[[Case], object], shown: list[Callable]) -> str:
     """The code of a check, under what was measured, and of the functions of its module that it calls.
 
     What is in ``shown`` already is not repeated; the others are added to it.
@@ -292,7 +292,7 @@ def source(result: CheckResult, computed: Callable[[Case], object], shown: list[
     return told + code.replace("def _(", f"def equation_{result.number}(")
 
 
-def line(result: CheckResult) -> str:
+def proof_line(result: CheckResult) -> str:
     """What a check found, with its measurement."""
     proof = "proved" if result.measure in ("relative error", "measured order") else "measured"
     proof = "derived" if lookup(result.number).standing == "derived" else proof

@@ -186,7 +186,7 @@ def graded(supported: int, contradicted: int, cases: int) -> str:
     return "mixed"
 
 
-def exceeds(differences: Float[np.ndarray, "seeds"]) -> str:
+def exceeds_zero(differences: Float[np.ndarray, "seeds"]) -> str:
     """The verdict on "X exceeds Y" from X − Y of each seed.
 
     Raises

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from uaftc_lib.plots.figure import Figure, render, require
-from uaftc_lib.plots.summaries import distribution, number, titled
+from uaftc_lib.plots.summaries import distribution, short_number, titled
 from uaftc_lib.plots.theme import (
     COLORS,
     INK,
@@ -18,7 +18,7 @@ from uaftc_lib.plots.theme import (
     RASTER_ABOVE,
     color_of,
     groups,
-    legend,
+    legend_below,
     marker_of,
     published_handle,
 )
@@ -91,12 +91,12 @@ def scatter(
                     linewidth=1.1,
                 )
             handles.append(published_handle())
-        legend(axes, handles)
+        legend_below(axes, handles)
         axes.set(xlabel=x_label or x, ylabel=y_label or y, title=title)
 
     alt = f"Scatter plot{titled(title)}: {y_label or y} against {x_label or x}. {distribution(data, y, group)}"
     if published is not None:
-        ranges = (f"{v[group]} {number(v['low'])} to {number(v['high'])}" for _, v in published.iterrows())
+        ranges = (f"{v[group]} {short_number(v['low'])} to {short_number(v['high'])}" for _, v in published.iterrows())
         alt += f" Published ranges: {'; '.join(ranges)}."
     return render(draw, data[named(data, x, y, group)], caption, alt, size)
 
@@ -148,12 +148,12 @@ def boxes(
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.grid(False, axis="x")
-        legend(axes, handles)
+        legend_below(axes, handles)
         axes.set(xlabel="", ylabel=y_label or y, title=title)
 
     alt = f"Box plots{titled(title)} of {y_label or y}. {distribution(data, y, group)}"
     if published is not None:
-        known = (f"{v[group]} median {number(v['median'])}" for _, v in published.iterrows())
+        known = (f"{v[group]} median {short_number(v['median'])}" for _, v in published.iterrows())
         alt += f" Published: {'; '.join(known)}."
     return render(draw, data[named(data, y, group)], caption, alt, size)
 
@@ -199,11 +199,12 @@ def quantiles(
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.grid(False, axis="x")
-        legend(axes, handles)
+        legend_below(axes, handles)
         axes.set(xlabel="", ylabel=y_label, title=title)
 
     def told(values: pd.Series) -> str:
-        return f"median {number(values['median'])}, middle half {number(values['p25'])} to {number(values['p75'])}"
+        low, median, high = (short_number(values[name]) for name in ("p25", "median", "p75"))
+        return f"median {median}, middle half {low} to {high}"
 
     alt = f"Boxes{titled(title)} of {y_label}. " + "; ".join(f"{name}: {told(means.loc[name])}" for name in names) + "."
     if published is not None:

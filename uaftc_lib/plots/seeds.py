@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from uaftc_lib.plots.figure import Figure, render, require
-from uaftc_lib.plots.summaries import number, summarise, titled
+from uaftc_lib.plots.summaries import short_number, summarise, titled
 from uaftc_lib.plots.theme import (
     INK,
     PANEL,
@@ -17,9 +17,9 @@ from uaftc_lib.plots.theme import (
     color_of,
     dash_of,
     groups,
-    legend,
+    legend_below,
     marker_of,
-    power,
+    power_label,
     published_handle,
 )
 
@@ -104,7 +104,7 @@ def curves(
             axes.set_yscale("log")
         elif axes.get_ylim()[0] < 0 < axes.get_ylim()[1]:
             axes.axhline(0, color=INK, linewidth=0.7)
-        legend(axes, handles)
+        legend_below(axes, handles)
         axes.set(xlabel=x_label or x, ylabel=y_label or y, title=title)
 
     parts = []
@@ -112,12 +112,16 @@ def curves(
         rows = summary[summary[group] == name]
         first, last = rows.iloc[0], rows.iloc[-1]
         parts.append(
-            f"{name}: from {number(scale * first['mean'])} at {number(first[x])} to "
-            f"{number(scale * last['mean'])} at {number(last[x])}"
-            + (f" (band {number(scale * last[low])} to {number(scale * last[high])})" if last["n"] > 1 else "")
+            f"{name}: from {short_number(scale * first['mean'])} at {short_number(first[x])} to "
+            f"{short_number(scale * last['mean'])} at {short_number(last[x])}"
+            + (
+                f" (band {short_number(scale * last[low])} to {short_number(scale * last[high])})"
+                if last["n"] > 1
+                else ""
+            )
         )
         if published is not None and (published[group] == name).any():
-            parts[-1] += f", published {number(scale * published[published[group] == name][y].iloc[-1])}"
+            parts[-1] += f", published {short_number(scale * published[published[group] == name][y].iloc[-1])}"
     alt = f"Curves{titled(title)}: {y_label or y} against {x_label or x}. {'; '.join(parts)}."
     return render(draw, summary, caption, alt, size)
 
@@ -198,17 +202,17 @@ def bars(
         crowded = sum(len(str(place)) + 2 for place in places) > LETTERS * size[0]
         axes.set_xticks(range(len(places)), places, **(SLANTED if crowded else {}))
         axes.grid(False, axis="x")
-        legend(axes, handles if len(handles) > 1 else [])
+        legend_below(axes, handles if len(handles) > 1 else [])
         axes.set(xlabel=x_label, ylabel=y_label or y, title=title)
 
     parts = [
-        f"{v[group]} {v[x]}: {number(v['mean'])}"
-        + f" (95 % interval {number(v['low'])} to {number(v['high'])})" * (len(data) > len(summary))
+        f"{v[group]} {v[x]}: {short_number(v['mean'])}"
+        + f" (95 % interval {short_number(v['low'])} to {short_number(v['high'])})" * (len(data) > len(summary))
         for _, v in summary.iterrows()
     ]
     alt = f"Bars{titled(title)} of {y_label or y}. {'; '.join(parts)}."
     if published is not None:
-        alt += " Published: " + "; ".join(f"{v[x]} {number(v[y])}" for _, v in published.iterrows()) + "."
+        alt += " Published: " + "; ".join(f"{v[x]} {short_number(v[y])}" for _, v in published.iterrows()) + "."
     drawn = [name for name in dict.fromkeys(("seed", x, group, y)) if name and name in data]
     return render(draw, data[drawn], caption, alt, size)
 
@@ -219,6 +223,6 @@ def sparse_labels(places: list[float]) -> list[str]:
     for place in places:
         apart = place >= 8 * last
         told = place if place == int(place) else float(f"{place:.2g}")
-        labels.append(power(told) if apart else "")
+        labels.append(power_label(told) if apart else "")
         last = place if apart else last
     return labels

@@ -143,14 +143,14 @@ OTHERS = (
 )  # fmt: skip
 
 
-def named(figure: str) -> str:
+def cited_panel(figure: str) -> str:
     """A panel as it is cited: "S13top" -> "Fig S13, top"."""
     for end, word in (("top", ", top"), ("bot", ", bottom")):
         figure = figure.removesuffix(end) + word if figure.endswith(end) else figure
     return f"Fig {figure}"
 
 
-def whole(number: str) -> str:
+def figure_of(number: str) -> str:
     """The figure of a panel: "Fig 2a" -> "Fig 2", "Fig S13, top" -> "Fig S13"."""
     return re.match(r"\w+ S?\d+", number).group()
 
@@ -159,7 +159,7 @@ def panel_item(panel: dict) -> Item:
     """A panel of scores or weights of the chapters on real data."""
     of = f" of {panel['type']}" if panel["type"] else ""
     what = f"{panel['scores']}{of}, {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
-    number = named(panel["figure"])
+    number = cited_panel(panel["figure"])
     if panel["scores"] == "weight":
         return Item(number, what, "11_weights#average-weights", "live, figure_scores, sst_weights", run("11_weights"))
     cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]))
@@ -179,7 +179,7 @@ def items() -> list[Item]:
 
 def order(number: str) -> int:
     """The number of a figure: "Fig S13, top" -> 13. Its panels stay as the paper has them."""
-    return int("".join(filter(str.isdigit, whole(number))))
+    return int("".join(filter(str.isdigit, figure_of(number))))
 
 
 def by_claims(shows: Mapping[str, tuple[str, ...]], judged: Mapping[str, Judged]) -> tuple[str, str]:
@@ -214,7 +214,7 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
     ``reason``: the numbers behind the status.
     """
     by_name, stored = {one.claim.name: one for one in judged}, (tables or Tables())("figure_scores")
-    compared = {named(row["figure"]): row for row in compare(stored).to_dict("records")} if len(stored) else {}
+    compared = {cited_panel(row["figure"]): row for row in compare(stored).to_dict("records")} if len(stored) else {}
     rows = []
     for item in items():
         panel = compared.get(item.number, {"starts": 0})

@@ -51,7 +51,7 @@ def separations(scores: pd.DataFrame) -> dict[str, float]:
     return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in PAIRS}
 
 
-def measured(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
+def score_measures(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
     """Means of scores, how well kinds of words separate by them, V·W; of DP the median weight in the test set."""
     scores = score_frame(model, dataset, types)
     row = type_means(model, types) | {"V·W": tilt(model)} | separations(scores)
@@ -74,7 +74,7 @@ def null_controls(dataset: str, model: str, lam: float, labels: str, seed: int) 
     seen: list[dict[str, dict]] = []
 
     def look(_epoch: int, now: AttentionClassifier) -> dict:
-        seen.append({name: measured(now, data, types) for name, types in lists.items()})
+        seen.append({name: score_measures(now, data, types) for name, types in lists.items()})
         return {}
 
     history = fit(classifier, data, cell.training(), record=look).history

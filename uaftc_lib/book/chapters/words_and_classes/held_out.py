@@ -57,13 +57,13 @@ def effects(model: AttentionClassifier, corpus: Corpus) -> Effects:
     return Effects(*(sum_by_instance(values, word, types) / texts for values in (fall.abs(), rise)), texts)
 
 
-def rank_correlation(x: Tensor, y: Tensor, where: Bool[Tensor, "types"]) -> float:
+def spearman_among(x: Tensor, y: Tensor, where: Bool[Tensor, "types"]) -> float:
     """Spearman's, over some words."""
     return float(pd.Series(x[where].double().numpy()).corr(pd.Series(y[where].double().numpy()), method="spearman"))
 
 
 @torch.no_grad()
-def heaviest(model: AttentionClassifier, corpus: Corpus, polar: Int[Tensor, "ids"]) -> dict[str, float]:
+def polar_heaviest(model: AttentionClassifier, corpus: Corpus, polar: Int[Tensor, "ids"]) -> dict[str, float]:
     """Of texts with polar words and others: how often a polar one weighs most, and the polar share of words."""
     weights, text = model(corpus).weights.double(), corpus.instance_of
     is_polar = torch.isin(corpus.tokens, polar).double()
@@ -87,16 +87,16 @@ def told(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str
     known = torch.zeros(len(a), dtype=torch.bool)
     known[: len(gamma)] = count[: len(gamma)] >= LEAST_COUNT
     row = {
-        "score and effect": rank_correlation(a, found.size, tested),
-        "weight and effect": rank_correlation(weight, found.size, tested),
-        "score and loss": rank_correlation(a, found.loss, tested),
-        "weight and loss": rank_correlation(weight, found.loss, tested),
+        "score and effect": spearman_among(a, found.size, tested),
+        "weight and effect": spearman_among(weight, found.size, tested),
+        "score and loss": spearman_among(a, found.loss, tested),
+        "weight and loss": spearman_among(weight, found.loss, tested),
         "words tested": int(tested.sum()),
-        "association and attention": rank_correlation(gamma, a, known),
-        "association and polarity": rank_correlation(gamma, s.abs(), known),
+        "association and attention": spearman_among(gamma, a, known),
+        "association and polarity": spearman_among(gamma, s.abs(), known),
     }
     row |= {f"effect {name}": float(found.size[ids].nanmean()) for name, ids in types.items()}
-    row |= heaviest(model, dataset.test, torch.cat([ids for name, ids in types.items() if name != "neutral"]))
+    row |= polar_heaviest(model, dataset.test, torch.cat([ids for name, ids in types.items() if name != "neutral"]))
     return row | {f"attention {word}": float(a[dataset.vocabulary.id(word)]) for word in PROGRESS}
 
 
