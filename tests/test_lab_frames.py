@@ -13,7 +13,7 @@ from uaftc_lib.book.chapters.lam import frames as stored
 from uaftc_lib.book.chapters.lam.frames import LAMS, STORED, frame_of, path_of, slider_cells, stored_slider
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.experiments.provenance import provenance
-from uaftc_lib.experiments.tables import complete_tables
+from uaftc_lib.experiments.tables import complete
 from uaftc_lib.lab import Frame, LambdaSlider, Slider, Stop, lambda_slider, pick, sliders, train_frame
 from uaftc_lib.lab.frames import style_of
 from uaftc_lib.lab.svg import Axis, number
@@ -122,7 +122,7 @@ def test_a_stored_frame_made_again(dataset, key):
 def test_frames_are_stored_with_how_they_were_made(tmp_path, monkeypatch, slider):
     monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
     monkeypatch.setattr(stored, "frame_of", lambda cell: replace(slider.frames[0], lam=cell.lam))
-    list(complete_tables(["frames"]))
+    list(complete(["frames"]))
     told = pd.read_csv(tmp_path / "frames.csv")
     for file, rows in told.groupby("file"):
         assert [frame["lam"] for frame in json.loads((tmp_path / file).read_text())] == rows["lam"].tolist() == LAMS

@@ -21,7 +21,7 @@ from uaftc_lib.experiments import registry, tables
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.registry import EXPERIMENTS, experiment, same_as_stored, same_rows, stored
 from uaftc_lib.experiments.store import StoredTable, canonical, fill
-from uaftc_lib.experiments.tables import complete_tables, listing, remake, table_names
+from uaftc_lib.experiments.tables import complete, listing, remake, table_names
 from uaftc_lib.locations import results_folder
 
 fresh = multiprocessing.get_context("forkserver")
@@ -60,7 +60,7 @@ def results(tmp_path, monkeypatch):
 
 def made(name):
     """The table of an experiment that has just been made."""
-    list(complete_tables([name]))
+    list(complete([name]))
     return registry.experiment_task(name)[0]
 
 
@@ -106,7 +106,7 @@ def test_a_cut_table_is_completed_to_the_same_table(results, name):
         if is_cut_within(content, cut, ROWS[name]) or cut <= first:
             table.path.write_bytes(content[:cut])
             assert lacking(name)
-            list(complete_tables([name]))
+            list(complete([name]))
             assert without_cost(table).equals(before) and not lacking(name), cut
     assert len(cuts) == 30
 
@@ -118,7 +118,7 @@ def test_a_half_empty_row_that_an_older_maker_completed_is_made_again(results):
     lines[7] = "10,3,0,2.5" + "," * (lines[0].count(",") - 3)  # as pandas writes a row that was cut
     table.path.write_text("\n".join(lines) + "\n")
     assert {"lam": 10.0, "seed": 3} in lacking("uneven")
-    list(complete_tables(["uneven"]))
+    list(complete(["uneven"]))
     assert sorted(without_cost(table)["seed"]) == [0, 1, 1, 2, 2, 2, 3, 4, 4]
 
 
@@ -178,11 +178,11 @@ def test_a_full_disk_leaves_the_table_as_it_was(results, monkeypatch, moment):
             patch.setattr({"fsync": "os.fsync", "replace": "pathlib.Path.replace"}[moment], full)
         try:
             with pytest.raises(OSError, match="No space left|File too large"):
-                list(complete_tables(["toy"]))
+                list(complete(["toy"]))
         finally:
             limited(resource.RLIM_INFINITY)
     assert table.path.read_bytes() == before and not list(table.path.parent.glob("*.part"))
-    list(complete_tables(["toy"]))
+    list(complete(["toy"]))
     assert len(table.read()[1]) == 10 and table.path.read_bytes().startswith(before)
 
 
@@ -222,7 +222,7 @@ def test_processes_make_the_same_table(results):
 def test_a_file_that_holds_something_else_is_left_alone(results, other):
     results.mkdir()
     (results / "toy.csv").write_bytes(other)
-    for read in (lambda: list(complete_tables(["toy"])), lambda: stored("toy"), lambda: listing()):
+    for read in (lambda: list(complete(["toy"])), lambda: stored("toy"), lambda: listing()):
         with pytest.raises(ValueError, match="toy.csv holds something else than the table toy"):
             read()
     assert (results / "toy.csv").read_bytes() == other and not toy.calls
@@ -231,14 +231,14 @@ def test_a_file_that_holds_something_else_is_left_alone(results, other):
 def test_a_table_goes_on_where_it_stopped(results):
     with pytest.raises(FileNotFoundError, match="toy.csv is not there: make it with uaftc tables toy --make"):
         stored("toy")
-    assert list(complete_tables(["toy", "toy"])) == [f"toy: 3 of 3 jobs computed, 6 rows in {results / 'toy.csv'}"]
+    assert list(complete(["toy", "toy"])) == [f"toy: 3 of 3 jobs computed, 6 rows in {results / 'toy.csv'}"]
     before = (results / "toy.csv").read_bytes()
-    assert list(complete_tables(["toy"])) == [
+    assert list(complete(["toy"])) == [
         f"toy: 0 of 3 jobs computed, 6 rows in {results / 'toy.csv'}; --out FOLDER makes it anew, and compares"
     ]
     assert toy.calls == 3 and (results / "toy.csv").read_bytes() == before
     registry.EXPERIMENTS["toy"] = registry.EXPERIMENTS["toy"]._replace(jobs=JOBS)
-    list(complete_tables(["toy"]))
+    list(complete(["toy"]))
     assert toy.calls == 5 and stored("toy", kind="a")["value"].tolist() == [10, 11, 12, 13, 14]
     assert {"seconds", *provenance()} <= set(stored("toy"))
     assert same_as_stored("toy", lam=10.0, seed=2)
@@ -291,12 +291,12 @@ def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tm
     with pytest.raises(ValueError, match="another folder than"):
         remake([], results / ".." / "results")
     with pytest.raises(ValueError, match="benchmarks is made by make bench"):
-        complete_tables(["benchmarks"])
+        complete(["benchmarks"])
     for out in (file, file / "below"):
         with pytest.raises(OSError, match="cannot be written to .*(File exists|Not a directory)"):
             list(remake(["toy"], out))
     with pytest.raises(ValueError, match="workers must be a whole number, at least 1"):
-        list(complete_tables(["toy"], workers=0))
+        list(complete(["toy"], workers=0))
     assert not toy.calls and not (tmp_path / "none").exists()
 
 
@@ -306,7 +306,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(results, tmp_path, monkey
 
     monkeypatch.setattr("tempfile.TemporaryFile", locked)
     with pytest.raises(OSError, match=r"cannot be written to .*toy.csv \(Permission denied\)"):
-        list(complete_tables(["toy"]))
+        list(complete(["toy"]))
     assert not toy.calls
 
 
@@ -317,7 +317,7 @@ def test_data_that_cannot_be_had_end_in_their_words(results):
         raise OSError("the data could not be downloaded")
 
     with pytest.raises(OSError, match="the data could not be downloaded"):
-        list(complete_tables(["offline"]))
+        list(complete(["offline"]))
     assert not (results / "offline.csv").exists()
 
 
@@ -333,7 +333,7 @@ def test_an_experiment_that_cannot_be_is_refused(results, jobs, message):
 def test_an_experiment_gives_the_rows_that_it_says(results, rows):
     experiment([{"seed": 0}], "short", rows=2)(lambda seed: rows)
     with pytest.raises(ValueError, match=f"gave {len(rows)} rows for .'seed': 0., not 2"):
-        list(complete_tables(["short"]))
+        list(complete(["short"]))
 
 
 def test_an_experiment_may_write_files_beside_its_table(results, tmp_path):
@@ -345,7 +345,7 @@ def test_an_experiment_may_write_files_beside_its_table(results, tmp_path):
 
     list(remake(["beside"], tmp_path / "out"))
     assert {path.name for path in (tmp_path / "out").glob("[!.]*")} == {"0.txt", "1.txt", "beside.csv"}
-    list(complete_tables(["beside"]))
+    list(complete(["beside"]))
     (results / "0.txt").unlink()
     assert same_as_stored("beside", seed=0) and not (results / "0.txt").exists()
 

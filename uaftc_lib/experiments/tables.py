@@ -123,7 +123,7 @@ def check_made_here(names: Sequence[str]) -> None:
             raise ValueError(f"the table {name} is made by {BENCHMARKS[name]}")
 
 
-def fresh_folder(out: str | os.PathLike) -> Path:
+def check_folder(out: str | os.PathLike) -> Path:
     """The folder where tables are made anew, made if need be; ValueError if it is that of the results."""
     from uaftc_lib.locations import results_folder
 
@@ -137,7 +137,7 @@ def fresh_folder(out: str | os.PathLike) -> Path:
     return folder
 
 
-def complete_tables(names: Sequence[str] = (), workers: int = 1, dask: str | None = None) -> Iterator[str]:
+def complete(names: Sequence[str] = (), workers: int = 1, dask: str | None = None) -> Iterator[str]:
     """Make what tables of the results lack (:func:`chosen_tables`, :func:`uaftc_lib.experiments.store.fill`).
 
     A line for each, when it is complete.
@@ -195,12 +195,12 @@ def remake(
     Raises
     ------
     ValueError
-        If ``out`` is the folder of the results, and as :func:`complete_tables`.
+        If ``out`` is the folder of the results, and as :func:`complete`.
     OSError
-        As :func:`complete_tables`.
+        As :func:`complete`.
     """
 
-    names, folder = chosen_tables(names), fresh_folder(out)
+    names, folder = chosen_tables(names), check_folder(out)
     return (line for name in names for line in said_of_comparison(name, folder, workers, dask, minutes))
 
 
