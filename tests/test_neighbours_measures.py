@@ -195,7 +195,7 @@ def test_agreements_are_means_over_texts_and_decisions():
     found, _ = yardsticks.yardsticks(model, CORPUS)
     side = np.where(model(CORPUS).polarity.detach().numpy() > 0, 1, -1)
     assert set(side) == {-1, 1}
-    row = yardsticks.agreements(found, side, CORPUS)
+    row = yardsticks.yardstick_agreements(found, side, CORPUS)
     begins = CORPUS.offsets.numpy()
     each = np.array(
         [kendalltau(found["attention"][b:e], found["gradient"][b:e]) for b, e in zip(begins[:-1], begins[1:])]
@@ -206,7 +206,9 @@ def test_agreements_are_means_over_texts_and_decisions():
     assert row[f"{name} significant"] == (each[:, 1] <= 0.05).mean()
     assert row[f"{name} negative"] == pytest.approx(each[side < 0, 0].mean())
     signed = kendalltau(found["contribution"][: begins[1]], found["fall"][: begins[1]])[0]
-    of_first = yardsticks.agreements({key: value[: begins[1]] for key, value in found.items()}, side[:1], CORPUS[0])
+    of_first = yardsticks.yardstick_agreements(
+        {key: value[: begins[1]] for key, value in found.items()}, side[:1], CORPUS[0]
+    )
     assert of_first["tau signed contribution, signed fall"] == pytest.approx(signed)
 
 

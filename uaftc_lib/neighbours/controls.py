@@ -21,7 +21,7 @@ from uaftc_lib.neighbours.deception import shown
 from uaftc_lib.neighbours.encoders import fresh
 from uaftc_lib.neighbours.protocol import classifier_quality, train_model
 from uaftc_lib.neighbours.settings import CONTROLS, JAIN_WALLACE
-from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
+from uaftc_lib.neighbours.yardsticks import agreement, without_integration, yardstick_agreements
 from uaftc_lib.streams import generator
 
 LIKENED = ("attention", "contribution", "gradient", "leave-one-out")
@@ -121,7 +121,7 @@ def rows_of_controls(
 
     "like": the mean τ over texts of sizes here with those of the base. The rest is
     :func:`~.protocol.classifier_quality` and what shows of the words (:func:`~.deception.shown`) on the test set, and
-    :func:`~.yardsticks.agreements`.
+    :func:`~.yardsticks.yardstick_agreements`.
     """
     of_base, _ = without_integration(base, corpus)
     found = []
@@ -131,6 +131,10 @@ def rows_of_controls(
         like = {f"like {one}": agreement(abs(here[one]), abs(of_base[one]), corpus).tau.mean() for one in LIKENED}
         told = {f"words' {name}": value for name, value in shown(model, dataset.test, words).items()}
         found.append(
-            {"kind": kind} | classifier_quality(model, dataset.test) | like | agreements(here, side, corpus) | told
+            {"kind": kind}
+            | classifier_quality(model, dataset.test)
+            | like
+            | yardstick_agreements(here, side, corpus)
+            | told
         )
     return found

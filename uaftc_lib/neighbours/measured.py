@@ -17,7 +17,7 @@ from uaftc_lib.neighbours.people import Phrases, people_row
 from uaftc_lib.neighbours.permutation import permutation_row, permutations
 from uaftc_lib.neighbours.settings import MEASURES
 from uaftc_lib.neighbours.spread import spread
-from uaftc_lib.neighbours.yardsticks import agreements, gap, without_integration, yardsticks
+from uaftc_lib.neighbours.yardsticks import gap, without_integration, yardstick_agreements, yardsticks
 
 TOLERANCE = 0.01  # largest change of a probability that counts as none
 IGNORED = 0.01  # a weight below this counts as none
@@ -56,7 +56,7 @@ def all_measures(
         further |= erasure_row(model, corpus, orders(found, polarity, side, corpus, seed), logit)
     return {
         "texts": len(corpus),
-        **agreements(found, side, corpus),
+        **yardstick_agreements(found, side, corpus),
         **spreads(found, corpus),
         **part_shares(left),
         **permutation_row(permutations(out, corpus, seed=seed)),

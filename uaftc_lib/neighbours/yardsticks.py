@@ -185,7 +185,9 @@ AGREEMENTS = (  # sizes, and at the end what keeps its sign
 )
 
 
-def agreements(found: dict[str, Positions], side: Int[np.ndarray, "instances"], corpus: Corpus) -> dict[str, float]:
+def yardstick_agreements(
+    found: dict[str, Positions], side: Int[np.ndarray, "instances"], corpus: Corpus
+) -> dict[str, float]:
     """Of each of :data:`AGREEMENTS`: mean and deviation of τ over texts, share with p ≤ .05, means by decision.
 
     Those of what was not found are passed over.

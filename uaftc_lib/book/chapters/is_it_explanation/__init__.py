@@ -111,7 +111,7 @@ def mean_rank_correlation(
     return float((sums.xy / np.sqrt(sums.xx * sums.yy)).mean())
 
 
-def attention_agreements(read: Reading) -> dict[str, float]:
+def agreements(read: Reading) -> dict[str, float]:
     """Rank correlations of attention and contribution with the effect of leaving a word out."""
     return {
         "attention and size of effect": mean_rank_correlation(read.alpha, abs(read.left_out), read.corpus),
@@ -272,7 +272,7 @@ def explanation_starts(lam: float, seed: int) -> list[dict]:
         "kept by a shuffle": float((mixed.drawn[0] * read.side > 0).mean()),
         "distance": mixed.distance(read.logit),
         "distance of a shuffle": mixed.distance(mixed.drawn[0]),
-        **attention_agreements(read),
+        **agreements(read),
     }
     for name, needed in removals(read, seed).items():
         stands = standing(needed, read.corpus.lengths.numpy() - 1.0)

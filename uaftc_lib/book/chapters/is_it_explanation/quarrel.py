@@ -21,7 +21,7 @@ from uaftc_lib.neighbours.measured import all_measures, looked_at
 from uaftc_lib.neighbours.people import asked
 from uaftc_lib.neighbours.protocol import classifier_quality, train_classifier
 from uaftc_lib.neighbours.settings import CHANGED, CROSSED, QUARREL
-from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
+from uaftc_lib.neighbours.yardsticks import agreement, without_integration, yardstick_agreements
 from uaftc_lib.settings import MODELS
 
 # In the order in which figures take them, so that each keeps its colour where those at the end are lacking.
@@ -123,7 +123,7 @@ def agreement_of(model: str, seed: int, **changed: float) -> dict:
     side = np.where(fitted(corpus).polarity.detach().numpy() > 0, 1, -1)
     largest = np.median(np.maximum.reduceat(found["attention"], corpus.offsets[:-1].numpy()))
     row = {"best_epoch": best_epoch, "texts": len(corpus), "largest weight": float(largest)}
-    return row | classifier_quality(fitted, data.test) | agreements(found, side, corpus)
+    return row | classifier_quality(fitted, data.test) | yardstick_agreements(found, side, corpus)
 
 
 def encoder_of(model: str) -> str:
