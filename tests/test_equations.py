@@ -19,7 +19,6 @@ from uaftc_lib.book.equations import (
     Order,
     check,
     check_printed,
-    check_table,
     errata_table,
     measure,
     relative_error,
@@ -201,9 +200,6 @@ def test_tables_come_from_the_registry():
     assert of.get_group("approximate").measure.eq("measured order").all()
     assert of.get_group("conditional").correction.str.startswith("if and only if ").all()
     assert of.get_group("conditional").fails.notna().all()
-    table = check_table([19, 44])
-    assert list(table.equation) == [19, 44, 44]
-    assert (table.holds == table.expected).all()
 
 
 def test_unknown_equations_are_named():

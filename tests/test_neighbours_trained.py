@@ -288,12 +288,6 @@ def test_the_control_takes_as_many_other_words(base, monkeypatch):
     assert found.tokens.tolist() in ([0, 5, 1, 0], [0, 6, 1, 0]) and found.lengths.tolist() == [2, 2]
 
 
-def test_leaving_positions_out_keeps_the_rest():
-    corpus = Corpus.from_lists([[0, 5, 1], [6, 7]], [1, 0])
-    left = corpus.without(torch.isin(corpus.tokens, torch.tensor([0, 1, 6])))
-    assert left.tokens.tolist() == [5, 7] and left.offsets.tolist() == [0, 1, 2] and left.labels.tolist() == [1, 0]
-
-
 # --- variation, controls
 
 

@@ -190,32 +190,6 @@ def lookup(number: int) -> Equation:
     return REGISTRY[number]
 
 
-def check_table(numbers, case: Case | None = None) -> pd.DataFrame:
-    """A row for each check of the given equations, the failing forms included.
-
-    Columns: equation, form, measure, value, bound, holds, expected (whether it should hold).
-    """
-    case = case or Case()
-    rows = []
-    for number in numbers:
-        results = [(check(number, case), True)]
-        if lookup(number).printed is not None:
-            results.append((check_printed(number, case), False))
-        for result, expected in results:
-            rows.append(
-                {
-                    "equation": number,
-                    "form": result.name or lookup(number).title,
-                    "measure": result.measure,
-                    "value": result.value,
-                    "bound": result.bound,
-                    "holds": result.passed,
-                    "expected": expected,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
 def errata_table(case: Case | None = None) -> pd.DataFrame:
     """All equations with status, page, correction and what was measured, made from the registry.
 

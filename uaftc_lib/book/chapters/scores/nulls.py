@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from uaftc_lib.book.controls import halves, held_out_types, matched_types, with_permuted_labels
+from uaftc_lib.book.nulls import at_losses
 from uaftc_lib.book.panels import tilt, weight_frame
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
@@ -80,9 +81,7 @@ def null_controls(dataset: str, model: str, lam: float, labels: str, seed: int) 
     history = fit(classifier, data, cell.training(), record=look).history
     kept = int(history["dev_accuracy"].iloc[: usual + 1].idxmax())
     moments = {"kept": kept, f"epoch {usual // 4}": usual // 4, f"epoch {usual}": usual}
-    for loss in LOSSES:
-        if (reached := history["loss"] <= loss).any():
-            moments[f"loss {loss:g}"] = int(reached.idxmax())
+    moments |= at_losses(history["loss"], LOSSES)
     return [
         {"lists": name, "moment": moment, "epoch": epoch}
         | {"loss": history["loss"][epoch], "dev_accuracy": history["dev_accuracy"][epoch]}

@@ -16,7 +16,7 @@ from uaftc_lib.book.cases import Part, Tables, exceeds
 from uaftc_lib.book.chapters.scores.nulls import LOSSES, STARTS
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.controls import with_permuted_labels
-from uaftc_lib.book.nulls import against_null
+from uaftc_lib.book.nulls import against_null, at_losses
 from uaftc_lib.book.panels import mean_weights
 from uaftc_lib.book.readings import column, lead
 from uaftc_lib.corpus import Corpus, Dataset
@@ -123,9 +123,7 @@ def held_out_words(labels: str, seed: int) -> list[dict]:
 
     history = fit(model, data, cell.training(), record=look).history
     moments = {"kept": int(history["dev_accuracy"].iloc[: usual + 1].idxmax())}
-    for loss in LOSSES:
-        if (reached := history["loss"] <= loss).any():
-            moments[f"loss {loss:g}"] = int(reached.idxmax())
+    moments |= at_losses(history["loss"], LOSSES)
     return [
         {"lists": "training", "moment": moment, "epoch": epoch, "loss": history["loss"][epoch]} | seen[epoch]
         for moment, epoch in moments.items()
