@@ -177,11 +177,8 @@ def test_own_polarity_is_that_for_the_class_of_a_list_less_the_largest_other():
     two = pd.DataFrame({"polarity": [2.0, 4.0]})
     assert (vote_for_own_class(two, "positive", ()), vote_for_own_class(two, "negative", ())) == (3.0, -3.0)
     three = pd.DataFrame({"polarity x": [3.0, 5.0], "polarity y": [1.0, 2.0], "polarity z": [-1.0, 0.0]})
-    assert (
-        vote_for_own_class(three, "x", ("x", "y", "z")) == 2.5
-        and vote_for_own_class(three, "z", ("x", "y", "z")) == -4.5
-    )
-    assert pd.isna(vote_for_own_class(three, "neutral", ("x", "y", "z")))
+    votes = [vote_for_own_class(three, name, ("x", "y", "z")) for name in ("x", "z", "neutral")]
+    assert votes[:2] == [2.5, -4.5] and pd.isna(votes[2])
 
 
 def test_a_watched_run_keeps_each_moment_once(small):

@@ -130,11 +130,6 @@ def rows_of_controls(
         side = np.where(model(corpus).polarity.detach().numpy() > 0, 1, -1)
         like = {f"like {one}": agreement(abs(here[one]), abs(of_base[one]), corpus).tau.mean() for one in LIKENED}
         told = {f"words' {name}": value for name, value in shown(model, dataset.test, words).items()}
-        found.append(
-            {"kind": kind}
-            | classifier_quality(model, dataset.test)
-            | like
-            | yardstick_agreements(here, side, corpus)
-            | told
-        )
+        said = like | yardstick_agreements(here, side, corpus) | told
+        found.append({"kind": kind} | classifier_quality(model, dataset.test) | said)
     return found

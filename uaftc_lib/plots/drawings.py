@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
 from uaftc_lib.plots.figure import Figure, render, require
-from uaftc_lib.plots.summaries import short_number
+from uaftc_lib.plots.summaries import number
 from uaftc_lib.plots.theme import COLORS, INK, OTHERS, WIDE
 
 ATTENTION, _, POLARITY = OTHERS[:3]
@@ -81,9 +81,6 @@ def word_map(data: pd.DataFrame, caption: str) -> Figure:
         axes.scatter(data["attention"], data["polarity"], s=12, color=INK)
         axes.set(xlabel="attention score (along V, by λ): looked at →", ylabel="polarity score (along W) →")
 
-    places = (
-        f"{row['word']} ({short_number(row['attention'])}, {short_number(row['polarity'])})"
-        for _, row in data.iterrows()
-    )
+    places = (f"{row['word']} ({number(row['attention'])}, {number(row['polarity'])})" for _, row in data.iterrows())
     alt = f"Map of words, attention score across and polarity score up: {'; '.join(places)}."
     return render(draw, data, caption, alt, WIDE)

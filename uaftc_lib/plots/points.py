@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from uaftc_lib.plots.figure import Figure, render, require
-from uaftc_lib.plots.summaries import distribution, short_number, titled
+from uaftc_lib.plots.summaries import distribution, number, titled
 from uaftc_lib.plots.theme import (
     COLORS,
     INK,
@@ -96,7 +96,7 @@ def scatter(
 
     alt = f"Scatter plot{titled(title)}: {y_label or y} against {x_label or x}. {distribution(data, y, group)}"
     if published is not None:
-        ranges = (f"{v[group]} {short_number(v['low'])} to {short_number(v['high'])}" for _, v in published.iterrows())
+        ranges = (f"{v[group]} {number(v['low'])} to {number(v['high'])}" for _, v in published.iterrows())
         alt += f" Published ranges: {'; '.join(ranges)}."
     return render(draw, data[named(data, x, y, group)], caption, alt, size)
 
@@ -147,7 +147,7 @@ def boxes(
 
     alt = f"Box plots{titled(title)} of {y_label or y}. {distribution(data, y, group)}"
     if published is not None:
-        known = (f"{v[group]} median {short_number(v['median'])}" for _, v in published.iterrows())
+        known = (f"{v[group]} median {number(v['median'])}" for _, v in published.iterrows())
         alt += f" Published: {'; '.join(known)}."
     return render(draw, data[named(data, y, group)], caption, alt, size)
 
@@ -191,7 +191,7 @@ def quantiles(
         finish_boxes(axes, names, published is not None, y_label, title)
 
     def told(values: pd.Series) -> str:
-        low, median, high = (short_number(values[name]) for name in ("p25", "median", "p75"))
+        low, median, high = (number(values[name]) for name in ("p25", "median", "p75"))
         return f"median {median}, middle half {low} to {high}"
 
     alt = f"Boxes{titled(title)} of {y_label}. " + "; ".join(f"{name}: {told(means.loc[name])}" for name in names) + "."

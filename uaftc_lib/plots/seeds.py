@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from uaftc_lib.plots.figure import Figure, render, require
-from uaftc_lib.plots.summaries import short_number, summarise, titled
+from uaftc_lib.plots.summaries import number, summarise, titled
 from uaftc_lib.plots.theme import (
     INK,
     PANEL,
@@ -19,7 +19,7 @@ from uaftc_lib.plots.theme import (
     groups,
     legend_below,
     marker_of,
-    power_label,
+    power,
     published_handle,
 )
 
@@ -112,16 +112,12 @@ def curves(
         rows = summary[summary[group] == name]
         first, last = rows.iloc[0], rows.iloc[-1]
         parts.append(
-            f"{name}: from {short_number(scale * first['mean'])} at {short_number(first[x])} to "
-            f"{short_number(scale * last['mean'])} at {short_number(last[x])}"
-            + (
-                f" (band {short_number(scale * last[low])} to {short_number(scale * last[high])})"
-                if last["n"] > 1
-                else ""
-            )
+            f"{name}: from {number(scale * first['mean'])} at {number(first[x])} to "
+            f"{number(scale * last['mean'])} at {number(last[x])}"
+            + (f" (band {number(scale * last[low])} to {number(scale * last[high])})" if last["n"] > 1 else "")
         )
         if published is not None and (published[group] == name).any():
-            parts[-1] += f", published {short_number(scale * published[published[group] == name][y].iloc[-1])}"
+            parts[-1] += f", published {number(scale * published[published[group] == name][y].iloc[-1])}"
     alt = f"Curves{titled(title)}: {y_label or y} against {x_label or x}. {'; '.join(parts)}."
     return render(draw, summary, caption, alt, size)
 
@@ -206,13 +202,13 @@ def bars(
         axes.set(xlabel=x_label, ylabel=y_label or y, title=title)
 
     parts = [
-        f"{v[group]} {v[x]}: {short_number(v['mean'])}"
-        + f" (95 % interval {short_number(v['low'])} to {short_number(v['high'])})" * (len(data) > len(summary))
+        f"{v[group]} {v[x]}: {number(v['mean'])}"
+        + f" (95 % interval {number(v['low'])} to {number(v['high'])})" * (len(data) > len(summary))
         for _, v in summary.iterrows()
     ]
     alt = f"Bars{titled(title)} of {y_label or y}. {'; '.join(parts)}."
     if published is not None:
-        alt += " Published: " + "; ".join(f"{v[x]} {short_number(v[y])}" for _, v in published.iterrows()) + "."
+        alt += " Published: " + "; ".join(f"{v[x]} {number(v[y])}" for _, v in published.iterrows()) + "."
     drawn = [name for name in dict.fromkeys(("seed", x, group, y)) if name and name in data]
     return render(draw, data[drawn], caption, alt, size)
 
@@ -223,6 +219,6 @@ def sparse_labels(places: list[float]) -> list[str]:
     for place in places:
         apart = place >= 8 * last
         told = place if place == int(place) else float(f"{place:.2g}")
-        labels.append(power_label(told) if apart else "")
+        labels.append(power(told) if apart else "")
         last = place if apart else last
     return labels

@@ -23,7 +23,7 @@ def titled(title: str) -> str:
     return f" ({title})" if title else ""
 
 
-def short_number(value: float | np.number) -> str:
+def number(value: float | np.number) -> str:
     """Three significant digits and a true minus sign."""
     return f"{value:.3g}".replace("-", "−")
 
@@ -33,6 +33,6 @@ def distribution(data: pd.DataFrame, y: str, group: str) -> str:
     parts = []
     for name in groups(data[group]):
         values = data.loc[data[group] == name, y]
-        low, median, high = (short_number(q) for q in values.quantile([0.25, 0.5, 0.75]))
+        low, median, high = (number(q) for q in values.quantile([0.25, 0.5, 0.75]))
         parts.append(f"{name}: {len(values)} points, median {median}, middle half {low} to {high}")
     return "; ".join(parts) + "."

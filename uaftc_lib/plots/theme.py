@@ -99,7 +99,7 @@ def dash_of(name: str, names: list[str]):
     return series_style(name, names)[2]
 
 
-def power_label(value: float) -> str:
+def power(value: float) -> str:
     """0.01, 256000, 10⁻⁵: a number of a logarithmic axis, its letters all of one size."""
     text = f"{value:g}" if abs(value) >= 0.001 else f"{value:.2e}"
     digits, _, exponent = text.partition("e")
@@ -112,7 +112,7 @@ class Powers(LogFormatter):
     """matplotlib's logarithmic axis without its exponents, which are too small to read."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return power_label(x) if super().__call__(x, pos) else ""
+        return power(x) if super().__call__(x, pos) else ""
 
 
 def published_handle(marker: str = "D", linestyle: object = PUBLISHED) -> Line2D:

@@ -102,13 +102,8 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
         loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": shortened, "sure": sure}
-    environment.filters |= {
-        "count": "{:,}".format,
-        "address": fragment,
-        "pieces": text_pieces,
-        "gap": between_words,
-        "ends": interval_ends,
-    }
+    environment.filters |= {"count": "{:,}".format, "address": fragment, "pieces": text_pieces}
+    environment.filters |= {"gap": between_words, "ends": interval_ends}
     style, script = own("page.css"), own("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
@@ -164,7 +159,7 @@ def between_words(text: str, first: bool, last: bool) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    return "–" if not_measured(share) else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
+    return "–" if unmeasured(share) else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
 
 
 def sure(confidence: float) -> str:
@@ -172,18 +167,18 @@ def sure(confidence: float) -> str:
     return "more than 99 % sure" if confidence > 0.99 else f"{percent(confidence, 0)} sure"
 
 
-def not_measured(value: float | None) -> bool:
+def unmeasured(value: float | None) -> bool:
     """Whether there is no such number: what cannot be measured is a dash."""
     return value is None or not math.isfinite(value)
 
 
 def signed(value: float | None) -> str:
-    return ("+" if not not_measured(value) and value >= 0.005 else "") + plain(value)
+    return ("+" if not unmeasured(value) and value >= 0.005 else "") + plain(value)
 
 
 def plain(value: float | None) -> str:
     """Two decimals, of larger numbers fewer; what rounds to zero has no sign. Halves go up, as in page.js."""
-    if not_measured(value):
+    if unmeasured(value):
         return "–"
     digits = (abs(value) < 100) + (abs(value) < 10)
     told = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
@@ -192,7 +187,7 @@ def plain(value: float | None) -> str:
 
 def interval_ends(found: dict, told: Callable = plain) -> str:
     """From where to where an interval reaches."""
-    measured = not not_measured(found["low"]) and not not_measured(found["high"])
+    measured = not unmeasured(found["low"]) and not unmeasured(found["high"])
     return f"{told(found['low'])} to {told(found['high'])}" if measured else "no interval"
 
 
