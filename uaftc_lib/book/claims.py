@@ -89,7 +89,7 @@ def filled(template: str, part: Part) -> str:
     return template.format(**values)
 
 
-def sentences() -> dict[str, Claim]:
+def read_claims() -> dict[str, Claim]:
     """The claims of claims.toml by name, in its order."""
     listed = tomllib.loads((resources.files(__package__) / "claims.toml").read_text(encoding="utf-8"))
     found = {}
@@ -105,7 +105,7 @@ def sentences() -> dict[str, Claim]:
     return found
 
 
-CLAIMS = sentences()
+CLAIMS = read_claims()
 READINGS: dict[str, Callable[[Tables], Iterable[Part]]] = {}
 Cases = Callable[[Tables], Iterable[tuple[str, pd.DataFrame]]]
 

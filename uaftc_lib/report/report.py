@@ -93,10 +93,10 @@ def explain_file(
         table = sample(read_table(path, columns, encoding, partial(bar_of, desc="lines")), seed=settings.seed)
         prepared = prepare(table, cutter, partial(bar_of, desc="texts"))
         begin("training")
-        trained = train(prepared, settings, bar_of)
+        trained = train_folds(prepared, settings, bar_of)
         begin("judging")
         words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
-        judged = judge(prepared, cutter, trained, words)
+        judged = judge_model(prepared, cutter, trained, words)
         report = {
             "version": uaftc_lib.__version__,
             "file": path.name,
@@ -111,7 +111,7 @@ def explain_file(
             "settings": asdict(settings) | trained.settings,
         } | judged
         begin("writing")
-        replaced = files.write(report, words, out, all_words)
+        replaced = files.write_report(report, words, out, all_words)
     return report | {"replaced": replaced}
 
 
@@ -136,7 +136,7 @@ class Trained:
         return next(reader for reader, fold in zip(self.readers, self.folds) if text in fold.test)
 
 
-def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
+def train_folds(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     """A model and a linear one for each fold; both are asked about the texts they have not seen."""
     whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
     chosen = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
@@ -188,7 +188,7 @@ def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
                 )
 
 
-def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
+def judge_model(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
     """What the report says of the model, of its words, and of single texts; under "useless" no word is listed."""
     labels, names = prepared.whole.labels.numpy(), prepared.classes
     independent = len(np.unique(prepared.cluster[trained.tested]))
