@@ -188,7 +188,17 @@ def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
     assert np.corrcoef(own, pi)[0, 1] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("lam", [1.0, 3.0])
-def test_score_and_length_are_tied_up_to_the_step(lam):
-    one, half = (two_tables.departure(lam, 5, step, False, 1)["error"] for step in (0.1, 0.05))
-    assert one / half == pytest.approx(2, abs=0.2) and one < 0.1
+@pytest.mark.parametrize("lam", [1.0, 3.0, 10.0])
+@pytest.mark.parametrize("head", two_tables.HEADS)
+def test_score_and_length_are_tied_up_to_the_step(lam, head):
+    one, half = (two_tables.departure(lam, 5, head, step, False, 1) for step in (0.1, 0.05))
+    assert one["error"] / half["error"] == pytest.approx(2, abs=0.2) and one["error"] < 0.1
+    assert half["error"] < half["with a line for it"] < half["without the exponential"]
+    freed = two_tables.departure(lam, 5, head, 0.1, True, 1)
+    assert freed["error"] > one["error"]
+
+
+def test_with_the_head_held_scores_come_to_one_size_whatever_lam_and_the_exponential_tells():
+    found = [two_tables.departure(lam, 5, "held", 0.1, False, 1) for lam in (1.0, 3.0, 10.0)]
+    assert [row["score"] for row in found] == pytest.approx([found[0]["score"]] * 3, rel=0.02)
+    assert all(row["score"] > 2 and row["error"] < 0.002 and row["with a line for it"] > 0.3 for row in found)

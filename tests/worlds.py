@@ -331,6 +331,10 @@ def words_selected(true, **_):
     return {"cosine": 1.0 if true else 0.5, "best": 0.6 if true else 0.1, "any word": 0.3}
 
 
+def selected_after_a_step(true, labels, **_):
+    return {"most frequent": 0.6 if labels == "real" and true else 0.2, "any word": 0.1 if true else 0.3}
+
+
 def polarity_first(true, **_):
     s = 1 if true else -1
     return {
@@ -400,7 +404,8 @@ def world(true):
                                                 "start_terms", "synthetic_ratio", "synthetic_ratio_short",
                                                 "explanation_starts", "attraction",
                                                 "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
-                                                "held_out_words", "words_selected", "polarity_first",
+                                                "held_out_words", "words_selected",
+                                                "selected_after_a_step", "polarity_first",
                                                 "learned_together", "signal_in_pairs", "weights_by_length",
                                                 "polarised", "rates", "length_aware",
                                                 "polarity_first_of_classes")}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from uaftc_lib.book.chapters.learnt_first import (  # noqa: F401  (registers)
     detection,
+    full_batches,
     lengths,
     polarity_first,
     readings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from uaftc_lib.book.cases import Part, Tables, exceeds
-from uaftc_lib.book.chapters.since_2020 import biases, selected
+from uaftc_lib.book.chapters.since_2020 import biases, first_step, selected
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import column, minus, rows_of, several
 
@@ -36,10 +36,22 @@ reads(
     several(FIFTY, rows_of("small Data I", "words_selected", data=selected.DATA_I), ON_WORDS),
     settled,
 )
-reads("predictive_words_selected", several(FIFTY, ON_WORDS), minus("best", "any word"))
 reads("votes_are_a_support_machine", JOINT, lambda rows: column(rows, "W at 1e+06") - SETTLED)
 reads("supporting_texts_shape_attention", JOINT, minus("V at 1e+06", "V, programme of all texts"))
 reads("weights_polarise", POLARISED, lambda rows: HALF - column(rows, "entropy late"))
+
+
+@reading
+def predictive_words_selected(tables: Tables) -> list[Part]:
+    """From embeddings of ten epochs the best word; from those of one step, the theorem's, that of signed frequency."""
+    best = minus("best", "any word")
+    parts = [exceeds(case, best(rows)) for case, rows in several(FIFTY, ON_WORDS)(tables)]
+    for n in first_step.SST_TEXTS:
+        after = {"data": selected.SST, "texts": n, "length": first_step.STEP, "variant": first_step.PLAIN}
+        real, dealt = (tables("selected_after_a_step", labels=labels, **after) for labels in first_step.LABELS)
+        by_chance = pd.concat([column(real, "any word"), column(dealt, "most frequent")], axis=1).max(axis=1)
+        parts.append(exceeds(f"SST, {n} texts, after one step", column(real, "most frequent") - by_chance))
+    return parts
 
 
 @reading
