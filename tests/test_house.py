@@ -21,12 +21,13 @@ ENGINE = ("fast",)
 WINGS = {  # what each may import besides the core and its engine room
     "experiments": {"plots"},
     "plots": set(),
-    "report": {"plots"},
+    "vectors": set(),
+    "report": {"plots", "vectors"},
     "lab": {"plots"},
     "neighbours": {"plots"},
-    "book": {"plots", "experiments", "lab", "neighbours"},
-    "publish": {"book", "plots", "experiments", "lab", "neighbours"},
-    "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish"},
+    "book": {"plots", "experiments", "lab", "neighbours", "vectors"},
+    "publish": {"book", "plots", "experiments", "lab", "neighbours", "vectors"},
+    "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish", "vectors"},
 }
 CORE_LINES, FILE_LINES = 3900, 350
 # Names that two rooms share, or a room and notebooks that say them in their text: to become fewer, never more.
