@@ -20,10 +20,10 @@ from torch import Tensor
 
 from uaftc_lib import explain, results_folder
 from uaftc_lib.book.chapters.words_and_classes import emotions
-from uaftc_lib.experiments.store import Table, fill
+from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report.lists import word_table
-from uaftc_lib.report.report import train
+from uaftc_lib.report.report import train_folds
 from uaftc_lib.report.request import Columns
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.tables import read_table
@@ -57,7 +57,7 @@ def read(frame: pd.DataFrame) -> Prepared:
 def by_method(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """word, class, listed and the numbers of the three methods, each text read by a model that has not seen it."""
     prepared = read(frame)
-    trained, whole = train(prepared, settings, partial(progress_bar, disable=True)), prepared.whole
+    trained, whole = train_folds(prepared, settings, partial(progress_bar, disable=True)), prepared.whole
     association = 0
     for reader, fold in zip(trained.readers, trained.folds):
         texts = reader.read(whole, fold.test)
@@ -103,7 +103,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     path = (given.out or results_folder()) / "emotions_by_attention.csv"
-    table = Table(path, tuple(JOBS[0]), rows=len(METHODS))
+    table = StoredTable(path, tuple(JOBS[0]), rows=len(METHODS))
     fill(table, [(job, partial(emotions_by_attention, **job)) for job in JOBS if job["seed"] < given.seeds])
     print(f"written to {table.path}")
 

@@ -20,7 +20,7 @@ from measure import load
 
 from uaftc_lib import results_folder
 from uaftc_lib.experiments.provenance import provenance
-from uaftc_lib.experiments.store import Table
+from uaftc_lib.experiments.store import StoredTable
 from uaftc_lib.report.folds import FOLDS
 
 TYPES, TELLING = 60_000, 400  # words in all, and words of which each text holds one
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
         done = subprocess.run([sys.executable, __file__, "--file", path], check=True, stdout=subprocess.PIPE, text=True)
     row = json.loads(done.stdout.splitlines()[-1]) | {"file_size": size, "seeds": FOLDS, "load": load()} | provenance()
     table = folder / "explain_scale.csv"
-    Table(table, tuple(row), rows=1).add([row])
+    StoredTable(table, tuple(row), rows=1).add([row])
     print(f"{row['rows']:,} rows: {row['seconds']:.0f} s, {row['peak_memory'] / 1e9:.2f} GB; written to {table}")
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from uaftc_lib import Corpus, Vocabulary, results_folder
-from uaftc_lib.experiments.store import Table, fill
+from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.report.folds import FOLDS, folds
 from uaftc_lib.report.pushes import Pushes
 from uaftc_lib.report.settings import Settings
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     torch.set_num_threads(1)
     rows = given.files * len(SUPPORTS) * len(EFFECTS)
-    table = Table((given.out or results_folder()) / "interval_coverage.csv", ("files",), rows=rows)
+    table = StoredTable((given.out or results_folder()) / "interval_coverage.csv", ("files",), rows=rows)
     fill(table, [({"files": given.files}, lambda: coverage(given.files).to_dict("records"))])
     print(table.frame().groupby(["texts", "effect"]).agg({"words": "sum", "held": "mean", "off": "mean"}))
     print(f"written to {table.path}")

@@ -23,7 +23,7 @@ from rankings import METHODS, File
 
 from uaftc_lib import load_dataset, results_folder
 from uaftc_lib.datasets.sst import word_ratings
-from uaftc_lib.experiments.store import Table, fill
+from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.locations import data_home
 
 COMPARED = 50  # words of a class by which two halves are compared where no truth says how many
@@ -187,7 +187,7 @@ def main(arguments: list[str] | None = None) -> None:
     lacking = [name for name in given.methods if METHODS[name][1] and not find_spec(METHODS[name][1])]
     if lacking:
         print(f"not measured, because not installed: {', '.join(lacking)} (pip install 'uaftc-lib[bench]')")
-    table = Table(
+    table = StoredTable(
         (given.out or results_folder()) / "peers.csv", ("file", "seed", "method"), rows=1, order=(*MADE, "sst")
     )
     wanted = jobs(given.files, [name for name in given.methods if name not in lacking], given.seeds)

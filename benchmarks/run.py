@@ -19,7 +19,7 @@ from measure import Setup, single_thread
 
 from uaftc_lib import results_folder
 from uaftc_lib.experiments.provenance import provenance
-from uaftc_lib.experiments.store import Table
+from uaftc_lib.experiments.store import StoredTable
 
 # Each gives lines, or lines and rows for one of the further tables.
 BENCHMARKS = {
@@ -69,7 +69,7 @@ def measured(name: str, setup: Setup) -> dict[str, pd.DataFrame]:
 def write(frames: dict[str, pd.DataFrame], folder: Path) -> None:
     """Each table as CSV; rows of benchmarks that were not run stay as they are."""
     for name, rows in frames.items():
-        Table(folder / f"{name}.csv", ("group",), order=tuple(BENCHMARKS)).add(rows.to_dict("records"), anew=True)
+        StoredTable(folder / f"{name}.csv", ("group",), order=tuple(BENCHMARKS)).add(rows.to_dict("records"), anew=True)
 
 
 def show(table: pd.DataFrame) -> str:

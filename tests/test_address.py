@@ -16,7 +16,7 @@ from test_pages import CARD_AT_MOST
 
 from uaftc_lib import publish
 from uaftc_lib.publish.address import OF_PAGES, VARIABLE, binder, pages_address, provider, repository
-from uaftc_lib.publish.head import card, png, sentence_of
+from uaftc_lib.publish.head import png, preview_card, sentence_of
 from uaftc_lib.publish.site import day_of, versions
 
 EXAMPLE = "https://github.com/Example/living-edition"
@@ -247,7 +247,7 @@ def test_a_card_shows_the_first_figure_or_the_sentence_and_names_the_book():
     figure = f'<figure class="uaftc"><div>{drawn}</div></figure>'
     sentence = "It is <so>, and " + "so " * 60
     for body, shown in ((figure, 'viewBox="0 0 72 36"'), ("<p>no figure</p>", "It is &lt;so&gt;, and")):
-        svg = card("Questions & <answers>", sentence, body, "The book & more", icon)
+        svg = preview_card("Questions & <answers>", sentence, body, "The book & more", icon)
         ElementTree.fromstring(svg)
         assert all(one in svg for one in ("Questions &amp; &lt;answers&gt;", "The book &amp; more", "M0 0h9v9z", shown))
         heights = [float(y) for y in re.findall(r'<text x="48" y="([\d.]+)"', svg)]

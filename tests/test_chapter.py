@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from uaftc_lib.book import chapter as chapters
-from uaftc_lib.book import rules
+from uaftc_lib.book import paragraphs, rules
 from uaftc_lib.book.chapter import Chapter
 from uaftc_lib.book.wording import Lines
 
@@ -114,3 +114,9 @@ def test_a_line_with_a_source_opens_to_it():
 def test_a_share_needs_cases():
     with pytest.raises(ValueError, match=re.escape("a share needs at least one case")):
         rules.share(np.array([], dtype=bool))
+
+
+def test_an_interval_of_shares_stays_between_none_and_all_and_others_do_not():
+    values = [1.0, 1.0, 0.9]
+    assert paragraphs.starts(values).endswith(", 100%]") and paragraphs.starts([0.0, 0.0, 0.1]).startswith("3% [0%")
+    assert paragraphs.starts(values, ".2f").endswith(", 1.11]") and paragraphs.starts([2.0, 2.0, 1.0]).endswith("310%]")

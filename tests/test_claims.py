@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
 from uaftc_lib.book import rules
@@ -23,9 +22,8 @@ def test_an_interval_of_nothing_is_refused(values):
         rules.interval(np.array(values))
 
 
-def test_the_paired_test_is_scipys_and_knows_equal_runs():
-    one, other = rng.normal(0, 1, (2, 10))
-    assert rules.paired_p(one, other) == pytest.approx(stats.ttest_rel(one, other).pvalue, rel=1e-9)
+def test_the_paired_test_knows_equal_runs():
+    one = rng.normal(0, 1, 10)
     assert rules.paired_p(one, one) == 1
     assert rules.paired_p(np.full(5, 0.75), np.full(5, 0.5)) == 0
 
@@ -39,12 +37,6 @@ def test_mcnemar_counts_the_discordant_instances_of_the_majority():
     one, other = np.ones((2, 9), bool), np.ones((2, 9), bool)
     other[0, :8] = False  # even splits are left out
     assert rules.mcnemar_p(one, other) == 1
-
-
-def test_holm_by_hand():
-    assert rules.holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
-    p = rng.uniform(0, 0.2, 30)
-    assert rules.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
 
 
 def test_equivalence_is_that_of_two_one_sided_tests():
@@ -87,6 +79,6 @@ def test_a_further_run_falls_into_its_interval_as_often_as_it_says():
 def test_verdicts():
     noise = rng.normal(0, 1, 12)
     noise -= noise.mean()
-    assert [rules.exceeds(noise + shift) for shift in (3, -3, 0)] == list(rules.VERDICTS)
+    assert [rules.exceeds_zero(noise + shift) for shift in (3, -3, 0)] == list(rules.VERDICTS)
     with pytest.raises(ValueError, match="at least 10 seeds, got 9"):
-        rules.exceeds(noise[:9])
+        rules.exceeds_zero(noise[:9])

@@ -424,7 +424,7 @@ def test_an_interrupted_report_says_that_nothing_was_written(tmp_path, monkeypat
         def stopped(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(report, "train", stopped)
+        monkeypatch.setattr(report, "train_folds", stopped)
         monkeypatch.setattr(report, "prepare", lambda *_: None)
     done = uaftc("explain", str(tmp_path / "rows.csv"), *FILE[:-1], str(tmp_path / "out"))
     assert done.exit_code == 130 and done.stderr.splitlines()[-1] == "uaftc: stopped; nothing was written"

@@ -10,7 +10,8 @@ import torch
 from uaftc_lib.book import claims, controls, nulls
 from uaftc_lib.book.cases import Tables
 from uaftc_lib.book.chapters import scorecard as page
-from uaftc_lib.book.chapters.scores.panel_nulls import Watch, own_polarity
+from uaftc_lib.book.chapters.scores import tilt
+from uaftc_lib.book.chapters.scores.panel_nulls import Watch, vote_for_own_class
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.models import AttentionClassifier
@@ -73,22 +74,22 @@ def test_matched_words_have_a_partner_of_about_their_frequency(small):
 
 
 def test_equal_classes_take_the_same_number_of_each(small):
-    assert controls.equal_classes(small, 0).train.labels.bincount().tolist() == [90, 90]
+    assert tilt.equal_classes(small, 0).train.labels.bincount().tolist() == [90, 90]
 
 
 def test_without_types_leaves_out_words_and_texts_that_have_no_other(small):
     gone = torch.arange(40)
-    left = controls.without_types(replace(small, test=small.train[:5]), gone)
+    left = tilt.without_types(replace(small, test=small.train[:5]), gone)
     assert not torch.isin(left.train.tokens, gone).any() and (left.train.lengths == 2).all()
     assert len(left.test) == 5
     with pytest.raises(ValueError, match="with instances"):
-        controls.without_types(small, torch.arange(len(small.vocabulary)))
+        tilt.without_types(small, torch.arange(len(small.vocabulary)))
 
 
 @pytest.mark.parametrize("by_class", [False, True])
 def test_words_that_are_dealt_out_stay_as_frequent_at_the_places_where_they_stood(small, by_class):
     some, size = torch.arange(0, len(small.vocabulary), 2), len(small.vocabulary)
-    dealt = controls.with_types_dealt_out(small, some, 0, by_class)
+    dealt = tilt.with_types_dealt_out(small, some, 0, by_class)
     before, after = small.train.tokens, dealt.train.tokens
     among = torch.isin(before, some)
     assert torch.equal(among, torch.isin(after, some)) and torch.equal(before[~among], after[~among])
@@ -174,10 +175,10 @@ def test_controls_of_a_panel_have_the_form_of_the_others():
 
 def test_own_polarity_is_that_for_the_class_of_a_list_less_the_largest_other():
     two = pd.DataFrame({"polarity": [2.0, 4.0]})
-    assert (own_polarity(two, "positive", ()), own_polarity(two, "negative", ())) == (3.0, -3.0)
+    assert (vote_for_own_class(two, "positive", ()), vote_for_own_class(two, "negative", ())) == (3.0, -3.0)
     three = pd.DataFrame({"polarity x": [3.0, 5.0], "polarity y": [1.0, 2.0], "polarity z": [-1.0, 0.0]})
-    assert own_polarity(three, "x", ("x", "y", "z")) == 2.5 and own_polarity(three, "z", ("x", "y", "z")) == -4.5
-    assert pd.isna(own_polarity(three, "neutral", ("x", "y", "z")))
+    votes = [vote_for_own_class(three, name, ("x", "y", "z")) for name in ("x", "z", "neutral")]
+    assert votes[:2] == [2.5, -4.5] and pd.isna(votes[2])
 
 
 def test_a_watched_run_keeps_each_moment_once(small):

@@ -222,13 +222,7 @@ def test_lambda_is_a_choice_of_start_and_learning_rate(optimizer, power, penalty
     model, corpus = model_and_corpus(case, "DP", False)
     plain = with_lam_one(case)
     data = dataset_of(corpus, case.types)
-    config = {
-        "optimizer": optimizer,
-        "learning_rate": 0.1,
-        "batch_size": 4,
-        "epochs": 4,
-        "method": "autograd",
-    }
+    config = {"optimizer": optimizer, "learning_rate": 0.1, "batch_size": 4, "epochs": 4, "method": "autograd"}
     fit(model, data, TrainingConfig(**config, penalty=penalty))
     rates = {"V": 0.1 / case.lam**power}
     fit(plain, data, TrainingConfig(**config, penalty=penalty * case.lam, learning_rates=rates))
@@ -297,13 +291,7 @@ def test_two_class_softmax_is_the_binary_model_with_twice_the_rate_of_W(optimize
         binary.embedding.copy_(soft.embedding)
         binary.V.copy_(soft.V)
     data = dataset_of(corpus, case.types)
-    config = {
-        "optimizer": optimizer,
-        "learning_rate": 0.1,
-        "batch_size": 4,
-        "epochs": 4,
-        "method": "autograd",
-    }
+    config = {"optimizer": optimizer, "learning_rate": 0.1, "batch_size": 4, "epochs": 4, "method": "autograd"}
     fit(soft, data, TrainingConfig(**config))
     fit(binary, data, TrainingConfig(**config, learning_rates={"W": 0.2}))
     tolerance = 1e-10 if optimizer == "sgd" else 1e-6

@@ -46,7 +46,7 @@ def test_leaders_are_the_largest_and_base_rates_the_shares(read):
 
 def test_agreement_is_the_mean_rank_correlation(read):
     each = [spearmanr(read.alpha[own], read.left_out[own]).statistic for own in sentences(read)]
-    assert page.agreement(read.alpha, read.left_out, read.corpus) == pytest.approx(np.mean(each))
+    assert page.mean_rank_correlation(read.alpha, read.left_out, read.corpus) == pytest.approx(np.mean(each))
 
 
 def test_words_are_removed_until_the_decision_turns(read):

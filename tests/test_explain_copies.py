@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from uaftc_lib.report.copies import ALIKE, clusters, near_copies, words_hash
 from uaftc_lib.report.request import Columns, Refused, check_roles
-from uaftc_lib.report.tables import Table, read_table
+from uaftc_lib.report.tables import TextTable, read_table
 from uaftc_lib.report.texts import count_words, prepare
 from uaftc_lib.report.words import Cutter
 
@@ -24,7 +24,7 @@ MONTHS = "January February March April May June July August September October No
 def table_of(texts, labels, **more):
     """A table as it is read from a file of these texts and labels."""
     frame = pd.DataFrame({"text": texts, "label": labels} | more, dtype=object)
-    return Table(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
+    return TextTable(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
 
 
 def sentences(count, random, types=3000, shortest=5, longest=20):

@@ -20,7 +20,7 @@ from uaftc_lib.report.folds import folds
 from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.tables import Table
+from uaftc_lib.report.tables import TextTable
 from uaftc_lib.report.texts import prepare
 from uaftc_lib.report.training import Reader
 from uaftc_lib.report.words import Cutter
@@ -33,7 +33,7 @@ def made(tmp_path_factory):
     """A written report whose classes, file name, columns and words would all like to be markup."""
     folder = tmp_path_factory.mktemp("report") / "out"
     report, words = made_report(HOSTILE)
-    assert files.write(report, words, folder) == []
+    assert files.write_report(report, words, folder) == []
     return folder, report, words
 
 
@@ -91,7 +91,7 @@ def test_every_key_and_column_is_described(made, tmp_path, verdict):
     assert described(files.SCHEMA) == []
     jsonschema.Draft202012Validator.check_schema(files.SCHEMA)
     report, words = made_report(("a", "b", "c"), verdict=verdict)
-    files.write(report, words, tmp_path)
+    files.write_report(report, words, tmp_path)
     stored = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     jsonschema.validate(stored, files.SCHEMA)
     row = files.SCHEMA["$defs"]["words.csv"]
@@ -110,10 +110,10 @@ def test_a_spreadsheet_sees_no_formula(made):
 
 def test_what_is_replaced_is_said(tmp_path):
     report, words = made_report()
-    assert files.write(report, words, tmp_path) == []
+    assert files.write_report(report, words, tmp_path) == []
     (tmp_path / "words.csv").unlink()
     (tmp_path / "own.txt").write_text("mine")
-    assert files.write(report, words, tmp_path) == ["report.json", "report.html"]
+    assert files.write_report(report, words, tmp_path) == ["report.json", "report.html"]
     assert {path.name for path in tmp_path.iterdir()} == NAMES | {"own.txt"}
 
 
@@ -122,7 +122,7 @@ def test_what_is_replaced_is_said(tmp_path):
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, error):
     report, words = made_report()
     former = tmp_path / "former"
-    files.write(report, words, former)
+    files.write_report(report, words, former)
     before = {path.name: path.read_bytes() for path in former.iterdir()}
     real, calls, files_in_turn = Path.write_bytes, [], ("words.csv", "report.json", "report.html")
 
@@ -137,7 +137,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
     for folder in (former, tmp_path / "new" / "inner"):
         calls.clear()
         with pytest.raises((Refused, KeyboardInterrupt)) as refused:
-            files.write(report | {"file": "another"}, words, folder)
+            files.write_report(report | {"file": "another"}, words, folder)
         if not isinstance(error, KeyboardInterrupt):
             said = str(refused.value)
             assert str(folder / files_in_turn[fails_at - 1]) in said and "No space left" in said
@@ -150,7 +150,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
 def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_at, error):
     report, words = made_report()
     former = tmp_path / "former"
-    files.write(report, words, former)
+    files.write_report(report, words, former)
     (former / "report.json").unlink()
     before = {path.name: path.read_bytes() for path in former.iterdir()}
     real, calls = Path.replace, []
@@ -165,7 +165,7 @@ def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_a
     for folder in (former, tmp_path / "new")[: 2 if fails_at < 3 else 1]:
         calls.clear()
         with pytest.raises((Refused, KeyboardInterrupt)):
-            files.write(report | {"file": "another"}, words, folder)
+            files.write_report(report | {"file": "another"}, words, folder)
     assert {path.name: path.read_bytes() for path in former.iterdir()} == before
     assert not (tmp_path / "new").exists()
 
@@ -173,24 +173,24 @@ def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_a
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_folder_in_the_place_of_a_file_mixes_nothing(tmp_path, name):
     report, words = made_report()
-    files.write(report, words, tmp_path)
+    files.write_report(report, words, tmp_path)
     (tmp_path / name).unlink()
     (tmp_path / name).mkdir()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     with pytest.raises(Refused, match=f"{name} is a folder"):
-        files.write(report | {"file": "another"}, words, tmp_path)
+        files.write_report(report | {"file": "another"}, words, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_the_same_report_gives_the_same_bytes(made, tmp_path):
-    files.write(*made[1:], tmp_path)
+    files.write_report(*made[1:], tmp_path)
     assert all((tmp_path / name).read_bytes() == (made[0] / name).read_bytes() for name in NAMES)
 
 
 def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     report, words = made_report([f"class {k}" for k in range(10)], words=200)
     monkeypatch.setattr(files, "MOST_ROWS", 500)
-    files.write(report, words, tmp_path / "some")
+    files.write_report(report, words, tmp_path / "some")
     some = read_csv(tmp_path / "some" / "words.csv")
     assert len(some) == 500 and (some["word"].value_counts() == 10).all(), "words are whole"
     moved = (words.assign(moved=words["influence"].abs() * words["texts"]).groupby("word")["moved"].max()).nlargest(50)
@@ -199,10 +199,10 @@ def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     assert some["word"].str.removeprefix("'").drop_duplicates().tolist() == order, "in their old order"
     told = (tmp_path / "some" / "report.html").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "some" / "report.json").read_text(encoding="utf-8"))["vocabulary"]["in_csv"] == 50
-    files.write(report, words, tmp_path / "all", all_words=True)
+    files.write_report(report, words, tmp_path / "all", all_words=True)
     assert len(read_csv(tmp_path / "all" / "words.csv")) == len(words)
     rare = words.tail(30).assign(word=np.repeat(["rare0", "rare1", "rare2"], 10), influence_low=np.nan, q=np.nan)
-    files.write(report, pd.concat([words, rare]), tmp_path / "rare", all_words=True)
+    files.write_report(report, pd.concat([words, rare]), tmp_path / "rare", all_words=True)
     assert len(read_csv(tmp_path / "rare" / "words.csv")) == len(words) + 30
     assert "rare0" not in (tmp_path / "rare" / "report.html").read_text(encoding="utf-8")
     assert f"words.csv holds the 50 of {words['word'].nunique()} words" in told and "--all-words" in told
@@ -216,7 +216,7 @@ def test_twenty_classes_of_a_large_vocabulary_stay_small(tmp_path):
     large = words.sample(20 * count, replace=True, random_state=0).assign(
         word=np.repeat([f"another{i}" for i in range(count)], 20), **{"class": names * count}
     )
-    files.write(report, pd.concat([words, large], ignore_index=True), tmp_path)
+    files.write_report(report, pd.concat([words, large], ignore_index=True), tmp_path)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 18e6
 
 
@@ -238,7 +238,7 @@ def text_of(**kinds) -> str:
     report, words = made_report(("a", "b", "c"), **kinds)
     counted = {"with_interval": words["word"].nunique(), "in_csv": words["word"].nunique()}
     tags = Tags()
-    tags.feed(page.render(report | {"vocabulary": report["vocabulary"] | counted}, words, files.COLUMNS))
+    tags.feed(page.render_page(report | {"vocabulary": report["vocabulary"] | counted}, words, files.COLUMNS))
     return " ".join(tags.text.split())
 
 
@@ -293,7 +293,7 @@ def test_what_cannot_be_measured_is_a_dash():
         quality[part] = dict.fromkeys(quality[part], float("nan"))
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
     tags = Tags()
-    tags.feed(page.render(report, words, files.COLUMNS))
+    tags.feed(page.render_page(report, words, files.COLUMNS))
     told = " ".join(tags.text.split()).partition("How good it is Five")[2].partition("Examples Unseen")[0]
     assert "nan" not in told and "None" not in told and "no interval" in told
 
@@ -302,7 +302,7 @@ def test_words_that_decide_together_are_linked_one_by_one():
     report, words = made_report(("a", "b"))
     report["deciding"][0] |= {"word": "mark00,mark01", "covered": 0.9}
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
-    told = page.render(report, words, files.COLUMNS)
+    told = page.render_page(report, words, files.COLUMNS)
     card = told.partition('<section id="verdict"')[2].partition("</section>")[0]
     assert card.count('word=mark00"') == card.count('word=mark01"') == 2
     assert "Single words nearly decide" in card and "without them" in card
@@ -313,7 +313,7 @@ def test_a_word_that_half_of_a_class_holds_does_not_decide_it():
     report, words = made_report(("a", "b"))
     report["deciding"][0]["covered"] = 0.89
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
-    told = page.render(report, words, files.COLUMNS)
+    told = page.render_page(report, words, files.COLUMNS)
     assert "One word by itself tells a class." in told and "nearly decide" not in told
     assert "89\u00a0% of the class’s texts hold it" in told
 
@@ -322,11 +322,11 @@ def test_beside_the_lists_it_is_said_that_an_interval_may_hold_zero():
     report, words = made_report(("a", "b", "c"))
     report["vocabulary"] |= {"with_interval": len(words) // 3, "in_csv": len(words) // 3}
     said = '<p class="note">Some of these intervals hold zero'
-    assert said in page.render(report, words, files.COLUMNS).partition('<section id="words"')[0]
+    assert said in page.render_page(report, words, files.COLUMNS).partition('<section id="words"')[0]
     words["influence_low"] = words["influence_low"].where(~words["listed"], 0.1)
-    assert said not in page.render(report, words, files.COLUMNS)
+    assert said not in page.render_page(report, words, files.COLUMNS)
     words["listed"], report["top_words"] = False, {name: [] for name in report["top_words"]}
-    assert said not in page.render(report, words, files.COLUMNS)
+    assert said not in page.render_page(report, words, files.COLUMNS)
 
 
 def test_a_recurrent_encoder_is_spoken_of_truly():
@@ -364,7 +364,7 @@ def test_lists_hold_the_largest_in_all_and_the_surest():
 
 def test_the_page_holds_four_digits_of_each_number():
     values = np.array([[0.123456, -12345.678, 0.0], [np.nan, np.inf, 9.9999e-7]])
-    assert page.rounded(values) == [[0.1235, -12350.0, 0.0], [None, None, 1e-6]]
+    assert page.four_digits(values) == [[0.1235, -12350.0, 0.0], [None, None, 1e-6]]
 
 
 def test_numbers_are_told_plainly():
@@ -373,7 +373,7 @@ def test_numbers_are_told_plainly():
     assert [page.plain(x) for x in (0.125, 12.35, 1.005, None, float("nan"))] == ["0.13", "12.4", "1.01", "–", "–"]
     assert (page.signed(None), page.signed(float("nan")), page.signed(float("inf"))) == ("–", "–", "–")
     assert [page.percent(x, 0) for x in (0.5, -0.001, None, float("nan"))] == ["50\u00a0%", "0\u00a0%", "–", "–"]
-    assert page.address("a=b&c#/\ud800") == "a%3Db%26c%23%2F%3F"
+    assert page.fragment("a=b&c#/\ud800") == "a%3Db%26c%23%2F%3F"
 
 
 # --- the examples
@@ -383,10 +383,10 @@ def test_a_text_stands_as_it_is_in_the_file(made):
     """Cut into words and what stands between them, it is the same text, however strange."""
     shown = [each for kind in made[1]["examples"].values() for each in kind]
     for each in shown:
-        cut = page.pieces(each)
+        cut = page.text_pieces(each)
         assert "".join(text for text, _, _ in cut) == each["text"]
         assert [word for _, word, _ in cut if word] == each["words"]
-    assert {text for each in shown for text, word, _ in page.pieces(each) if word} & set(SCRIPTS)
+    assert {text for each in shown for text, word, _ in page.text_pieces(each) if word} & set(SCRIPTS)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_a_text_stands_as_it_is_in_the_file(made):
     ],
 )
 def test_empty_lines_do_not_stretch_the_page(text, first, last, shown):
-    assert page.gap(text, first, last) == shown
+    assert page.between_words(text, first, last) == shown
 
 
 def test_examples_are_not_only_the_surest():
@@ -471,7 +471,7 @@ def test_the_table_shows_what_words_csv_holds(opened, made):
     for name in HOSTILE:
         opened.select_option("#class", label=name)
         mine = words[words["class"] == name]
-        best = mine.sort_values(["listed", "total"], ascending=False)["word"].map(page.short).tolist()
+        best = mine.sort_values(["listed", "total"], ascending=False)["word"].map(page.shortened).tolist()
         assert words_of(opened)[:10] == best[:10], "in the order of the lists at first"
         listed = opened.query_selector_all("#rows .listed td:first-child")
         assert {each.text_content() for each in listed} == set(mine[mine["listed"]]["word"])
@@ -672,7 +672,7 @@ def test_right_to_left_reads_right_to_left(browser, tmp_path):
     report, table = made_report(("טוב", "רע"), special=("שלום", "مرحبا"))
     for example in report["examples"]["typical"]:
         example |= {"text": text, "words": words, "turned_by": [0]}
-    files.write(report, table, tmp_path)
+    files.write_report(report, table, tmp_path)
     tab = browser.new_page()
     tab.goto((tmp_path / "report.html").as_uri() + "#word=" + quote("مرحبا"))
     assert tab.evaluate("getComputedStyle(document.querySelector('#examples .text')).direction") == "rtl"
@@ -690,7 +690,7 @@ def test_right_to_left_reads_right_to_left(browser, tmp_path):
 def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     names = [f"alike class number {k:02} of many" for k in range(classes)]
     report, words = made_report(names, texts=max(400, 20 * classes))
-    files.write(report, words, tmp_path)
+    files.write_report(report, words, tmp_path)
     tab = browser.new_page(viewport={"width": 390, "height": 800})
     tab.goto((tmp_path / "report.html").as_uri())
     folded = tab.query_selector_all(".lists details")
@@ -765,7 +765,7 @@ def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
     rows = [(" ".join(random.choice(list("abcdefgh"), 6)) + f", mark{k}!", str(k)) for k in np.arange(150) % classes]
     frame = pd.DataFrame(rows, columns=["text", "label"]).drop_duplicates().assign(row=lambda each: each.index + 1)
     cutter = Cutter()
-    prepared = prepare(Table(frame, len(frame)), cutter)
+    prepared = prepare(TextTable(frame, len(frame)), cutter)
     whole = prepared.whole
     fold = next(folds(whole.labels.numpy(), np.arange(len(whole))))
     settings = Settings(epochs=2, dimension=4, encoder=encoder)

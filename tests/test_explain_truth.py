@@ -12,7 +12,7 @@ from uaftc_lib.report import training
 from uaftc_lib.report.folds import folds
 from uaftc_lib.report.linear import LinearBaseline
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.tables import Table
+from uaftc_lib.report.tables import TextTable
 from uaftc_lib.report.texts import prepare
 from uaftc_lib.report.words import Cutter
 
@@ -105,7 +105,7 @@ def test_the_linear_baseline_learns_from_many_rare_words():
 
 def test_models_are_the_same_however_many_are_trained_at_once_and_are_given_up(monkeypatch):
     rows, _ = made_files.known_causes(0, rows=300)
-    prepared = prepare(Table(rows.assign(row=np.arange(len(rows))), len(rows)), Cutter())
+    prepared = prepare(TextTable(rows.assign(row=np.arange(len(rows))), len(rows)), Cutter())
     chosen = list(folds(prepared.whole.labels.numpy(), prepared.cluster))
     asked = prepared.whole, prepared.vocabulary, chosen, Settings(epochs=3)
     found = []

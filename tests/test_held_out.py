@@ -52,14 +52,14 @@ def test_who_leads_a_text_is_counted_where_there_is_a_choice(model):
         heavy = [text[int(model(Corpus.from_lists([text], [1], class_count=2)).weights.argmax())] for text in TEXTS]
     asked = [t for t, text in enumerate(TEXTS) if 0 < sum(w in (1, 2) for w in text) < len(text)]
     assert asked == [0, 1]
-    assert held_out.heaviest(model, corpus, polar) == pytest.approx(
+    assert held_out.polar_heaviest(model, corpus, polar) == pytest.approx(
         {"polar leads": np.mean([heavy[t] in (1, 2) for t in asked]), "polar share": 2 / 3}
     )
 
 
 def test_rank_correlation_asks_some_words_only():
     x, y = torch.tensor([1.0, 2, 3, 4]), torch.tensor([1.0, 2, 3, float("nan")])
-    assert held_out.rank_correlation(x, y, torch.tensor([True, True, True, False])) == 1
+    assert held_out.spearman_among(x, y, torch.tensor([True, True, True, False])) == 1
 
 
 @pytest.fixture

@@ -21,14 +21,18 @@ ENGINE = ("fast",)
 WINGS = {  # what each may import besides the core and its engine room
     "experiments": {"plots"},
     "plots": set(),
-    "report": {"plots"},
+    "vectors": set(),
+    "report": {"plots", "vectors"},
     "lab": {"plots"},
     "neighbours": {"plots"},
-    "book": {"plots", "experiments", "lab", "neighbours"},
-    "publish": {"book", "plots", "experiments", "lab", "neighbours"},
-    "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish"},
+    "book": {"plots", "experiments", "lab", "neighbours", "vectors"},
+    "publish": {"book", "plots", "experiments", "lab", "neighbours", "vectors"},
+    "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish", "vectors"},
 }
 CORE_LINES, FILE_LINES = 3900, 350
+# Names that two rooms share, or a room and notebooks that say them in their text: to become fewer, never more.
+STILL_TWICE = {"check", "check_folder", "check_request", "complete", "decided", "departure", "load", "number", "power"}
+STILL_TWICE |= {"row", "rows_of", "said", "sentence", "share", "told", "whole"}
 
 
 @cache
@@ -102,13 +106,13 @@ def test_there_is_no_circle_of_imports():
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_no_public_name_stands_twice_in_the_core():
+def test_no_public_name_stands_twice():
     names = Counter()
     for name, tree in sources().items():
-        if room(name) in CORE:
+        if room(name) not in (*ENGINE, "cli"):  # behind one door; functions that are commands
             defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
             names.update(one for one in defined if not one.startswith("_"))
-    assert [name for name, count in names.items() if count > 1] == []
+    assert {name for name, count in names.items() if count > 1} == STILL_TWICE
 
 
 def test_files_stay_small():

@@ -10,7 +10,7 @@ import torch
 
 from uaftc_lib import TrainingConfig, load_dataset, plots
 from uaftc_lib.book.chapters.lam import frames as stored
-from uaftc_lib.book.chapters.lam.frames import LAMS, STORED, cells, frame_of, path_of, stored_slider
+from uaftc_lib.book.chapters.lam.frames import LAMS, STORED, frame_of, path_of, slider_cells, stored_slider
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.tables import complete
@@ -102,7 +102,7 @@ def test_kinds_differ_in_shape_not_only_in_colour(slider):
 @pytest.mark.parametrize("dataset, model", STORED)
 def test_stored_frames_are_those_of_the_command(dataset, model):
     path, kept = path_of(dataset, model), stored_slider(dataset, model, start=100)
-    assert [frame.lam for frame in kept.frames] == LAMS == [cell.lam for cell in cells(dataset, model)]
+    assert [frame.lam for frame in kept.frames] == LAMS == [cell.lam for cell in slider_cells(dataset, model)]
     assert path.stat().st_size < 1_000_000 and kept.frames[kept.start].lam == 100 and kept.retrain is None
     for frame in kept.frames:
         assert 0.6 < frame.test_accuracy < 0.95 and 1 <= frame.best_epoch <= STORED[dataset, model]
@@ -113,7 +113,7 @@ def test_stored_frames_are_those_of_the_command(dataset, model):
 @pytest.mark.parametrize("key", STORED)
 def test_a_stored_frame_made_again(dataset, key):
     dataset(key[0])
-    again, kept = frame_of(cells(*key)[2]), stored_slider(*key).frames[2]
+    again, kept = frame_of(slider_cells(*key)[2]), stored_slider(*key).frames[2]
     assert again.test_accuracy == pytest.approx(kept.test_accuracy, abs=0.01)
     for kind, means in kept.means.items():
         assert again.means[kind] == pytest.approx(means, rel=0.1, abs=0.02)
@@ -127,7 +127,7 @@ def test_frames_are_stored_with_how_they_were_made(tmp_path, monkeypatch, slider
     for file, rows in told.groupby("file"):
         assert [frame["lam"] for frame in json.loads((tmp_path / file).read_text())] == rows["lam"].tolist() == LAMS
     assert set(told["file"]) == {path_of(*key).name for key in STORED}
-    runs = [cell for key in STORED for cell in cells(*key)]
+    runs = [cell for key in STORED for cell in slider_cells(*key)]
     assert told["learning_rate"].tolist() == [cell.learning_rate for cell in runs]
     assert {"epochs", "seed", *provenance()} <= set(told.columns)
 

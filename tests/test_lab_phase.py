@@ -9,7 +9,7 @@ import pytest
 
 from conftest import violations
 from uaftc_lib.book.chapters.exact_dynamics import growing_vector
-from uaftc_lib.book.live_phase import SCALE, SHOWN, in_equal_steps, live_phase, turned
+from uaftc_lib.book.chapters.which_lambda.live_phase import SCALE, SHOWN, in_equal_steps, live_phase, turned
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, set_cosine, start_model
 from uaftc_lib.datasets import load_dataset

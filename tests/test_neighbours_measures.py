@@ -87,7 +87,7 @@ def test_left_out_is_the_text_without_the_word(kind):
             place += 1
     np.testing.assert_allclose(left.own, fixed, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(left.own + left.values + left.weights, left.whole, rtol=1e-9, atol=1e-12)
-    found = again.shares(left)
+    found = again.part_shares(left)
     assert sum(value for name, value in found.items() if name.startswith("share")) == pytest.approx(1)
     assert (abs(left.values).max() > 0.01) == (abs(left.weights).max() > 0.001) == (kind in TOGETHER)
 
@@ -139,7 +139,7 @@ def of_embeddings(model, tokens, held):
 def test_gradients_are_those_of_one_text(kind, monkeypatch):
     monkeypatch.setattr(yardsticks, "PART", 20)
     model = model_of(kind)
-    found, begin = yardsticks.gradients(model, CORPUS), 0
+    found, begin = yardsticks.gradients_times_embeddings(model, CORPUS), 0
     for tokens in texts(CORPUS):
         for held, values in zip((True, False), found):
             x = model.embedding[tokens].detach()[None].requires_grad_()
@@ -195,7 +195,7 @@ def test_agreements_are_means_over_texts_and_decisions():
     found, _ = yardsticks.yardsticks(model, CORPUS)
     side = np.where(model(CORPUS).polarity.detach().numpy() > 0, 1, -1)
     assert set(side) == {-1, 1}
-    row = yardsticks.agreements(found, side, CORPUS)
+    row = yardsticks.yardstick_agreements(found, side, CORPUS)
     begins = CORPUS.offsets.numpy()
     each = np.array(
         [kendalltau(found["attention"][b:e], found["gradient"][b:e]) for b, e in zip(begins[:-1], begins[1:])]
@@ -206,7 +206,9 @@ def test_agreements_are_means_over_texts_and_decisions():
     assert row[f"{name} significant"] == (each[:, 1] <= 0.05).mean()
     assert row[f"{name} negative"] == pytest.approx(each[side < 0, 0].mean())
     signed = kendalltau(found["contribution"][: begins[1]], found["fall"][: begins[1]])[0]
-    of_first = yardsticks.agreements({key: value[: begins[1]] for key, value in found.items()}, side[:1], CORPUS[0])
+    of_first = yardsticks.yardstick_agreements(
+        {key: value[: begins[1]] for key, value in found.items()}, side[:1], CORPUS[0]
+    )
     assert of_first["tau signed contribution, signed fall"] == pytest.approx(signed)
 
 
@@ -324,12 +326,12 @@ def test_the_largest_weight_against_another():
 @pytest.mark.parametrize("kind", ["dot", "additive", "affine", "gru", "words", "projection", "bilstm, dot"])
 def test_one_row_of_everything(kind):
     model = model_of(kind).float()
-    row = measured.measured(model, CORPUS)
+    row = measured.all_measures(model, CORPUS)
     assert {name for name, value in row.items() if np.isnan(value)} <= {
         name for name in row if " to " in name or name.startswith("removed") or "tau" in name
     }
-    assert list(row) == list(measured.measured(model_of("dot"), CORPUS[:6]))
-    again_ = measured.measured(model, CORPUS)
+    assert list(row) == list(measured.all_measures(model_of("dot"), CORPUS[:6]))
+    again_ = measured.all_measures(model, CORPUS)
     assert all(row[name] == again_[name] or np.isnan(row[name]) for name in row)
     assert 0 < row["exact adversary"] <= 1 and all(one.dtype == torch.float32 for one in model.parameters())
 
@@ -355,17 +357,17 @@ def rated(monkeypatch):
 
 def test_phrases_of_trees_find_their_words(rated):
     corpus, phrases = rated
-    assert all(node.end > node.begin for node in people.nodes(TREE)), "punctuation is gone"
+    assert all(node.end > node.begin for node in people.phrases_of_tree(TREE)), "punctuation is gone"
     first = {(begin, end): rating for t, begin, end, rating in zip(*(one.tolist() for one in phrases)) if t == 0}
     assert first[1, 3] == 2 and first[1, 4] == 1 and first[5, 8] == -1 and first[0, 8] == 2 and first[4, 8] == 1
     assert (5, 6) not in first, "no leaf is half of n't"
     expected = [0, 2, 1, 0, 0, np.nan, np.nan, 0, 0, 0, 0, -2]
-    np.testing.assert_array_equal(people.word_ratings(phrases, corpus), expected)
+    np.testing.assert_array_equal(people.ratings_of_types(phrases, corpus), expected)
 
 
 def test_a_model_that_feels_as_people_do_agrees_with_them(rated):
     corpus, phrases = rated
-    rating = np.nan_to_num(people.word_ratings(phrases, corpus))
+    rating = np.nan_to_num(people.ratings_of_types(phrases, corpus))
     model = AttentionClassifier(11, 1, lam=1.0).double()
     with torch.no_grad():
         model.embedding.zero_()

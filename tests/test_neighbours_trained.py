@@ -40,7 +40,7 @@ def told():
 @pytest.fixture(scope="module")
 def base(told):
     """A classifier of plain embeddings that has learnt it."""
-    model, best_epoch = protocol.train(told, "words", "tanh", seed=1, epochs=12)
+    model, best_epoch = protocol.train_classifier(told, "words", "tanh", seed=1, epochs=12)
     assert model.accuracy(told.test) == 1 and 1 <= best_epoch <= 12
     return model
 
@@ -52,7 +52,7 @@ def test_fused_steps_are_the_plain_ones(told, monkeypatch):
     plain = torch.optim.Adam
 
     def trained():
-        return list(protocol.train(told, "bilstm", "tanh", epochs=1)[0].parameters())
+        return list(protocol.train_classifier(told, "bilstm", "tanh", epochs=1)[0].parameters())
 
     fused = trained()
     monkeypatch.setattr(torch.optim, "Adam", lambda groups, fused, **told: plain(groups, fused=False, **told))
@@ -93,7 +93,7 @@ def test_quality_is_accuracy_f1_and_area_under_the_curve():
     with torch.no_grad():
         model.embedding.copy_(torch.tensor([[1.0], [-1.0], [2.0], [0.5]]))
         model.W.fill_(1.0)
-    assert protocol.quality(model, corpus) == {"accuracy": 0.75, "F1": pytest.approx(0.8), "AUC": 0.5}
+    assert protocol.classifier_quality(model, corpus) == {"accuracy": 0.75, "F1": pytest.approx(0.8), "AUC": 0.5}
 
 
 # --- the adversary
@@ -147,7 +147,7 @@ def test_every_kind_of_model_can_have_an_adversary_and_hide(kind, told):
     small = Dataset("small", told.vocabulary, told.classes, told.train[:64], told.dev[:20], told.test[:20])
     (row,) = adversary.curve(start, small, 3, (0.001,), epochs=1)
     assert 0 <= row["TVD"] <= 1 and 0 <= row["JSD"] <= 0.6932 and row["KL"] > 0
-    (row,) = deception.rows(start, small, torch.arange(4), 3, (0.1,), epochs=1)
+    (row,) = deception.deception_rows(start, small, torch.arange(4), 3, (0.1,), epochs=1)
     assert 0 < row["attention"] < 1 and row["best epoch"] == 1
 
 
@@ -183,18 +183,18 @@ def test_the_bound_is_the_exact_adversary_at_each_texts_own_tolerance(base, told
 
 
 def test_other_weights_over_the_same_states_keep_to_the_bound_and_the_exact_ones_reach_it(base, told):
-    other = controls.redrawn(base, 3, ("attention",))
+    other = controls.with_parts_redrawn(base, 3, ("attention",))
     other.V.data *= 20
-    found = adversary.compared(base, other, told.test)
+    found = adversary.adversary_measures(base, other, told.test)
     assert found["above"] == 0 and 0.01 < found["JSD"] <= found["JSD bound"]
 
     exact = guided.GuidedClassifier(TYPES, lambda corpus: adversarial_attention(base, corpus, 0.3).weights, "words")
     exact.load_state_dict(base.state_dict())
-    found = adversary.compared(base, exact, told.test)
+    found = adversary.adversary_measures(base, exact, told.test)
     assert 0.01 < found["TVD"] < 0.3 and found["above"] == 0
     assert found["JSD"] == pytest.approx(found["JSD bound"], abs=1e-6)
 
-    itself = adversary.compared(base, base, told.test)
+    itself = adversary.adversary_measures(base, base, told.test)
     assert itself["TVD"] == itself["JSD"] == itself["KL"] == 0 and itself["agreement"] == 1
 
 
@@ -212,7 +212,7 @@ def test_a_model_guided_by_itself_is_itself(reads, told):
 
 
 def test_uniform_weights_take_the_mean_and_attention_stays_at_its_start(told):
-    model = guided.GuidedClassifier(TYPES, guided.uniform, "bilstm", seed=1)
+    model = guided.GuidedClassifier(TYPES, guided.uniform_weights, "bilstm", seed=1)
     start = [value.clone() for value in model.attention_parameters]
     protocol.train_model(model, told, epochs=3)
     assert model.accuracy(told.test) > 0.9
@@ -226,7 +226,7 @@ def test_a_guide_that_looks_away_from_the_words_that_tell_spoils_it(told):
     def blind(corpus):
         return softmax_by_instance(-50.0 * (corpus.tokens < 4), corpus.instance_of, len(corpus))
 
-    found = guided.rows(told, {"uniform": guided.uniform, "own": None, "blind": blind}, epochs=4)
+    found = guided.guided_rows(told, {"uniform": guided.uniform_weights, "own": None, "blind": blind}, epochs=4)
     scores = {row["weights"]: row["accuracy"] for row in found}
     assert scores["uniform"] > 0.95 and scores["own"] > 0.95 and scores["blind"] < 0.8
 
@@ -252,7 +252,7 @@ def test_the_penalty_is_that_of_its_definition():
 
 def test_contributions_show_hidden_words_where_nothing_else_can_tell_of_them(told):
     start, words = JainWallaceClassifier(TYPES, "words", "dot"), deception.impermissible_words(told)
-    honest, hiding = deception.rows(start, told, words, seed=1, strengths=(0.0, 3.0), epochs=20)
+    honest, hiding = deception.deception_rows(start, told, words, seed=1, strengths=(0.0, 3.0), epochs=20)
     assert hiding["attention"] < hiding["tokens"] / 2 < honest["tokens"] == hiding["tokens"] < honest["attention"]
     assert honest["accuracy"] > 0.95 and hiding["accuracy"] > 0.95
     assert hiding["contributions"] > 0.7 and hiding["kept without states"] == hiding["kept without words"] < 0.7
@@ -260,7 +260,7 @@ def test_contributions_show_hidden_words_where_nothing_else_can_tell_of_them(tol
 
 def test_an_lstm_carries_hidden_words_into_the_states_of_others(told):
     words = deception.impermissible_words(told)
-    (row,) = deception.rows(JainWallaceClassifier(TYPES, "bilstm"), told, words, strengths=(1.0,), epochs=12)
+    (row,) = deception.deception_rows(JainWallaceClassifier(TYPES, "bilstm"), told, words, strengths=(1.0,), epochs=12)
     assert row["attention"] < 0.01 and row["contributions"] < 0.01 and row["accuracy"] > 0.95
     assert row["kept without states"] == 1 and row["kept without words"] < 0.7
 
@@ -288,12 +288,6 @@ def test_the_control_takes_as_many_other_words(base, monkeypatch):
     assert found.tokens.tolist() in ([0, 5, 1, 0], [0, 6, 1, 0]) and found.lengths.tolist() == [2, 2]
 
 
-def test_leaving_positions_out_keeps_the_rest():
-    corpus = Corpus.from_lists([[0, 5, 1], [6, 7]], [1, 0])
-    left = corpus.without(torch.isin(corpus.tokens, torch.tensor([0, 1, 6])))
-    assert left.tokens.tolist() == [5, 7] and left.offsets.tolist() == [0, 1, 2] and left.labels.tolist() == [1, 0]
-
-
 # --- variation, controls
 
 
@@ -305,7 +299,7 @@ def test_variation_is_the_median_over_trainings():
     torch.testing.assert_close(apart, jensen_shannon(even.double(), sharp.double(), corpus))
     half = variation.median_divergence(even, [even, sharp], corpus)
     torch.testing.assert_close(half, apart / 2)
-    rows = variation.rows(even, [even, sharp, sharp], corpus)
+    rows = variation.variation_rows(even, [even, sharp, sharp], corpus)
     assert [(row["largest weight from"], row["texts"]) for row in rows] == [(0.0, 1), (0.25, 1)]
     assert rows[1]["JSD"] == rows[1]["median"] == pytest.approx(float(apart[0]))
 
@@ -325,14 +319,14 @@ def test_a_part_drawn_anew_is_a_start_and_the_others_stay(told):
     before = {name: value.clone() for name, value in model.named_parameters()}
     names = {"output": {"W"}, "attention": {"V", "M", "c"}, "encoder": {"P", "b"}, "embedding": {"embedding"}}
     for part, expected in names.items():
-        for name, value in controls.redrawn(model, 9, (part,)).named_parameters():
+        for name, value in controls.with_parts_redrawn(model, 9, (part,)).named_parameters():
             assert torch.equal(value, start[name] if name in expected else before[name])
     assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
-    recurrent = controls.redrawn(JainWallaceClassifier(TYPES, "bilstm", seed=1), 9, ("encoder",))
+    recurrent = controls.with_parts_redrawn(JainWallaceClassifier(TYPES, "bilstm", seed=1), 9, ("encoder",))
     fresh_one = JainWallaceClassifier(TYPES, "bilstm", seed=9)
     assert torch.equal(recurrent.recurrent.onward.weight_hh_l0, fresh_one.recurrent.onward.weight_hh_l0)
     with pytest.raises(ValueError, match="part"):
-        controls.redrawn(model, 9, ("head",))
+        controls.with_parts_redrawn(model, 9, ("head",))
 
 
 def test_held_out_words_occur_often_enough_and_never_in_training(told):
@@ -349,7 +343,7 @@ def test_held_out_words_occur_often_enough_and_never_in_training(told):
 
 def test_models_that_know_nothing_stand_beside_the_trained_one(base, told):
     words = torch.tensor([0, 4])
-    rows = {row["kind"]: row for row in controls.rows(base, told, told.test, words, seed=5, epochs=8)}
+    rows = {row["kind"]: row for row in controls.rows_of_controls(base, told, told.test, words, seed=5, epochs=8)}
     assert len(rows) == 8 and rows["trained to the last epoch"]["accuracy"] == 1
     trained, again, nothing = (rows[kind] for kind in ("trained", "trained again", "labels permuted"))
     assert trained["accuracy"] == again["accuracy"] == 1 and nothing["accuracy"] < 0.9

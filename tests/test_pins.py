@@ -69,7 +69,7 @@ def test_lock_pins_what_is_asked_for(file, python):
 
 
 def test_extras_say_all_that_their_users_need():
-    assert set(EXTRAS) == {"live", "book", "lab", "test", "bench", "words", "transformers"}
+    assert set(EXTRAS) == {"live", "book", "lab", "test", "bench", "words", "vectors", "transformers"}
     on_top = {extra for extra, asked in EXTRAS.items() if f"{PROJECT['name']}[book]" in asked}
     assert on_top == {"lab", "test", "bench"}
     installed = re.findall(r"'\.\[(\S+)\]'", (CHECKOUT / "Makefile").read_text(encoding="utf-8"))

@@ -106,7 +106,7 @@ def test_one_colour_has_one_meaning():
     for i, terms in enumerate(("AD", "BE", "CF")):
         assert all(f"--TERM{i}: {theme.COLORS[term]};" in lab for term in terms)
     names = ["positive words: all", "positive words: from neutral", "A", "other", "another"]
-    assert len({theme.style_of(name, names) for name in names}) == len(names)
+    assert len({theme.series_style(name, names) for name in names}) == len(names)
 
 
 def test_other_colours_stand_out_on_both_grounds():
@@ -224,20 +224,18 @@ def test_rows_join_panels():
 
 
 def test_table_has_no_row_numbers_and_true_minus_signs():
-    html = plots.table(pd.DataFrame({"a": ["x"], "b": [-1.23456]}), digits=2)._repr_mimebundle_()["text/html"]
+    html = plots.table(pd.DataFrame({"a": ["x"], "b": [-1.23456]}), digits=2).to_html()
     assert "−1.23" in html and ">0</th>" not in html
 
 
 def test_table_writes_thousands_yes_and_no_and_nothing():
-    html = plots.table(pd.DataFrame({"n": [1384, -1384, 7], "new": [True, False, False]}))._repr_mimebundle_()[
-        "text/html"
-    ]
+    html = plots.table(pd.DataFrame({"n": [1384, -1384, 7], "new": [True, False, False]})).to_html()
     assert re.findall(r"<td[^>]*>(.*?)</td>", html) == ["1,384", "yes", "−1,384", "no", "7", "no"]
 
 
 def test_table_cells_may_lead_somewhere():
     data = pd.DataFrame({"page": ["a & b", "c"], "n": [1, 2]})
-    html = plots.table(data, links={"page": ["a.html#x", ""]})._repr_mimebundle_()["text/html"]
+    html = plots.table(data, links={"page": ["a.html#x", ""]}).to_html()
     assert '><a href="a.html#x">a &amp; b</a></td>' in html and ">c</td>" in html
     with pytest.raises(ValueError, match="no column word"):
         plots.table(data, links={"word": ["", ""]})
@@ -247,7 +245,7 @@ def test_table_writes_every_column_its_own_way():
     data = pd.DataFrame(
         {"lam": [10.0], "penalty": [0.0001], "early_loss": [0.5], "share": [0.25], "n": [3], "ok": [True], "w": ["<a>"]}
     )
-    html = plots.table(data, digits=2, formats={"share": ".0%", "n": "04d"})._repr_mimebundle_()["text/html"]
+    html = plots.table(data, digits=2, formats={"share": ".0%", "n": "04d"}).to_html()
     cells = re.findall(r"<t[hd] style=\"[^\"]*text-align:(\w+)\">(.*?)</t[hd]>", html)
     heads, row = cells[:7], cells[7:]
     assert [text for _, text in heads] == ["λ", "penalty", "early loss", "share", "n", "ok", "w"]

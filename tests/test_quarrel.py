@@ -51,12 +51,14 @@ def test_each_is_trained_by_its_own_protocol(monkeypatch):
     """One of Table 2 as the paper's authors did, one of Jain & Wallace's as these did; λ is 10, or √H."""
     asked, model = [], AttentionClassifier(4, 2)
     data = Dataset("small", Vocabulary(["a"]), ("no", "yes"), Corpus.from_lists([[0], [0]], [0, 1]))
-    monkeypatch.setattr(quarrel, "train", lambda *given, **named: asked.append((given[1:], named)) or (model, 2))
-    assert quarrel.trained(data, "bilstm+dot", 16.0, 3) == (model, {"best_epoch": 2})
+    monkeypatch.setattr(
+        quarrel, "train_classifier", lambda *given, **named: asked.append((given[1:], named)) or (model, 2)
+    )
+    assert quarrel.trained_by_protocol(data, "bilstm+dot", 16.0, 3) == (model, {"best_epoch": 2})
     assert asked == [(("bilstm", "dot"), {"lam": 16.0, "seed": 3})]
     run = type("Run", (), {"best_epoch": 4, "history": pd.DataFrame({"loss": [3.0, 1.0]})})
     monkeypatch.setattr(quarrel, "train_real", lambda _, **named: asked.append(named) or (model, run))
-    assert quarrel.trained(data, "DP", 10.0, 1) == (model, {"best_epoch": 4, "early loss": 2.0})
+    assert quarrel.trained_by_protocol(data, "DP", 10.0, 1) == (model, {"best_epoch": 4, "early loss": 2.0})
     assert asked[1] == {"model": "DP", "lam": 10.0, "seed": 1}
     assert [quarrel.usual_lam(m) for m in ("DP", "bilstm+tanh", "bilstm+dot")] == [10, 1, 16]
     assert quarrel.usual_lam("projection+dot") == pytest.approx(128**0.5)
@@ -133,7 +135,7 @@ def test_other_starts_begin_elsewhere(monkeypatch):
         asked.append((kind, named))
         return AttentionClassifier(6, 2, seed=1), 4
 
-    monkeypatch.setattr(quarrel, "train", trained)
+    monkeypatch.setattr(quarrel, "train_classifier", trained)
     (row,) = quarrel.other_starts("projection+dot", 0.3, 7)
     assert asked == [(("projection", "dot"), {"seed": 7, "embedding_range": 0.3})]
     assert row["best_epoch"] == 4 and {"tau attention, leave-one-out", "largest weight", "AUC"} <= {*row}

@@ -213,7 +213,7 @@ def test_a_column_of_fewer_seeds_than_the_rules_ask_for_is_undecided():
 
 def test_a_column_compares_the_starts_that_all_lam_share():
     runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
-    column = columns.compare(runs[(runs.seed < 6) | (runs.lam == 10)])
+    column = columns.compare_lams(runs[(runs.seed < 6) | (runs.lam == 10)])
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
 
 
@@ -597,7 +597,7 @@ def test_sizes_far_from_print_are_told():
     for rows, off in ((as_printed, near), (scores.assign(median=99.0), far)):
         reasons = statuses({"figure_scores": rows}).reason
         for figure, distance in off.items():
-            told = f"a median {distance:.1f} boxes off" in reasons[figures.named(figure)]
+            told = f"a median {distance:.1f} boxes off" in reasons[figures.cited_panel(figure)]
             assert told == (distance > figures.FAR), figure
     assert near["S18"] < figures.FAR and (far.dropna() > figures.FAR).all() and far["S18"] > 0
 

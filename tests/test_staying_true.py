@@ -13,7 +13,7 @@ from uaftc_lib.book import choices, claims, paragraphs, rules
 from uaftc_lib.book.cases import Tables
 from uaftc_lib.book.chapters.staying_true import objectives
 from uaftc_lib.neighbours.again import left_out
-from uaftc_lib.neighbours.measured import measured
+from uaftc_lib.neighbours.measured import all_measures
 from uaftc_lib.neighbours.settings import WORD_LEVEL
 from uaftc_lib.neighbours.tied_bound import by_others
 from uaftc_lib.neighbours.word_level import KINDS, WordLevelClassifier
@@ -56,13 +56,13 @@ def test_the_bound_is_asked_of_states_and_tanh_alone(given):
 
 def test_without_the_dear_the_rest_is_the_same():
     model, corpus = sized(5.0, 2), texts(8, 5)
-    whole, part = measured(model, corpus), measured(model, corpus, dear=False)
+    whole, part = all_measures(model, corpus), all_measures(model, corpus, dear=False)
     assert set(part) < set(whole) and not any("integrated" in name or "removed" in name for name in part)
     assert part == pytest.approx({name: whole[name] for name in part}, nan_ok=True)
 
 
 def test_every_job_is_there_once_and_its_kind_can_be_trained():
-    made = pd.DataFrame(objectives.jobs())
+    made = pd.DataFrame(objectives.objective_jobs())
     assert not made.duplicated().any()
     assert set(made.kind) <= KINDS.keys() == objectives.NAMES.keys()
     for kind, rows in made.groupby("kind"):

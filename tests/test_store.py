@@ -20,7 +20,7 @@ from uaftc_lib.book import contents
 from uaftc_lib.experiments import registry, tables
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.registry import EXPERIMENTS, experiment, same_as_stored, same_rows, stored
-from uaftc_lib.experiments.store import Table, canonical, fill
+from uaftc_lib.experiments.store import StoredTable, canonical, fill
 from uaftc_lib.experiments.tables import complete, listing, remake, table_names
 from uaftc_lib.locations import results_folder
 
@@ -61,7 +61,7 @@ def results(tmp_path, monkeypatch):
 def made(name):
     """The table of an experiment that has just been made."""
     list(complete([name]))
-    return registry.task(name)[0]
+    return registry.experiment_task(name)[0]
 
 
 def without_cost(table):
@@ -69,7 +69,7 @@ def without_cost(table):
 
 
 def lacking(name):
-    table, work = registry.task(name)
+    table, work = registry.experiment_task(name)
     return [job for job, _ in work if table.job(job) not in table.done()]
 
 
@@ -144,7 +144,7 @@ def test_jobs_are_compared_by_value():
 def writes_and_dies(path):
     """Another process, killed when the new file is written and not yet in its place."""
     os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
-    Table(path, ("lam", "seed")).add([{"lam": 10.0, "seed": 77, "value": 1.0} | provenance()])
+    StoredTable(path, ("lam", "seed")).add([{"lam": 10.0, "seed": 77, "value": 1.0} | provenance()])
 
 
 def test_a_kill_while_a_row_is_written_leaves_the_table_as_it_was(results):
@@ -188,7 +188,7 @@ def test_a_full_disk_leaves_the_table_as_it_was(results, monkeypatch, moment):
 
 def adds(path, first):
     for seed in range(first, 80, 2):
-        Table(path, ("seed",)).add([{"seed": seed, "row": row} | provenance() for row in range(3)])
+        StoredTable(path, ("seed",)).add([{"seed": seed, "row": row} | provenance() for row in range(3)])
 
 
 def test_two_makers_at_once_lose_nothing(tmp_path):
@@ -213,8 +213,8 @@ def test_a_job_that_another_maker_has_written_meanwhile_is_not_written_twice(res
 
 def test_processes_make_the_same_table(results):
     one = without_cost(made("uneven"))
-    table, _ = registry.task("uneven", results / "two")
-    assert fill(table, registry.task("uneven", results / "two")[1], workers=2) == 5
+    table, _ = registry.experiment_task("uneven", results / "two")
+    assert fill(table, registry.experiment_task("uneven", results / "two")[1], workers=2) == 5
     assert without_cost(table).sort_values(["seed", "epoch"], ignore_index=True).equals(one)
 
 
@@ -275,7 +275,7 @@ def test_a_sample_is_of_the_quickest_jobs(results, tmp_path, minutes, jobs):
     table, took = made("toy"), {0: 90.0, 1: 60.0, 2: 75.0}
     rows = table.frame().assign(seconds=lambda rows: rows.seed.map(took))
     rows.to_csv(table.path, index=False)
-    sampled = tables.sample("toy", registry.task("toy")[1], minutes)
+    sampled = tables.jobs_of_least_time("toy", registry.experiment_task("toy")[1], minutes)
     assert [job["seed"] for job, _ in sampled] == jobs
     told = list(remake(["toy"], tmp_path / "some", minutes=minutes))
     assert told[0].startswith("toy: 3.8 minutes")

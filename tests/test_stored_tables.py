@@ -6,7 +6,15 @@ import pytest
 
 from uaftc_lib.book import contents
 from uaftc_lib.book.chapters.map import settings_of_runs
-from uaftc_lib.experiments.registry import EXPERIMENTS, TOLERANCE, computed, rows_of, same_as_stored, same_rows, stored
+from uaftc_lib.experiments.registry import (
+    EXPERIMENTS,
+    TOLERANCE,
+    computed,
+    rows_of_job,
+    same_as_stored,
+    same_rows,
+    stored,
+)
 from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.experiments.tables import grid_names, remake
 from uaftc_lib.locations import PAPER_NAMES
@@ -82,7 +90,7 @@ def changed(there, column):
 
 @pytest.mark.parametrize(("name", "job", "tolerance"), AGAIN, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_stored_row_comes_out_again_in_every_column(name, job, tolerance):
-    now, there = computed(name, job), rows_of(stored(name), job)
+    now, there = computed(name, job), rows_of_job(stored(name), job)
     assert same_rows(now, there, tolerance)
     unnoticed = [c for c in now if c not in job and same_rows(now, changed(there, c), tolerance)]
     assert len(now.columns) > len(job) and not unnoticed

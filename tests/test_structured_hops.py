@@ -45,7 +45,7 @@ def small():
 @pytest.mark.parametrize("scale", [0.01, 3.0])
 def test_hops_of_their_own_do_not_correlate_however_diffuse(scale):
     corpus = texts(400)
-    row = measures.alike(noise(corpus, 4, scale), weights_of(noise(corpus, 4, scale), corpus), corpus)
+    row = measures.hops_alike(noise(corpus, 4, scale), weights_of(noise(corpus, 4, scale), corpus), corpus)
     assert abs(row["correlation of scores"]) < 0.02 and abs(row["correlation of weights"]) < 0.03
     assert (row["weight in common"] > 0.99) == (scale < 1)  # here diffuse hops do look alike
 
@@ -54,7 +54,7 @@ def test_hops_of_their_own_do_not_correlate_however_diffuse(scale):
 def test_equal_hops_correlate_however_diffuse(scale):
     corpus = texts(50)
     scores = noise(corpus, 1, scale).expand(-1, 3)
-    row = measures.alike(scores, weights_of(scores, corpus), corpus)
+    row = measures.hops_alike(scores, weights_of(scores, corpus), corpus)
     assert row["correlation of scores"] == pytest.approx(1) and row["correlation of weights"] == pytest.approx(1)
     assert row["weight in common"] == pytest.approx(1)
 
@@ -79,7 +79,7 @@ def test_even_hops_and_texts_of_one_word_have_no_correlation():
 def test_hops_on_other_words_correlate_below_zero_and_lin_finds_no_overlap():
     corpus = Corpus.from_lists([[0, 1, 2, 3]], [0])
     weights = torch.eye(4, dtype=torch.float64)[:, :2]
-    row = measures.alike(weights, weights, corpus)
+    row = measures.hops_alike(weights, weights, corpus)
     assert row["overlap"] == row["overlap of a pair"] == row["weight in common"] == 0
     assert row["correlation of weights"] == pytest.approx(-1 / 3)
     assert (row["largest weight"], row["entropy"]) == (1, 0)
@@ -87,7 +87,7 @@ def test_hops_on_other_words_correlate_below_zero_and_lin_finds_no_overlap():
 
 def test_one_hop_has_no_pairs():
     corpus = texts(5)
-    row = measures.alike(noise(corpus, 1), weights_of(noise(corpus, 1), corpus), corpus)
+    row = measures.hops_alike(noise(corpus, 1), weights_of(noise(corpus, 1), corpus), corpus)
     assert np.isnan(row["correlation of weights"]) and row["overlap"] > 0
     assert measures.specialisation(weights_of(noise(corpus, 1), corpus), corpus.tokens, corpus, 5)["bits"] == 0
 
@@ -96,12 +96,12 @@ def test_one_hop_has_no_pairs():
 
 
 def test_information_is_that_of_the_joint_distribution():
-    assert measures.information(torch.eye(2).double()) == pytest.approx(1)
-    assert measures.information(torch.full((3, 2), 1 / 3).double()) == pytest.approx(0)
+    assert measures.mutual_information(torch.eye(2).double()) == pytest.approx(1)
+    assert measures.mutual_information(torch.full((3, 2), 1 / 3).double()) == pytest.approx(0)
     table = torch.tensor([[0.7, 0.1], [0.3, 0.9]], dtype=torch.float64)
     joint = table.numpy() / 2
     expected = joint * np.log2(joint / np.outer(joint.sum(1), joint.sum(0)))
-    assert measures.information(table) == pytest.approx(expected.sum())
+    assert measures.mutual_information(table) == pytest.approx(expected.sum())
 
 
 def test_no_specialisation_is_found_where_there_is_none():
@@ -148,10 +148,10 @@ def test_what_leads_is_taken_from_what_is_known():
 
 def test_jobs_are_the_grid_then_what_was_chosen():
     cells, of = len(structured.GRID.hops) * len(structured.GRID.penalties), len(structured.GRID.run)
-    grid = structured.jobs({})
+    grid = structured.structured_jobs({})
     assert len(grid) == of * cells * structured.GRID.seeds and not any(job["projections"] for job in grid)
     assert [job["seed"] for job in grid[: of * cells]] == [0] * of * cells
-    several = structured.jobs({"sst": {"hops": 3, "penalty": 0.0}})
+    several = structured.structured_jobs({"sst": {"hops": 3, "penalty": 0.0}})
     assert several[: len(grid)] == grid and len(several) == len(grid) + 7 + 10 + 7
     assert len({tuple(job.values()) for job in several}) == len(several)
 
@@ -174,20 +174,21 @@ def grid_of(means, spread=0.01):
 
 def test_the_rule_takes_the_simplest_within_one_standard_error():
     means = {(1, 0.0): 0.9, (3, 0.0): 0.78, (3, 0.03): 0.796, (10, 0.0): 0.799, (30, 1.0): 0.8}
-    assert structured.by_rule(grid_of(means)) == {"sst": {"hops": 3, "penalty": 0.03}}  # 0.01/√3 below the best
-    assert structured.by_rule(grid_of(means, 0.001)) == {"sst": {"hops": 30, "penalty": 1.0}}
+    within = {"sst": {"hops": 3, "penalty": 0.03}}  # 0.01/√3 below the best
+    assert structured.simplest_by_rule(grid_of(means)) == within
+    assert structured.simplest_by_rule(grid_of(means, 0.001)) == {"sst": {"hops": 30, "penalty": 1.0}}
     further = grid_of(means).assign(projections=True, dev_accuracy=1.0)
-    assert structured.by_rule(pd.concat([grid_of(means), further]))["sst"]["hops"] == 3
+    assert structured.simplest_by_rule(pd.concat([grid_of(means), further]))["sst"]["hops"] == 3
 
 
 def test_what_was_chosen_is_what_the_rule_gives():
     assert set(structured.CHOSEN) == set(structured.GRID.run)
-    assert structured.by_rule(stored("structured")) == structured.CHOSEN
+    assert structured.simplest_by_rule(stored("structured")) == structured.CHOSEN
 
 
 def test_a_small_run_has_every_column_and_each_hop_is_asked_alone(small, monkeypatch):
     monkeypatch.setattr(structured, "GRID", structured.Grid(dimension=8, hidden=4, least_texts=1))
-    model, run = structured.trained(small, 3, 0.03, True, seed=1, epochs=1)
+    model, run = structured.trained_model(small, 3, 0.03, True, seed=1, epochs=1)
     assert model.hops == 3 and model.projections and len(run.history) == 1
     row = structured.looked_into(model, small, permutations=5) | structured.before(model, small)
     assert all(np.isfinite(value) for value in row.values())
@@ -220,5 +221,5 @@ def test_a_hop_that_prefers_a_word_is_told_by_it(small, monkeypatch):
 def test_tfidf_tells_made_up_classes_apart(small):
     found = tfidf.linear(small)
     assert found["test_accuracy"] > 0.7 and found["C"] in tfidf.STRENGTHS
-    counts = tfidf.counted(Corpus.from_lists([[1, 1, 0], [2]], [0, 1]), 4)
+    counts = tfidf.counts_of_words(Corpus.from_lists([[1, 1, 0], [2]], [0, 1]), 4)
     assert counts.toarray().tolist() == [[1, 2, 0, 0], [0, 0, 1, 0]]

@@ -43,16 +43,16 @@ fresh.set_forkserver_preload(["uaftc_lib.experiments.sweep", "torch._dynamo"])  
 
 
 def results(out):
-    return sweeps.table(out).frame()
+    return sweeps.sweep_table(out).frame()
 
 
 def finished(out):
-    return sweeps.table(out).done()
+    return sweeps.sweep_table(out).done()
 
 
 def job(cell):
     """As the store has it."""
-    return sweeps.table("").job(asdict(cell))
+    return sweeps.sweep_table("").job(asdict(cell))
 
 
 def table(out):
@@ -269,7 +269,7 @@ def test_a_torn_line_is_cut_off_and_its_cell_run_again(undisturbed, tmp_path, se
     before = finished(out)
     assert len(before) == max(whole[:cut].count(b"\n") - 1, 0)
     assert len(results(out)) == len(before)
-    of_sweep = sweeps.table(out)
+    of_sweep = sweeps.sweep_table(out)
     missing = [row for row in results(undisturbed).to_dict("records") if of_sweep.job(row) not in before]
     for row in missing:
         assert of_sweep.add([row])
@@ -298,7 +298,7 @@ def test_a_file_without_a_whole_line_is_left_alone_too(tmp_path, text):
     with pytest.raises(ValueError, match="other columns"):
         sweep(CELLS[:1], out)
     with pytest.raises(ValueError, match="other columns"):
-        sweeps.table(out).add([asdict(CELLS[0])])
+        sweeps.sweep_table(out).add([asdict(CELLS[0])])
     assert out.read_text() == text
 
 

@@ -24,7 +24,7 @@ def told():
 @pytest.mark.parametrize("pools", POOLED)
 def test_what_is_pooled_is_the_state_the_word_or_both(pools):
     model, corpus = WordLevelClassifier(TYPES, pools, seed=2), texts(6, 1)
-    e, h = word_level.read(model, corpus)
+    e, h = word_level.embeddings_and_states(model, corpus)
     expected = {"state": h, "concatenation": torch.cat([h, e], 1), "residual": h + e}[pools]
     assert torch.equal(model.encode(e, corpus.offsets), expected) and e.shape == h.shape
     total = torch.zeros(6).index_add(0, corpus.instance_of, explain.contributions(model, corpus))
@@ -45,7 +45,7 @@ def test_another_start_is_of_the_same_kind(kind):
 
 def test_a_second_layer_reads_the_states_of_the_first():
     model, corpus = WordLevelClassifier(TYPES, layers=2), texts(4, 1)
-    e, h = word_level.read(model, corpus)
+    e, h = word_level.embeddings_and_states(model, corpus)
     first = model.recurrent(e, corpus.offsets)
     assert torch.equal(h, model.further[0](first, corpus.offsets)) and not torch.equal(h, first)
 
@@ -60,7 +60,7 @@ def test_states_are_orthogonal_to_the_sum_of_those_before():
     model = WordLevelClassifier(TYPES, orthogonal=True, seed=3)
     plain = WordLevelClassifier(TYPES, seed=3)
     corpus = Corpus.from_lists([[0, 5, 6, 1, 7, 0]], [1])
-    onward = [word_level.read(one, corpus)[1][:, :150].detach() for one in (model, plain)]
+    onward = [word_level.embeddings_and_states(one, corpus)[1][:, :150].detach() for one in (model, plain)]
     along = [[abs(float(h[j] @ h[:j].sum(0))) for j in range(1, 6)] for h in onward]
     assert max(along[0]) < 1e-7 and min(along[1]) > 1e-5
     torch.testing.assert_close(onward[0][0], onward[1][0])  # the first has none before it
@@ -88,11 +88,11 @@ def test_each_objective_brings_about_what_it_asks_for(told):
         return model
 
     def distance(model):
-        e, h = word_level.read(model, told.test)
+        e, h = word_level.embeddings_and_states(model, told.test)
         return ((h - e) ** 2).sum(1).mean().item()
 
     def cone(model):
-        return word_level.conicity(word_level.read(model, told.test)[1], told.test).mean().item()
+        return word_level.conicity(word_level.embeddings_and_states(model, told.test)[1], told.test).mean().item()
 
     plain = trained()
     assert distance(trained(word_level.tied(told.train, 1.0))) < distance(plain) / 5
@@ -132,7 +132,7 @@ def test_what_is_kept_is_one_row(told, monkeypatch):
         words_kept, "token_types", lambda *_: {"positive": torch.arange(2), "negative": torch.arange(2, 4)}
     )
     model = WordLevelClassifier(TYPES, seed=1)
-    e, h = word_level.read(model, told.test)
+    e, h = word_level.embeddings_and_states(model, told.test)
     row = words_kept.kept(model, told)
     assert len(row) == 10 and np.isfinite([*row.values()]).all() and row["told"] > row["told shuffled"]
     assert row["apart"] == pytest.approx(((h - e) ** 2).sum(1).mean().item(), rel=1e-5)

@@ -52,7 +52,7 @@ def test_the_three_measures_are_what_they_say():
 
 def test_shuffling_keeps_the_values_of_each_text_and_what_is_unknown():
     values, text = np.array([1.0, 2, 3, np.nan, 5, 6]), np.array([0, 0, 0, 0, 1, 1])
-    mixed = [recurrent_influence.shuffled(values, np.isfinite(values), text, seed) for seed in range(8)]
+    mixed = [recurrent_influence.dealt_anew(values, np.isfinite(values), text, seed) for seed in range(8)]
     assert all(sorted(one[:3]) == [1, 2, 3] and sorted(one[4:]) == [5, 6] and np.isnan(one[3]) for one in mixed)
     assert len({tuple(one[:3]) for one in mixed}) > 1
 
@@ -156,16 +156,16 @@ def perfect():
 
 def test_a_report_is_held_against_the_truth():
     words = perfect()
-    rows = pd.DataFrame(emotions.judged(words))
+    rows = pd.DataFrame(emotions.judged_lists(words))
     assert (rows[["precision", "recall own", "recall strong", "strong leads", "weak is second"]] == 1).all(axis=None)
     assert rows["recall weak"].dropna().eq(1).all() and not rows["company"].any()
     company = pd.DataFrame(
         {"word": ["rain"], "class": ["sadness"], "influence": 2.0, "listed": True, "total": 9.0, "q": 0.01}
     )
     worse = words.assign(listed=words["listed"] & (words["word"] != "lonely"))
-    sad = pd.DataFrame(emotions.judged(pd.concat([worse, company]))).set_index("class").loc["sadness"]
+    sad = pd.DataFrame(emotions.judged_lists(pd.concat([worse, company]))).set_index("class").loc["sadness"]
     assert (sad["precision"], sad["recall own"], sad["company"], sad["company by counts"]) == (7 / 8, 4 / 5, 1, 1)
-    assert emotions.words_of(pd.concat([words, company]), "sadness")[0] == "rain"
+    assert emotions.listed_words(pd.concat([words, company]), "sadness")[0] == "rain"
     assert [*emotions.classes_of(words, "despise").index[:2]] == ["hatred", "sadness"]
 
 
@@ -173,7 +173,8 @@ def test_the_command_itself_is_run(tmp_path):
     with pytest.raises(RuntimeError, match="uaftc explain .* failed"):
         emotions.explained(pd.DataFrame({"text": ["a b"], "label": ["x"]}), tmp_path)
     words = emotions.explained(emotions.made(1, emotions.File(rows=400)), tmp_path, "--epochs", "2")
-    assert {"word", "class", "listed", "influence", "total", "q"} <= set(words) and len(emotions.judged(words)) == 8
+    assert {"word", "class", "listed", "influence", "total", "q"} <= set(words)
+    assert len(emotions.judged_lists(words)) == 8
 
 
 def test_the_question_is_answered_by_its_class_and_its_word(monkeypatch):

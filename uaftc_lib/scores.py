@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
+from scipy.stats import mannwhitneyu
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset
@@ -102,5 +103,4 @@ def separation(data: pd.DataFrame, y: str, high: str, low: str, group: str = "ty
     Ties count half; 0.5 means that the two types cannot be told apart.
     """
     above, below = (data.loc[data[group] == name, y] for name in (high, low))
-    ranks = pd.concat([above, below]).rank().iloc[: len(above)]
-    return float((ranks.sum() - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
+    return float(mannwhitneyu(above, below, method="asymptotic").statistic / (len(above) * len(below)))

@@ -103,7 +103,7 @@ def whole_or(other: object, meaning: str, name: str, value: object) -> object:
     return value if value == other else checks.whole(f"{name} ({meaning})", value, least=1)
 
 
-def rates(name: str, values: Mapping) -> Mapping:
+def checked_rates(name: str, values: Mapping) -> Mapping:
     """Learning rates by parameter name."""
     for parameter, value in values.items():
         checks.number(f"the learning rate of {parameter}", value)
@@ -167,7 +167,7 @@ class TrainingConfig:
     optimizer: str = setting("adagrad", "Of the steps.", choices=OPTIMIZERS)
     learning_rate: float = setting(0.02, "Of all parameters.", checks.number)
     learning_rate_decay: float = setting(0.0, "Step t is taken at η / (1 + (t − 1) · this).", checks.number)
-    learning_rates: dict[str, float] = setting(dict, "Of one parameter, e.g. V=0.002. Repeatable.", rates)
+    learning_rates: dict[str, float] = setting(dict, "Of one parameter, e.g. V=0.002. Repeatable.", checked_rates)
     batch_size: int | None = setting(100, f"Instances of a batch, or {FULL}.", number_or_none)
     epochs: int = setting(20, "Passes over the training data.", checks.whole)
     dropout: float = setting(0.0, "On embeddings and on the pooled vector.", below_1)

@@ -92,7 +92,7 @@ def first_figure(app):
 def head_of(app, name, file, title, body):
     checkout, here = Path(app.srcdir).parent, app.config.html_baseurl or ""
     book = {"title": app.config.html_title, "author": app.config.author}
-    changed, sentence = head.last_change(file, checkout), head.sentence_of(body)
+    changed, sentence = head.changed_on(file, checkout), head.sentence_of(body)
     title, url, card = unescape(title), here and f"{here}{name}.html", ""
     if here:  # a preview asks for it by its address
         card = f"_static/cards/{name}.png"
@@ -100,7 +100,7 @@ def head_of(app, name, file, title, body):
         target.parent.mkdir(parents=True, exist_ok=True)
         drawn = first_figure(app) if name == app.config.root_doc and not head.FIGURE.search(body) else body
         icon = Path(app.srcdir, "_static", "icon.svg").read_text(encoding="utf-8")
-        target.write_bytes(head.png(head.card(title, sentence, drawn, book["title"], icon)))
+        target.write_bytes(head.png(head.preview_card(title, sentence, drawn, book["title"], icon)))
     linked_data = head.linked_data(title, sentence, book, url, changed)
     values = {"book": book, "title": title, "sentence": sentence, "changed": changed, "url": url, "site": here}
     return site.template(checkout, "head.html").render(linked_data=linked_data, card=card, **values)

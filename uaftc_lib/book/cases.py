@@ -89,7 +89,7 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
         found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n)
-    return Part(case, rules.exceeds(values), found, n, in_half_widths(mean, low, high), mean, low, high, held)
+    return Part(case, rules.exceeds_zero(values), found, n, in_half_widths(mean, low, high), mean, low, high, held)
 
 
 def in_half_widths(mean: float, low: float, high: float) -> float:

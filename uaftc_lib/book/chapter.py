@@ -53,7 +53,7 @@ def measured(value: object, n: int) -> rules.Interval:
     return rules.interval(values) if values.ndim else rules.Interval(float(values), -math.inf, math.inf, n)
 
 
-def in_words(found: rules.Interval, of: str) -> str:
+def number_in_words(found: rules.Interval, of: str) -> str:
     """The number, its interval if it has one, and from how many runs it is."""
     ends = f" [{short(found.low)}, {short(found.high)}]" if math.isfinite(found.high - found.low) else ""
     number = f"one {of.removesuffix('s')}" if found.n == 1 else f"{found.n:,} {of}"
@@ -151,7 +151,7 @@ class Chapter:
         usual = published_findings(self.name).get(self.usual_name(name)) if self.changed else None
         if math.isfinite(found.mean):
             FINDINGS[name] = number = float(f"{found.mean:.6g}")  # as many digits as processors agree on
-            line += f": {in_words(found, of)}"
+            line += f": {number_in_words(found, of)}"
             if number == usual:
                 line, usual = f"{line}, as with the published parameters", None
         if usual is not None:

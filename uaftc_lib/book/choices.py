@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 
 from uaftc_lib.book.parameters import Allowed, AtLeast
-from uaftc_lib.book.verdicts import STATUSES, WORDS
+from uaftc_lib.book.verdicts import OTHERS, STATUSES, WORDS
 from uaftc_lib.datasets import dataset_names
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.settings import MODELS, PAPER_MODELS
@@ -24,7 +24,7 @@ STORED_STARTS = {"seed": range(10)}
 def sections() -> list[str]:
     """The sections of the paper that claims are from."""
     text = (resources.files("uaftc_lib.book") / "claims.toml").read_text(encoding="utf-8")
-    return sorted({claim["section"] for claim in tomllib.loads(text).values() if claim.get("kind") != "neighbour"})
+    return sorted({claim["section"] for claim in tomllib.loads(text).values() if claim.get("kind") not in OTHERS})
 
 
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {

@@ -22,7 +22,7 @@ import pandas as pd
 from uaftc_lib.book import contents, rules
 from uaftc_lib.book.cases import OPEN, SMALL, SURE, Part, Tables, exceeds
 from uaftc_lib.book.nulls import null_of
-from uaftc_lib.book.verdicts import WORDS
+from uaftc_lib.book.verdicts import OTHERS, WORDS
 from uaftc_lib.book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
 
 TOLD = {"contradicted": "contradict it", "undecided": "too wide", OPEN: "too few seeds"}
@@ -30,8 +30,8 @@ ALONE = {"supported": "which supports it", "contradicted": "which contradicts it
          OPEN: "too few seeds"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
 
-KINDS = ("claim", "identity", "definition", "assumption", "neighbour")
-GRADED = ("claim", "neighbour")  # the paper's, and those of neighbouring papers, which are counted apart
+KINDS = ("claim", "identity", "definition", "assumption", "neighbour", "since 2020")
+GRADED = ("claim", *OTHERS)
 # Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
 UNNAMED = ("W₀ within ±0.1", "W ±0.1", "M ±0.1", "M ±3/√d")
 
@@ -89,7 +89,7 @@ def filled(template: str, part: Part) -> str:
     return template.format(**values)
 
 
-def sentences() -> dict[str, Claim]:
+def read_claims() -> dict[str, Claim]:
     """The claims of claims.toml by name, in its order."""
     listed = tomllib.loads((resources.files(__package__) / "claims.toml").read_text(encoding="utf-8"))
     found = {}
@@ -105,7 +105,7 @@ def sentences() -> dict[str, Claim]:
     return found
 
 
-CLAIMS = sentences()
+CLAIMS = read_claims()
 READINGS: dict[str, Callable[[Tables], Iterable[Part]]] = {}
 Cases = Callable[[Tables], Iterable[tuple[str, pd.DataFrame]]]
 

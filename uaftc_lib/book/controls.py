@@ -78,37 +78,3 @@ def matched_types(types: Types, corpus: Corpus, vocabulary_size: int) -> dict[st
             kept["neutral"].append(free.pop(near))
             sizes.pop(near)
     return {name: torch.tensor(sorted(ids), dtype=torch.long) for name, ids in kept.items()}
-
-
-def equal_classes(dataset: Dataset, seed: int) -> Dataset:
-    """As many training texts of each class: of the larger ones, a share drawn at random."""
-    order, labels = shuffled(len(dataset.train), seed), dataset.train.labels
-    least = int(labels.bincount().min())
-    kept = [order[labels[order] == k][:least] for k in range(dataset.train.class_count)]
-    return replace(dataset, train=dataset.train[torch.cat(kept).sort().values])
-
-
-def without_types(dataset: Dataset, types: Int[Tensor, "ids"]) -> Dataset:
-    """The data set without some words in any split; texts that have no other words are left out."""
-
-    def cut(corpus: Corpus) -> Corpus:
-        kept = ~torch.isin(corpus.tokens, types)
-        lengths = torch.zeros(len(corpus), dtype=torch.long).index_add_(0, corpus.instance_of, kept.long())
-        ends = lengths[lengths > 0].cumsum(0)
-        offsets = torch.cat([torch.zeros(1, dtype=ends.dtype), ends])
-        return replace(corpus, tokens=corpus.tokens[kept], offsets=offsets, labels=corpus.labels[lengths > 0])
-
-    return replace(dataset, **{name: cut(corpus) for name, corpus in dataset.splits.items()})
-
-
-def with_types_dealt_out(dataset: Dataset, types: Int[Tensor, "ids"], seed: int, by_class: bool = False) -> Dataset:
-    """The training texts with some words dealt out anew among the places where one of them stands: as many of each.
-
-    ``by_class``: as many of each in the texts of each class.
-    """
-    train, tokens = dataset.train, dataset.train.tokens.clone()
-    among = torch.isin(tokens, types)
-    classes = train.labels[train.instance_of] if by_class else torch.zeros_like(tokens)
-    for places in ((among & (classes == k)).nonzero().squeeze(1) for k in classes.unique()):
-        tokens[places] = tokens[places[shuffled(len(places), seed)]]
-    return replace(dataset, train=replace(train, tokens=tokens))

@@ -126,7 +126,7 @@ def slopes(scales, errors) -> np.ndarray:
     return np.polyfit(np.log(np.asarray(scales, dtype=float)), logs, 1)[0]
 
 
-def slope(scales, errors) -> float:
+def log_slope(scales, errors) -> float:
     """Slope of log error over log scale, by least squares."""
     return float(slopes(scales, errors).item())
 
@@ -190,32 +190,6 @@ def lookup(number: int) -> Equation:
     return REGISTRY[number]
 
 
-def check_table(numbers, case: Case | None = None) -> pd.DataFrame:
-    """A row for each check of the given equations, the failing forms included.
-
-    Columns: equation, form, measure, value, bound, holds, expected (whether it should hold).
-    """
-    case = case or Case()
-    rows = []
-    for number in numbers:
-        results = [(check(number, case), True)]
-        if lookup(number).printed is not None:
-            results.append((check_printed(number, case), False))
-        for result, expected in results:
-            rows.append(
-                {
-                    "equation": number,
-                    "form": result.name or lookup(number).title,
-                    "measure": result.measure,
-                    "value": result.value,
-                    "bound": result.bound,
-                    "holds": result.passed,
-                    "expected": expected,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
 def errata_table(case: Case | None = None) -> pd.DataFrame:
     """All equations with status, page, correction and what was measured, made from the registry.
 
@@ -264,8 +238,8 @@ def prove(*numbers: int, case: Case | None = None) -> None:
         if entry.printed is not None:
             found.append((check_printed(number, case), entry.printed, False))
         for result, computed, expected in found:
-            lines.append(line(result))
-            sources.append(source(result, computed, shown))
+            lines.append(proof_line(result))
+            sources.append(source_of_check(result, computed, shown))
             if result.passed != expected:
                 unexpected.append(str(result))
     from IPython.display import display  # of the extra "book"
@@ -275,7 +249,7 @@ def prove(*numbers: int, case: Case | None = None) -> None:
         raise AssertionError("; ".join(unexpected))
 
 
-def source(result: CheckResult, computed: Callable[[Case], object], shown: list[Callable]) -> str:
+def source_of_check(result: CheckResult, computed: Callable[[Case], object], shown: list[Callable]) -> str:
     """The code of a check, under what was measured, and of the functions of its module that it calls.
 
     What is in ``shown`` already is not repeated; the others are added to it.
@@ -292,7 +266,7 @@ def source(result: CheckResult, computed: Callable[[Case], object], shown: list[
     return told + code.replace("def _(", f"def equation_{result.number}(")
 
 
-def line(result: CheckResult) -> str:
+def proof_line(result: CheckResult) -> str:
     """What a check found, with its measurement."""
     proof = "proved" if result.measure in ("relative error", "measured order") else "measured"
     proof = "derived" if lookup(result.number).standing == "derived" else proof

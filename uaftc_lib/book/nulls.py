@@ -7,7 +7,7 @@ losses that all of them reach. A claim beats its control where the mean of the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import pandas as pd
@@ -47,6 +47,11 @@ class Null(NamedTuple):
     def verdict(self) -> str:
         """Whether the real mean lies outside of the permuted runs, and on which side."""
         return "more" if self.mean > self.high else "less" if self.mean < self.low else "as much"
+
+
+def at_losses(losses: pd.Series, levels: Iterable[float]) -> dict[str, int]:
+    """Where a run's loss is first at a level or below, of those that it reaches: "loss 0.5", ..."""
+    return {f"loss {level:g}": int((losses <= level).idxmax()) for level in levels if (losses <= level).any()}
 
 
 def equal_loss(rows: pd.DataFrame) -> str:

@@ -28,7 +28,10 @@ def starts(values: Iterable[float], form: str = ".0%") -> str:
     values = np.asarray(values, dtype=float)
     if len(values) < 3:
         return " and ".join(f"{value:{form}}" for value in values).replace("-", "−")
-    return told(rules.interval(values), form)
+    found = rules.interval(values)
+    if form.endswith("%") and (values >= 0).all() and (values <= 1).all():  # of shares: no interval leaves 0 to 1
+        found = found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))
+    return told(found, form)
 
 
 def mean(column: str, form: str = ".2f") -> Callable[[pd.DataFrame], str]:

@@ -153,7 +153,7 @@ def by_type(rows: pd.DataFrame, scores: str, value: str = "mean") -> pd.DataFram
     return wide_rows.add_prefix(f"{scores} ").rename_axis(columns=None).reset_index()
 
 
-def beside(learner: str) -> Cases:
+def other_models_on_sst(learner: str) -> Cases:
     """SST at λ = 10 by another optimizer or with another encoder: both scores, in the same form."""
 
     def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:

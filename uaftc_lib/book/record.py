@@ -1,14 +1,14 @@
 """Which files a notebook uses: every process of a run writes down what it opens below the checkout.
 
-The text of this file, with a call of :func:`start` below it, is the ``sitecustomize`` of the kernel and of all its
-child processes: it imports nothing of the library, for that would be recorded too.
+The text of this file, with a call of :func:`start_recording` below it, is the ``sitecustomize`` of the kernel and of
+all its child processes: it imports nothing of the library, for that would be recorded too.
 """
 
 import os
 import sys
 
 
-def start(folders: list[str], log: str) -> None:
+def start_recording(folders: list[str], log: str) -> None:
     """From now on, write the path of every file below the folders that this process opens to the end of ``log``."""
     writes, PathLike = os.O_CREAT | os.O_TRUNC, os.PathLike
     fsdecode, realpath, write = os.fsdecode, os.path.realpath, os.write

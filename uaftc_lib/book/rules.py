@@ -39,6 +39,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 SIGNIFICANCE = 0.05
@@ -118,11 +119,7 @@ def mcnemar_p(one: Bool[np.ndarray, "seeds instances"], other: Bool[np.ndarray, 
 
 def holm(p_values: Sequence[float] | Float[np.ndarray, "tests"]) -> Float[np.ndarray, "tests"]:
     """The p-values of one family, corrected by Holm (1979)."""
-    p = np.asarray(p_values, dtype=float)
-    order = np.argsort(p)
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]))
-    return corrected
+    return multipletests(p_values, method="holm")[1]
 
 
 def equivalent(
@@ -189,7 +186,7 @@ def graded(supported: int, contradicted: int, cases: int) -> str:
     return "mixed"
 
 
-def exceeds(differences: Float[np.ndarray, "seeds"]) -> str:
+def exceeds_zero(differences: Float[np.ndarray, "seeds"]) -> str:
     """The verdict on "X exceeds Y" from X − Y of each seed.
 
     Raises

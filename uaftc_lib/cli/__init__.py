@@ -8,10 +8,7 @@ from __future__ import annotations
 import sys
 
 try:
-    import json
-    import math
     import time
-    from dataclasses import asdict
     from pathlib import Path
 
     import click
@@ -22,13 +19,15 @@ try:
     from uaftc_lib.book.parameters import check_given
     from uaftc_lib.book.verdicts import WORDS
     from uaftc_lib.cli.options import FilledPath, assignments, known_device, options_of, parameters_from, value_of
+    from uaftc_lib.cli.records import keep, percent
+    from uaftc_lib.cli.vectors import of_its_dimension, read_file, word_vectors
     from uaftc_lib.datasets import dataset_names, dataset_options
     from uaftc_lib.experiments import tables as stored
-    from uaftc_lib.experiments.cells import AXES, TABLES, Cell, cells_of, check_file, check_workers, load_grid
+    from uaftc_lib.experiments.cells import AXES, Cell, cells_of, check_file, check_workers, load_grid
     from uaftc_lib.extras import needs
     from uaftc_lib.report.request import Columns, check_folder, check_request
     from uaftc_lib.report.settings import Settings
-    from uaftc_lib.settings import DEVICES, MODELS, model_arguments
+    from uaftc_lib.settings import DEVICES, MODELS
 except KeyboardInterrupt:  # the first tenth of a second
     print("uaftc: stopped; nothing was written", file=sys.stderr)
     raise SystemExit(130) from None
@@ -96,18 +95,26 @@ def describe(dataset: uaftc_lib.Dataset) -> None:
         click.echo(f"  {split:5} {len(corpus):6,} instances: {listed}")
 
 
+app.add_command(word_vectors)
+
+
 @app.command(params=options_of(Cell))
+@click.option("--vectors", "file", type=PATH, metavar="FILE", help="Word vectors that the embeddings start from.")
 @DEVICE
 @DATA_HOME
 @click.option("--out", type=PATH, help="Write the result to FILE.json, or with the model to FILE.pt.")
-def train(device: str, data_home: Path | None, out: Path | None, **given) -> None:
+def train(file: Path | None, device: str, data_home: Path | None, out: Path | None, **given) -> None:
     """Train one classifier, and print its accuracies."""
     if out and (out.suffix not in (".json", ".pt") or not out.parent.is_dir()):
         raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
-    cell = Cell(**given)
+    cell = Cell(**of_its_dimension(file, given))
+    read = read_file(file) if file else None
     loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))
-    classifier = cell.classifier(loaded, device)
+    start = read and read.aligned(loaded.vocabulary, loaded.train)
+    classifier = cell.classifier(loaded, device, **({"vectors": start.matrix} if start else {}))
     click.echo(f"{cell.dataset}, {cell.model}, λ = {cell.lam:g}, seed {cell.seed}: {cell.epochs} epochs", err=True)
+    if start:
+        click.echo(start.told, err=True)
     started = time.perf_counter()
     run = uaftc_lib.fit(classifier, loaded, cell.training())
     seconds = time.perf_counter() - started
@@ -119,30 +126,7 @@ def train(device: str, data_home: Path | None, out: Path | None, **given) -> Non
     ):
         click.echo(f"{name:14}{value}")
     if out:
-        keep(out, cell, {"device": device, "seconds": seconds}, run, classifier)
-
-
-def percent(accuracy: float) -> str:
-    """An accuracy in percent, or a dash where there is none."""
-    return "-" if math.isnan(accuracy) else f"{100 * accuracy:.1f} %"
-
-
-def keep(out: Path, cell: Cell, told: dict, run: uaftc_lib.Run, classifier: uaftc_lib.AttentionClassifier) -> None:
-    """Write what was asked for, what came out and where: as JSON, or with the parameters as a torch file."""
-    from uaftc_lib.experiments.provenance import provenance
-
-    asked = asdict(cell) | {name: cell.table(name) for name in TABLES} | model_arguments(cell.model)
-    sizes = {"vocabulary_size": len(classifier.embedding), "classes": classifier.classes}
-    results = {name: getattr(run, name) for name in ("dev_accuracy", "test_accuracy", "best_epoch")}
-    record = asked | sizes | told | results | provenance() | {"history": run.history.to_dict("records")}
-    record = json.loads(json.dumps(record), parse_constant=lambda _: None)  # JSON has no nan
-    if out.suffix == ".json":
-        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    else:
-        import torch
-
-        torch.save({"record": record, "parameters": classifier.state_dict()}, out)
-    click.echo(f"{'written to':14}{out}")
+        keep(out, cell, {"device": device, "seconds": seconds, "vectors": start and start.record}, run, classifier)
 
 
 @app.command()
@@ -265,7 +249,7 @@ def explain(
 ) -> None:
     """Train on a file of your own, and report which words drive which class."""
     try:
-        settings = Settings(**given)
+        settings = Settings(**of_its_dimension(given["vectors"], given))
         check_folder(out)
         check_request(file, Columns(text, label, group, split, time), encoding)
         from uaftc_lib.report import terminal

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.dynamics.terms import kind, token_sums
+from uaftc_lib.dynamics.terms import kind, residual, token_sums
 from uaftc_lib.models import AttentionClassifier, StructuredClassifier, departure, softmax_by_instance, sum_by_instance
 from uaftc_lib.settings import RECURRENT
 
@@ -106,20 +106,16 @@ def vector_laws(model: AttentionClassifier, corpus: Corpus) -> dict[str, Float[T
     alpha = softmax_by_instance(out.scores, instance_of, m).unsqueeze(1)
     s_j = out.token_polarity.reshape(len(alpha), -1)
     s, a = out.polarity.reshape(m, -1), out.scores.unsqueeze(1)
-    if model.binary:
-        y = corpus.signs.to(s).unsqueeze(1)
-        residual = y * torch.sigmoid(-y * s)
-    else:
-        residual = torch.nn.functional.one_hot(corpus.labels, s.shape[1]) - s.softmax(1)
+    r = residual(s, corpus)
     mean_a = sum_by_instance(alpha * a, instance_of, m)
     centred = s_j - s[instance_of]
-    pulled = alpha * (centred * residual[instance_of]).sum(1, keepdim=True)
-    growth_VW = (pulled * centred).sum(0) / model.lam + model.lam * (residual * mean_a).sum(0)
+    pulled = alpha * (centred * r[instance_of]).sum(1, keepdim=True)
+    growth_VW = (pulled * centred).sum(0) / model.lam + model.lam * (r * mean_a).sum(0)
     one_vector = model.attention == "dot" and which != "separate"
     laws = {
         **({"V·W": growth_VW / m} if one_vector else {}),
         "‖V‖²": 2 * (pulled * (a - mean_a[instance_of])).sum() / m,
-        "‖W‖²": 2 * (residual * s).sum(0) / m,
+        "‖W‖²": 2 * (r * s).sum(0) / m,
     }
     return {name: law.squeeze() for name, law in laws.items()} if model.binary else laws
 

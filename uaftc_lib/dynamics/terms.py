@@ -86,6 +86,14 @@ def kind(model: AttentionClassifier) -> str:
     return names[model.encoder, model.attention]
 
 
+def residual(s: Float[Tensor, "instances columns"], corpus: Corpus) -> Float[Tensor, "instances columns"]:
+    """r = −∂ℓ^(t)/∂s^(t): of one column yβ, β = σ(−ys); of one for each class 1_label − p."""
+    if s.shape[1] > 1:
+        return functional.one_hot(corpus.labels, s.shape[1]) - s.softmax(1)
+    y = corpus.signs.to(s).unsqueeze(1)
+    return y * torch.sigmoid(-y * s)
+
+
 def sums_of_scores(
     attention: Float[Tensor, "types"], polarity: Float[Tensor, "types ..."], corpus: Corpus
 ) -> TokenSums:
@@ -102,12 +110,7 @@ def sums_and_polarity(
     columns = polarity if polarity.ndim == 2 else polarity.unsqueeze(1)
     s_j = columns[corpus.tokens]
     s = sum_by_instance(alpha * s_j, instance_of, instances)
-    if polarity.ndim == 1:
-        y = corpus.signs.to(s).unsqueeze(1)
-        residual = y * torch.sigmoid(-y * s)
-    else:
-        residual = functional.one_hot(corpus.labels, columns.shape[1]) - s.softmax(1)
-    pull = alpha * residual[instance_of]
+    pull = alpha * residual(s, corpus)[instance_of]
     pi = sum_by_instance(pull, corpus.tokens, types)
     rho = sum_by_instance((pull * (s_j - s[instance_of])).sum(1), corpus.tokens, types)
     if polarity.ndim == 1:

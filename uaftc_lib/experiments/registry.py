@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.experiments import sweep
-from uaftc_lib.experiments.store import ABOUT, Table
+from uaftc_lib.experiments.store import ABOUT, StoredTable
 from uaftc_lib.locations import results_folder
 
 TOLERANCE = 0.02  # of the largest number of a column
@@ -81,7 +81,7 @@ def found(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
-def task(name: str, folder: str | os.PathLike | None = None) -> tuple[Table, list[tuple]]:
+def experiment_task(name: str, folder: str | os.PathLike | None = None) -> tuple[StoredTable, list[tuple]]:
     """The table of an experiment in a folder, by default that of the results, and its jobs; both as the store has them.
 
     Raises
@@ -90,7 +90,7 @@ def task(name: str, folder: str | os.PathLike | None = None) -> tuple[Table, lis
         If there is no such experiment.
     """
     made, folder = found(name), results_folder(folder)
-    table = Table(folder / f"{name}.csv", tuple(made.jobs[0]), rows=made.rows)
+    table = StoredTable(folder / f"{name}.csv", tuple(made.jobs[0]), rows=made.rows)
     return table, [(job, partial(rows_from, made, job, folder)) for job in made.jobs]
 
 
@@ -117,15 +117,15 @@ def stored(name: str, folder: str | os.PathLike | None = None, **where) -> pd.Da
     with path.open(encoding="utf-8", errors="replace") as file:
         of_grid = file.readline().rstrip() == ",".join(sweep.COLUMNS)
     if of_grid:
-        rows = sweep.table(path).frame()
+        rows = sweep.sweep_table(path).frame()
     else:
-        rows = (task(name, folder)[0] if name in EXPERIMENTS else Table(path, ())).frame()
+        rows = (experiment_task(name, folder)[0] if name in EXPERIMENTS else StoredTable(path, ())).frame()
     for column, value in where.items():
         rows = rows[rows[column] == value]
     return rows.reset_index(drop=True) if where else rows
 
 
-def rows_of(stored: pd.DataFrame, job: dict) -> pd.DataFrame:
+def rows_of_job(stored: pd.DataFrame, job: dict) -> pd.DataFrame:
     """The rows of a job."""
     if not len(stored):
         return stored
@@ -168,7 +168,7 @@ def same_as_stored(name: str, tolerance: float = TOLERANCE, **job) -> bool:
     ValueError
         If the table holds no such job.
     """
-    there = rows_of(stored(name), job)
+    there = rows_of_job(stored(name), job)
     if not len(there):
         raise ValueError(f"the table {name} has no row with {job}: make it with uaftc tables {name} --make")
     return same_rows(computed(name, job), there, tolerance)

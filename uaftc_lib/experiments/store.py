@@ -70,7 +70,7 @@ def canonical(value: object) -> float | str:
 
 
 @dataclass(frozen=True)
-class Table:
+class StoredTable:
     """A stored table.
 
     Parameters
@@ -204,7 +204,7 @@ class Table:
             ) from None
 
 
-def run(job: dict, call: Callable[[], dict | list[dict]]) -> list[dict]:
+def run_job(job: dict, call: Callable[[], dict | list[dict]]) -> list[dict]:
     """The rows of a job, run now, with their seconds and provenance, where they do not tell their own."""
     keep_freed_memory()
     begin = time.perf_counter()
@@ -225,7 +225,7 @@ def keep_freed_memory() -> None:
             ctypes.CDLL(None).mallopt(setting, 2**31 - 1)
 
 
-def fill(table: Table, work: Iterable[tuple[dict, Callable]], workers: int = 1, dask: str | None = None) -> int:
+def fill(table: StoredTable, work: Iterable[tuple[dict, Callable]], workers: int = 1, dask: str | None = None) -> int:
     """Run the jobs that a table lacks, each written when it is finished; how many were lacking.
 
     A process that the system kills (mostly for memory) costs the jobs in work, which are begun again.
@@ -262,7 +262,7 @@ def fill(table: Table, work: Iterable[tuple[dict, Callable]], workers: int = 1, 
     def unfinished() -> Iterator:
         for turn in turns:
             if turn not in table.done():
-                yield joblib.delayed(run)(*todo[turn])
+                yield joblib.delayed(run_job)(*todo[turn])
 
     def written() -> int:
         return len(table.done() & todo.keys())

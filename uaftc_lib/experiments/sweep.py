@@ -49,9 +49,9 @@ def decode_errors(text: str, instances: int) -> Bool[np.ndarray, "instances"]:
     return bits[:instances].astype(bool)
 
 
-def table(out: str | os.PathLike) -> store.Table:
+def sweep_table(out: str | os.PathLike) -> store.StoredTable:
     """The table of a sweep."""
-    return store.Table(Path(out), KEY, COLUMNS, rows=1, gaps=MEASURED)
+    return store.StoredTable(Path(out), KEY, COLUMNS, rows=1, gaps=MEASURED)
 
 
 def work(cells: Iterable[Cell], device: str = "cpu", data_home: str | os.PathLike | None = None) -> list[tuple]:
@@ -60,9 +60,9 @@ def work(cells: Iterable[Cell], device: str = "cpu", data_home: str | os.PathLik
     return [(asdict(cell), partial(run_cell, cell, device, home)) for cell in cells]
 
 
-def task(grid: str, folder: str | os.PathLike | None = None) -> tuple[store.Table, list[tuple]]:
+def grid_task(grid: str, folder: str | os.PathLike | None = None) -> tuple[store.StoredTable, list[tuple]]:
     """The table of a grid in a folder, by default that of the results, and its jobs."""
-    return table(results_folder(folder) / f"{grid}.csv"), work(cells_of(load_grid(grid)))
+    return sweep_table(results_folder(folder) / f"{grid}.csv"), work(cells_of(load_grid(grid)))
 
 
 @lru_cache(maxsize=4)
@@ -137,7 +137,7 @@ def check_request(out: str | os.PathLike, workers: int = 1, dask: str | None = N
     check_workers(workers, dask)
     if dask is None:
         usable_device(device)
-    table(out).read()
+    sweep_table(out).read()
 
 
 def sweep(
@@ -167,8 +167,8 @@ def sweep(
         If ``out`` cannot be written, or the processes are killed again and again.
     """
     check_request(out, workers, dask, device)
-    store.fill(table(out), work(cells, device, data_home), workers, dask)
-    return table(out).frame()
+    store.fill(sweep_table(out), work(cells, device, data_home), workers, dask)
+    return sweep_table(out).frame()
 
 
 def training_tokens(dataset: str) -> float:
@@ -184,7 +184,7 @@ def estimate(cells: Iterable[Cell], out: str | os.PathLike, device: str = "cpu")
     Seconds an epoch are the median of the finished cells of that data set and model on that device, else of
     a rough table.
     """
-    stored = table(out)
+    stored = sweep_table(out)
     done, known = stored.done(), stored.frame()
     known = known[(known["device"] == device) & (known["epochs"] > 0)]
     pace = (known["seconds"] / known["epochs"]).groupby([known["dataset"], known["model"]]).median().to_dict()

@@ -60,7 +60,8 @@ def task(name: str, folder: str | os.PathLike | None = None) -> tuple:
     """The table of an experiment or a grid in a folder, and its jobs."""
     from uaftc_lib.experiments import registry, sweep
 
-    return (sweep if name in grid_names() else registry).task(name, folder)
+    found = sweep.grid_task if name in grid_names() else registry.experiment_task
+    return found(name, folder)
 
 
 def about() -> dict[str, tuple[str, str]]:
@@ -76,7 +77,7 @@ def about() -> dict[str, tuple[str, str]]:
 
 def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None) -> list[Listed]:
     """Every stored table of a folder, by default that of the results; or those named."""
-    from uaftc_lib.experiments.store import Table
+    from uaftc_lib.experiments.store import StoredTable
     from uaftc_lib.locations import results_folder
 
     found = []
@@ -90,12 +91,12 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
     for name, command in BENCHMARKS.items():
         if names and name not in names:
             continue
-        rows = Table(results_folder(folder) / f"{name}.csv", ()).read()[1]
+        rows = StoredTable(results_folder(folder) / f"{name}.csv", ()).read()[1]
         found.append(Listed(name, "benchmark", 0, 0, len(rows), 0.0, f"made by {command}"))
     return found
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def chosen_tables(names: Sequence[str]) -> list[str]:
     """These tables, each once; none named: all experiments, and all grids that the book stores.
 
     Raises
@@ -137,7 +138,7 @@ def check_folder(out: str | os.PathLike) -> Path:
 
 
 def complete(names: Sequence[str] = (), workers: int = 1, dask: str | None = None) -> Iterator[str]:
-    """Make what tables of the results lack (:func:`chosen`, :func:`uaftc_lib.experiments.store.fill`).
+    """Make what tables of the results lack (:func:`chosen_tables`, :func:`uaftc_lib.experiments.store.fill`).
 
     A line for each, when it is complete.
 
@@ -148,21 +149,23 @@ def complete(names: Sequence[str] = (), workers: int = 1, dask: str | None = Non
     OSError
         If data cannot be had, or a file cannot be written.
     """
-    return (made(name, None, workers, dask)[0] for name in chosen(names))
+    return (said_of_completed(name, None, workers, dask)[0] for name in chosen_tables(names))
 
 
-def made(name: str, folder: Path | None, workers: int, dask: str | None, minutes: float | None = None) -> tuple:
+def said_of_completed(
+    name: str, folder: Path | None, workers: int, dask: str | None, minutes: float | None = None
+) -> tuple:
     """What to say of a table that was completed, the table and its jobs: of them those that minutes hold."""
     from uaftc_lib.experiments.store import fill
 
     table, work = task(name, folder)
-    work = work if minutes is None else sample(name, work, minutes)
+    work = work if minutes is None else jobs_of_least_time(name, work, minutes)
     lacking = fill(table, work, workers, dask)
     told = f"{name}: {lacking} of {len(work)} jobs computed, {len(table.read()[1])} rows in {table.path}"
     return told if lacking or folder else f"{told}; --out FOLDER makes it anew, and compares", table, work
 
 
-def sample(name: str, work: list[tuple], minutes: float) -> list[tuple]:
+def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tuple]:
     """The jobs of a stored table that took least, as many as so many minutes of one process hold, but one at least."""
     took = seconds_of(name)
     table, _ = task(name)
@@ -187,7 +190,7 @@ def remake(
     """Make tables anew in the folder ``out``, and compare them with those of the results.
 
     Two lines for each: how long it took when it was stored, and what came of it. What ``out`` holds already is not
-    computed again. ``minutes``: of each table only a :func:`sample`.
+    computed again. ``minutes``: of each table only a :func:`jobs_of_least_time`.
 
     Raises
     ------
@@ -197,23 +200,23 @@ def remake(
         As :func:`complete`.
     """
 
-    names, folder = chosen(names), check_folder(out)
-    return (line for name in names for line in compared(name, folder, workers, dask, minutes))
+    names, folder = chosen_tables(names), check_folder(out)
+    return (line for name in names for line in said_of_comparison(name, folder, workers, dask, minutes))
 
 
-def compared(name: str, folder: Path, workers: int, dask: str | None, minutes: float | None) -> Iterator[str]:
+def said_of_comparison(name: str, folder: Path, workers: int, dask: str | None, minutes: float | None) -> Iterator[str]:
     """What to say of a table made in another folder: how long it took, and how much came out as stored."""
-    from uaftc_lib.experiments.registry import TOLERANCE, rows_of, same_rows
+    from uaftc_lib.experiments.registry import TOLERANCE, rows_of_job, same_rows
 
     took = seconds_of(name)
     before = f"{name}: {sum(took.values()) / 60:.1f} minutes of one process when its {len(took)} jobs were stored"
     if minutes is not None:
-        some = [took[task(name)[0].job(job)] for job, _ in sample(name, task(name)[1], minutes)]
+        some = [took[task(name)[0].job(job)] for job, _ in jobs_of_least_time(name, task(name)[1], minutes)]
         before += f"; of these {len(some)}, which took {sum(some) / 60:.1f}"
     yield before
-    told, table, work = made(name, folder, workers, dask, minutes)
+    told, table, work = said_of_completed(name, folder, workers, dask, minutes)
     now, stored = table.frame(), task(name)[0].frame()
-    pairs = [(rows_of(now, job), rows_of(stored, job)) for job, _ in work]
+    pairs = [(rows_of_job(now, job), rows_of_job(stored, job)) for job, _ in work]
     same, lacking = sum(same_rows(*pair) for pair in pairs), sum(not len(there) for _, there in pairs)
     told += f"; {same} of {len(work)} jobs as stored, within {100 * TOLERANCE:g} %"
     yield f"{told} ({lacking} not stored)" if lacking else told

@@ -90,7 +90,7 @@ def word_class_influence(model: AttentionClassifier, dataset: Dataset, split: st
     scores = model.token_scores()
     if scores.attention.dim() > 1:
         scores = TokenScores(scores.attention.mean(1), scores.polarity.sum(1))
-    columns = summarise(pairs.sums(pair_values(model(corpus), corpus, pair_of, instance)), classes) | {
+    columns = influence_columns(pairs.sums(pair_values(model(corpus), corpus, pair_of, instance)), classes) | {
         "attention_score": scores.attention[found].cpu().numpy()[:, None].repeat(classes, 1),
         "polarity_score": class_polarity(scores.polarity[found]).cpu().numpy(),
     }
@@ -134,7 +134,9 @@ def pair_values(
     return torch.cat(columns, 1).cpu().numpy()
 
 
-def summarise(sums: Float[np.ndarray, "words columns"], classes: int) -> dict[str, Float[np.ndarray, "words classes"]]:
+def influence_columns(
+    sums: Float[np.ndarray, "words columns"], classes: int
+) -> dict[str, Float[np.ndarray, "words classes"]]:
     """The columns of the table from sums over pairs (:func:`pair_values`)."""
     support, attention = sums[:, :1], sums[:, 1:2]
     together, contribution, fall = (sums[:, 2 + i * classes : 2 + (i + 1) * classes] for i in range(3))

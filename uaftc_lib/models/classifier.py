@@ -97,6 +97,9 @@ class AttentionClassifier(nn.Module):
         Units per direction of a recurrent encoder.
     embedding_range, weight_range : float
         E and W start uniform in ± these; V starts standard normal; M uniform in ±1/√d.
+    vectors : Float[Tensor, "types d"], optional
+        What E starts from instead (:meth:`uaftc_lib.vectors.word_vectors.WordVectors.aligned`); a row of nan keeps its
+        usual start. They train like any E; learning rate 0 of "embedding" freezes them.
     seed : int
     dtype : torch.dtype
     device : str or torch.device
@@ -121,6 +124,7 @@ class AttentionClassifier(nn.Module):
         hidden: int = ModelSettings.hidden,
         embedding_range: float = ModelSettings.embedding_range,
         weight_range: float = ModelSettings.weight_range,
+        vectors: Float[Tensor, "types d"] | None = None,
         seed: int = 0,
         dtype: torch.dtype = torch.float32,
         device: str | torch.device = "cpu",
@@ -155,6 +159,8 @@ class AttentionClassifier(nn.Module):
             return nn.Parameter(values.to(device, dtype))
 
         self.embedding = uniform(embedding_range, vocabulary_size, dimension)
+        if vectors is not None:
+            self.start_from(vectors)
         d = 2 * hidden if encoder in NETWORKS else dimension
         V = torch.randn(d, self.hops, generator=draws, dtype=torch.float64).squeeze(1)
         self.V = nn.Parameter(V.to(device, dtype))
@@ -164,6 +170,25 @@ class AttentionClassifier(nn.Module):
         self.recurrent = None
         if encoder in NETWORKS:
             self.recurrent = Recurrent(encoder, dimension, hidden, draws, dtype, device)
+
+    @torch.no_grad()
+    def start_from(self, vectors: Float[Tensor, "types d"]) -> None:
+        """Replace the embeddings of those types that have a vector: a row that is not nan throughout.
+
+        Raises
+        ------
+        ValueError
+            If there is not one row for each type with the embeddings' dimension, or a row holds no finite numbers.
+        """
+        if vectors.shape != self.embedding.shape:
+            wanted, found = (" × ".join(map(str, each.shape)) for each in (self.embedding, vectors))
+            raise ValueError(
+                f"vectors must be types × dimension, {wanted}, got {found}: give dimension={vectors.shape[-1]}"
+            )
+        there = ~vectors.isnan().all(1)
+        if not vectors[there].isfinite().all():
+            raise ValueError("a row of vectors holds numbers that are not finite: all of it must be nan, or nothing")
+        self.embedding[there] = vectors[there].to(self.embedding)
 
     def extra_repr(self) -> str:
         types, d = self.embedding.shape

@@ -24,7 +24,7 @@ from uaftc_lib.explain import adversarial_attention, jensen_shannon
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.neighbours.again import largest_by_instance
 from uaftc_lib.neighbours.encoders import fresh
-from uaftc_lib.neighbours.protocol import Objective, lowest, quality, train_model
+from uaftc_lib.neighbours.protocol import Objective, classifier_quality, lowest, train_model
 from uaftc_lib.neighbours.settings import ADVERSARY
 
 ROUNDING = 1e-4  # nats by which a divergence must exceed its bound
@@ -54,7 +54,7 @@ def divergence(out: Output, base: Output, corpus: Corpus) -> Float[Tensor, "inst
     return sum_by_instance(terms, corpus.instance_of, len(corpus))
 
 
-def against(base: AttentionClassifier, strength: float) -> Objective:
+def adversary_loss(base: AttentionClassifier, strength: float) -> Objective:
     """What the adversary of a base model minimises."""
 
     def loss(_model: AttentionClassifier, batch: Corpus, out: Output) -> Tensor:
@@ -80,7 +80,7 @@ def train_adversary(
     checks.number("strength", strength)
     if seed == base.seed:
         raise ValueError(f"the adversary would start where the base model did, from seed {seed}: give another")
-    model, objective = fresh(base, seed).to(base.V.device), against(base, strength)
+    model, objective = fresh(base, seed).to(base.V.device), adversary_loss(base, strength)
     train_model(model, dataset, seed, epochs, objective, lowest(objective), ADVERSARY.patience)
     return model
 
@@ -94,7 +94,7 @@ def bound(
 
 
 @torch.no_grad()
-def compared(base: AttentionClassifier, model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+def adversary_measures(base: AttentionClassifier, model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
     """Distance, divergences and quality of an adversary, and the bound that holds while the base's states do.
 
     TVD, JSD, KL: means over texts. JSD bound: the mean of what :func:`bound` allows each text at its own TVD; above:
@@ -112,7 +112,7 @@ def compared(base: AttentionClassifier, model: AttentionClassifier, corpus: Corp
         "JSD bound": float(most.mean()),
         "above": float((jsd > most + ROUNDING).double().mean()),
         "agreement": float((decided == (told.polarity > 0)).double().mean()),
-        **quality(model, corpus),
+        **classifier_quality(model, corpus),
     }
 
 
@@ -123,11 +123,11 @@ def curve(
     strengths: Sequence[float] = ADVERSARY.strengths,
     epochs: int = ADVERSARY.epochs,
 ) -> list[dict]:
-    """A row for each strength: what :func:`compared` says of a trained adversary on the test set."""
+    """A row for each strength: what :func:`adversary_measures` says of a trained adversary on the test set."""
     rows = []
     for strength in strengths:
         model = train_adversary(base, dataset, strength, seed, epochs)
-        rows.append({"strength": strength} | compared(base, model, dataset.test))
+        rows.append({"strength": strength} | adversary_measures(base, model, dataset.test))
     return rows
 
 

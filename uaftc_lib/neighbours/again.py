@@ -86,7 +86,7 @@ def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.re
     own = leave_group_out(out, corpus, at_places(corpus).tokens, corpus.instance_of).cpu().numpy()
     if model.recurrent is None:
         return LeftOut(own, np.zeros_like(own), np.zeros_like(own), own)
-    read, place = drawn(corpus, most, seed), place_in_text(corpus)
+    read, place = drawn_positions(corpus, most, seed), place_in_text(corpus)
     without = reread(model, corpus, place, instance[read], place[read])
     values, weights, whole = np.full((3, len(own)), np.nan)
     values[read] = (without.fixed - without.values + without.weights - without.again) / 2
@@ -95,7 +95,7 @@ def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.re
     return LeftOut(own, values, weights, whole)
 
 
-def shares(left: LeftOut) -> dict[str, float]:
+def part_shares(left: LeftOut) -> dict[str, float]:
     """Σ part·whole / Σ whole² for each part, which sum to 1; how often the own part has the sign of the whole."""
     own, values, weights, whole = (one[np.isfinite(left.whole)] for one in left)
     names = ("own state", "others' values", "others' weights")
@@ -132,7 +132,7 @@ def place_in_text(corpus: Corpus) -> Int[np.ndarray, "positions"]:
     return np.arange(len(corpus.tokens)) - begins[corpus.instance_of.cpu().numpy()]
 
 
-def drawn(corpus: Corpus, most: int, seed: int) -> Int[np.ndarray, "some"]:
+def drawn_positions(corpus: Corpus, most: int, seed: int) -> Int[np.ndarray, "some"]:
     """At most so many positions of each instance, drawn."""
     instance_of = corpus.instance_of.cpu().numpy()
     order = np.lexsort((np.random.default_rng(seed).random(len(instance_of)), instance_of))

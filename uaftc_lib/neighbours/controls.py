@@ -19,9 +19,9 @@ from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.deception import shown
 from uaftc_lib.neighbours.encoders import fresh
-from uaftc_lib.neighbours.protocol import quality, train_model
+from uaftc_lib.neighbours.protocol import classifier_quality, train_model
 from uaftc_lib.neighbours.settings import CONTROLS, JAIN_WALLACE
-from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
+from uaftc_lib.neighbours.yardsticks import agreement, without_integration, yardstick_agreements
 from uaftc_lib.streams import generator
 
 LIKENED = ("attention", "contribution", "gradient", "leave-one-out")
@@ -42,7 +42,7 @@ def trained_on_permuted_labels(
     return model
 
 
-def redrawn(model: AttentionClassifier, seed: int, parts: Sequence[str] = PARTS) -> AttentionClassifier:
+def with_parts_redrawn(model: AttentionClassifier, seed: int, parts: Sequence[str] = PARTS) -> AttentionClassifier:
     """A copy with some parts at another start: W; V, M and c; the projection or LSTM; the embeddings.
 
     Raises
@@ -66,7 +66,7 @@ def part_of(name: str) -> str:
     return known.get(name, "encoder")
 
 
-def trained_again(
+def from_another_start(
     base: AttentionClassifier, dataset: Dataset, seed: int, epochs: int = JAIN_WALLACE.epochs
 ) -> AttentionClassifier:
     """A model of the base's kind, trained from another start on the same texts."""
@@ -100,16 +100,16 @@ def models(
     What is trained on permuted labels ends at the last epoch: beside it, what is so trained on true ones.
     """
     yield "trained", base
-    yield "trained again", trained_again(base, dataset, seed, epochs)
-    yield "words held out", trained_again(base, without_words(dataset, words), seed, epochs)
-    yield "trained to the last epoch", trained_again(base, replace(dataset, dev=None), seed, epochs)
+    yield "trained again", from_another_start(base, dataset, seed, epochs)
+    yield "words held out", from_another_start(base, without_words(dataset, words), seed, epochs)
+    yield "trained to the last epoch", from_another_start(base, replace(dataset, dev=None), seed, epochs)
     yield "labels permuted", trained_on_permuted_labels(base, dataset, seed, epochs)
-    yield "output drawn anew", redrawn(base, seed, ("output",))
-    yield "attention drawn anew", redrawn(base, seed, ("attention",))
-    yield "all drawn anew", redrawn(base, seed)
+    yield "output drawn anew", with_parts_redrawn(base, seed, ("output",))
+    yield "attention drawn anew", with_parts_redrawn(base, seed, ("attention",))
+    yield "all drawn anew", with_parts_redrawn(base, seed)
 
 
-def rows(
+def rows_of_controls(
     base: AttentionClassifier,
     dataset: Dataset,
     corpus: Corpus,
@@ -119,8 +119,9 @@ def rows(
 ) -> list[dict]:
     """A row for each of :func:`models`: what explanations say on a corpus, beside what they say of the base itself.
 
-    "like": the mean τ over texts of sizes here with those of the base. The rest is :func:`~.protocol.quality` and
-    what shows of the words (:func:`~.deception.shown`) on the test set, and :func:`~.yardsticks.agreements`.
+    "like": the mean τ over texts of sizes here with those of the base. The rest is
+    :func:`~.protocol.classifier_quality` and what shows of the words (:func:`~.deception.shown`) on the test set, and
+    :func:`~.yardsticks.yardstick_agreements`.
     """
     of_base, _ = without_integration(base, corpus)
     found = []
@@ -129,5 +130,6 @@ def rows(
         side = np.where(model(corpus).polarity.detach().numpy() > 0, 1, -1)
         like = {f"like {one}": agreement(abs(here[one]), abs(of_base[one]), corpus).tau.mean() for one in LIKENED}
         told = {f"words' {name}": value for name, value in shown(model, dataset.test, words).items()}
-        found.append({"kind": kind} | quality(model, dataset.test) | like | agreements(here, side, corpus) | told)
+        said = like | yardstick_agreements(here, side, corpus) | told
+        found.append({"kind": kind} | classifier_quality(model, dataset.test) | said)
     return found

@@ -19,7 +19,7 @@ from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.neighbours.adversary import log_sum_by_instance
 from uaftc_lib.neighbours.encoders import fresh
 from uaftc_lib.neighbours.erasure import ranks
-from uaftc_lib.neighbours.protocol import Objective, class_balanced, lowest, quality, train_model
+from uaftc_lib.neighbours.protocol import Objective, class_balanced, classifier_quality, lowest, train_model
 from uaftc_lib.neighbours.settings import DECEPTION, JAIN_WALLACE
 from uaftc_lib.token_lists import token_types
 
@@ -116,7 +116,7 @@ def kept_without_others(model: AttentionClassifier, corpus: Corpus, words: Int[T
     return float(((model(left).polarity > 0) == (model(corpus).polarity > 0)).double().mean())
 
 
-def rows(
+def deception_rows(
     base: AttentionClassifier,
     dataset: Dataset,
     words: Int[Tensor, "ids"],
@@ -129,7 +129,7 @@ def rows(
     for strength in strengths:
         model = fresh(base, seed)
         best_epoch = train_hiding(model, dataset, words, strength, seed, epochs)
-        measured = quality(model, dataset.test) | shown(model, dataset.test, words)
+        measured = classifier_quality(model, dataset.test) | shown(model, dataset.test, words)
         control = {"kept without others": kept_without_others(model, dataset.test, words, seed)}
         found.append({"strength": strength, "best epoch": best_epoch} | measured | control)
     return found

@@ -198,7 +198,7 @@ def zeroed_row(
     other = np.lexsort((keys, text_of))[corpus.offsets[:-1].cpu().numpy()]
     largest, drawn = (logit - found["state fall"][place] for place in (first, other))
     turned, other_turned = ((one > 0) != (logit > 0) for one in (largest, drawn))
-    moved, other_moved = (divergence(logit, one) for one in (largest, drawn))
+    moved, other_moved = (answer_divergence(logit, one) for one in (largest, drawn))
     return {
         "zeroed: largest turns": float(turned.mean()),
         "zeroed: other turns": float(other_turned.mean()),
@@ -210,7 +210,7 @@ def zeroed_row(
     }
 
 
-def divergence(a: Float[np.ndarray, "rows"], b: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
+def answer_divergence(a: Float[np.ndarray, "rows"], b: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
     """Jensen and Shannon's, of the answers of two logits, in nats."""
     p, q = (np.stack([expit(-one), expit(one)]) for one in (a, b))
     return (rel_entr(p, (p + q) / 2) + rel_entr(q, (p + q) / 2)).sum(0) / 2

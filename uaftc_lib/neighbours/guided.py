@@ -16,13 +16,13 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier, Dropout, Output, sum_by_instance
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier
-from uaftc_lib.neighbours.protocol import quality, train_model
+from uaftc_lib.neighbours.protocol import classifier_quality, train_model
 from uaftc_lib.neighbours.settings import JAIN_WALLACE
 
 Guide = Callable[[Corpus], Float[Tensor, "positions"]]
 
 
-def uniform(corpus: Corpus) -> Float[Tensor, "positions"]:
+def uniform_weights(corpus: Corpus) -> Float[Tensor, "positions"]:
     """1/n at each of the n positions of a text."""
     return (1 / corpus.lengths.to(torch.get_default_dtype()))[corpus.instance_of]
 
@@ -52,7 +52,7 @@ class GuidedClassifier(JainWallaceClassifier):
         return Output(logits, weights.log(), weights, polarity)
 
 
-def rows(
+def guided_rows(
     dataset: Dataset,
     guides: Mapping[str, Guide | None],
     reads: str = "projection",
@@ -66,5 +66,7 @@ def rows(
         own = guide is None
         model = JainWallaceClassifier(types, reads, seed=seed) if own else GuidedClassifier(types, guide, reads, seed)
         best_epoch = train_model(model, dataset, seed, epochs)
-        found.append({"reads": reads, "weights": name, "best epoch": best_epoch} | quality(model, dataset.test))
+        found.append(
+            {"reads": reads, "weights": name, "best epoch": best_epoch} | classifier_quality(model, dataset.test)
+        )
     return found

@@ -11,13 +11,13 @@ from jaxtyping import Int
 from uaftc_lib import explain
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.neighbours.again import shares, whole_output
+from uaftc_lib.neighbours.again import part_shares, whole_output
 from uaftc_lib.neighbours.erasure import erasure_row, orders, zeroed_row
 from uaftc_lib.neighbours.people import Phrases, people_row
 from uaftc_lib.neighbours.permutation import permutation_row, permutations
 from uaftc_lib.neighbours.settings import MEASURES
 from uaftc_lib.neighbours.spread import spread
-from uaftc_lib.neighbours.yardsticks import agreements, gap, without_integration, yardsticks
+from uaftc_lib.neighbours.yardsticks import gap, without_integration, yardstick_agreements, yardsticks
 
 TOLERANCE = 0.01  # largest change of a probability that counts as none
 IGNORED = 0.01  # a weight below this counts as none
@@ -31,7 +31,7 @@ def looked_at(dataset: Dataset, seed: int = 0) -> Corpus:
     return corpus[usable[np.sort(order)]]
 
 
-def measured(
+def all_measures(
     model: AttentionClassifier,
     corpus: Corpus,
     seed: int = 0,
@@ -56,9 +56,9 @@ def measured(
         further |= erasure_row(model, corpus, orders(found, polarity, side, corpus, seed), logit)
     return {
         "texts": len(corpus),
-        **agreements(found, side, corpus),
+        **yardstick_agreements(found, side, corpus),
         **spreads(found, corpus),
-        **shares(left),
+        **part_shares(left),
         **permutation_row(permutations(out, corpus, seed=seed)),
         **zeroed_row(found, logit, corpus, seed),
         "exact adversary": float(adversary.divergence.double().mean()) / log(2),

@@ -53,7 +53,9 @@ def logits(X: Float[Tensor, "texts length d"], V: Float[Tensor, "d"], W: Float[T
     return ((X @ V).softmax(1) * (X @ W)).sum(1)
 
 
-def attend(train: Needles, steps: int = 150, rate: float = 0.1) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
+def trained_on_needles(
+    train: Needles, steps: int = 150, rate: float = 0.1
+) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
     """V and W trained from zero on held embeddings, full batch, by Adam."""
     V, W = (torch.zeros(train.X.shape[2], requires_grad=True) for _ in range(2))
     optimizer = torch.optim.Adam([V, W], lr=rate)
@@ -66,7 +68,7 @@ def attend(train: Needles, steps: int = 150, rate: float = 0.1) -> tuple[Float[T
 
 def accuracies(train: Needles, test: Needles) -> dict[str, float]:
     """Right on the test texts: with attention, and by logistic regression on the mean vectors."""
-    said = logits(test.X, *attend(train))
+    said = logits(test.X, *trained_on_needles(train))
     means = LogisticRegression(C=100.0, max_iter=500).fit(train.X.mean(1), train.y)
     by_mean = means.decision_function(test.X.mean(1))
     return {

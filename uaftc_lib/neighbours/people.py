@@ -38,7 +38,7 @@ class Phrases(NamedTuple):
     rating: Int[np.ndarray, "phrases"]
 
 
-def nodes(tree: str) -> list[Node]:
+def phrases_of_tree(tree: str) -> list[Node]:
     """All phrases of a bracketed tree, the smallest first, over the sentence as :func:`uaftc_lib.datasets.sst.sentence`
     cleans it."""
     found, open_, place = [], [], 0
@@ -64,14 +64,14 @@ def rated(corpus: Corpus, vocabulary: Vocabulary, data_home: Path) -> Phrases:
         words = [vocabulary.word(i) for i in tokens[begin:end]]
         ends = np.cumsum([0, *map(len, words)]).tolist()
         word_at = {place: i for i, place in enumerate(ends)}
-        for node in nodes(trees.get("".join(words), "")):
+        for node in phrases_of_tree(trees.get("".join(words), "")):
             if node.begin in word_at and node.end in word_at:
                 found.setdefault((t, word_at[node.begin], word_at[node.end]), node.rating - NEUTRAL)
     columns = np.array([(*place, rating) for place, rating in found.items()], dtype=np.int64).reshape(-1, 4)
     return Phrases(*columns[np.lexsort(columns.T[2::-1])].T)
 
 
-def word_ratings(phrases: Phrases, corpus: Corpus) -> Float[np.ndarray, "positions"]:
+def ratings_of_types(phrases: Phrases, corpus: Corpus) -> Float[np.ndarray, "positions"]:
     """The rating of each word less 2; nan where nobody rated it alone."""
     found, single = np.full(len(corpus.tokens), np.nan), phrases.end == phrases.begin + 1
     begins = corpus.offsets[:-1].cpu().numpy()
@@ -101,7 +101,7 @@ def people_row(
     "rarity" (fewer in ``counts``) and "random" are controls. Phrases of two words or more: sums of contributions,
     with the phrase's length beside them, and the logit of the phrase read alone.
     """
-    rating, random = word_ratings(phrases, corpus), np.random.default_rng(seed)
+    rating, random = ratings_of_types(phrases, corpus), np.random.default_rng(seed)
     with torch.no_grad():
         out = whole_output(model, corpus)
     found = found | {

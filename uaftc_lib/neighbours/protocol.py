@@ -72,7 +72,7 @@ def by_length(corpus: Corpus, batch_size: int, draws: torch.Generator) -> list[I
 
 
 @torch.no_grad()
-def quality(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+def classifier_quality(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
     """Share that is right, F1 of the positive class, area under the ROC curve of the logits."""
     labels, logit = corpus.labels.numpy(), model(corpus).polarity.numpy()
     return {
@@ -84,7 +84,7 @@ def quality(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
 
 def area_under_curve(model: AttentionClassifier, corpus: Corpus) -> float:
     """By it their best epoch is chosen, on dev."""
-    return quality(model, corpus)["AUC"]
+    return classifier_quality(model, corpus)["AUC"]
 
 
 def lowest(objective: Objective) -> Callable[[AttentionClassifier, Corpus], float]:
@@ -128,7 +128,7 @@ def train_model(
     return best_epoch
 
 
-def train(
+def train_classifier(
     dataset: Dataset,
     reads: str,
     keys: str,

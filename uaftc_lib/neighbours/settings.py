@@ -64,7 +64,7 @@ class Crossed:
 
 
 @dataclass(frozen=True)
-class Adversary:
+class AdversarySettings:
     """The adversary that is trained as a whole (Wiegreffe & Pinter 2019), and the seeds of each of its bases."""
 
     models: dict[str, int]
@@ -142,7 +142,7 @@ MEASURES = Measures(**_read["measures"])
 QUARREL = Quarrel(**_read["quarrel"])
 CHANGED = Changed(**_read["changed"])
 CROSSED = Crossed(**_read["crossed"])
-ADVERSARY = Adversary(**_read["adversary"])
+ADVERSARY = AdversarySettings(**_read["adversary"])
 DECEPTION = Deception(**_read["deception"])
 GUIDED = Guided(**_read["guided"])
 VARIATION = Variation(**_read["variation"])

@@ -11,7 +11,7 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours.again import at_places, largest_by_instance, place_in_text
-from uaftc_lib.neighbours.word_level import WordLevelClassifier, read
+from uaftc_lib.neighbours.word_level import WordLevelClassifier, embeddings_and_states
 
 
 class Bounded(NamedTuple):
@@ -43,7 +43,7 @@ def by_others(model: WordLevelClassifier, corpus: Corpus) -> Bounded:
     rest = copies.without(place[copies.tokens] == place[copies.instance_of])  # copy j of a text lacks position j
 
     def said(texts: Corpus) -> list[Tensor]:
-        e, h = read(model, texts)
+        e, h = embeddings_and_states(model, texts)
         a, s, _ = model.score(e, texts.offsets)
         return [a.double(), s.double(), (h - e).norm(dim=1).double()]
 

@@ -23,7 +23,9 @@ def median_divergence(
     return apart.quantile(0.5, dim=0)
 
 
-def rows(base: Float[Tensor, "positions"], others: Sequence[Float[Tensor, "positions"]], corpus: Corpus) -> list[dict]:
+def variation_rows(
+    base: Float[Tensor, "positions"], others: Sequence[Float[Tensor, "positions"]], corpus: Corpus
+) -> list[dict]:
     """A row for each quarter of the base's largest weight that has texts: how many, and quartiles of their median."""
     apart = median_divergence(base, others, corpus)
     quarter = torch.bucketize(largest_by_instance(base.double(), corpus), torch.tensor(EDGES, dtype=torch.float64))

@@ -126,7 +126,9 @@ class Orthogonal(nn.Module):
         return torch.stack(states), None
 
 
-def read(model: WordLevelClassifier, batch: Corpus) -> tuple[Float[Tensor, "tokens d"], Float[Tensor, "tokens d"]]:
+def embeddings_and_states(
+    model: WordLevelClassifier, batch: Corpus
+) -> tuple[Float[Tensor, "tokens d"], Float[Tensor, "tokens d"]]:
     """Embeddings and states of all positions."""
     embeddings = functional.embedding(batch.tokens, model.embedding)
     return embeddings, model.states(embeddings, batch.offsets)

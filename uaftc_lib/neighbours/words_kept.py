@@ -15,7 +15,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.encoders import consecutive_parts
 from uaftc_lib.neighbours.again import drawn_texts
 from uaftc_lib.neighbours.settings import WORD_LEVEL
-from uaftc_lib.neighbours.word_level import WordLevelClassifier, conicity, mean_by_instance, read
+from uaftc_lib.neighbours.word_level import WordLevelClassifier, conicity, embeddings_and_states, mean_by_instance
 from uaftc_lib.streams import generator
 from uaftc_lib.token_lists import token_types
 
@@ -50,7 +50,7 @@ def information(model: AttentionClassifier, dataset: Dataset, seed: int = 0) -> 
     """
     asked = pairs(model, dataset, seed)
     entropy = float(-asked.shares.log()[asked.t].mean())
-    mixed = asked._replace(y=shuffled(asked.y, seed))
+    mixed = asked._replace(y=words_reordered(asked.y, seed))
     return Information(entropy, *(entropy - cross_entropy_of_probe(of, seed) for of in (asked, mixed)))
 
 
@@ -58,15 +58,15 @@ def told_of_shuffled(model: AttentionClassifier, dataset: Dataset, seed: int = 0
     """What the same probe tells of words that are dealt out anew, trained to its last epoch: the bound's bias."""
     asked = pairs(model, dataset, seed)
     entropy = float(-asked.shares.log()[asked.t].mean())
-    return entropy - cross_entropy_of_probe(asked._replace(y=shuffled(asked.y, seed)), seed, to_the_end=True)
+    return entropy - cross_entropy_of_probe(asked._replace(y=words_reordered(asked.y, seed)), seed, to_the_end=True)
 
 
-def shuffled(y: Int[Tensor, "rows"], seed: int) -> Int[Tensor, "rows"]:
+def words_reordered(y: Int[Tensor, "rows"], seed: int) -> Int[Tensor, "rows"]:
     """The same words in another order."""
     return y[torch.randperm(len(y), generator=generator(seed, "order"))]
 
 
-class Pairs(NamedTuple):
+class StatesAndWords(NamedTuple):
     """States and words, (x, y) of training texts and (z, t) of test texts, and the words' shares of the former."""
 
     x: Float[Tensor, "rows h"]
@@ -76,7 +76,7 @@ class Pairs(NamedTuple):
     shares: Float[Tensor, "words"]
 
 
-def pairs(model: AttentionClassifier, dataset: Dataset, seed: int) -> Pairs:
+def pairs(model: AttentionClassifier, dataset: Dataset, seed: int) -> StatesAndWords:
     """What the probe is trained on and asked, states in units of their spread in training."""
     counts = dataset.train.tokens.bincount(minlength=len(dataset.vocabulary))
     words = counts.argsort(descending=True, stable=True)[: min(WORD_LEVEL.probed, int((counts > 0).sum()))]
@@ -85,7 +85,7 @@ def pairs(model: AttentionClassifier, dataset: Dataset, seed: int) -> Pairs:
     (x, y), (z, t) = (states_of(model, split, known, seed) for split in (dataset.train, dataset.test))
     center, scale = x.mean(0), x.std(0) + 1e-6
     shares = (y.bincount(minlength=len(words)) + 1.0) / (len(y) + len(words))
-    return Pairs((x - center) / scale, y, (z - center) / scale, t, shares)
+    return StatesAndWords((x - center) / scale, y, (z - center) / scale, t, shares)
 
 
 def states_of(
@@ -99,7 +99,7 @@ def states_of(
 
 
 @torch.enable_grad()
-def cross_entropy_of_probe(asked: Pairs, seed: int, to_the_end: bool = False) -> float:
+def cross_entropy_of_probe(asked: StatesAndWords, seed: int, to_the_end: bool = False) -> float:
     """Of a linear classifier, trained on (x, y) from the words' shares alone, on (z, t); in nats.
 
     It is left at the epoch that tells best a tenth of the training rows, which it does not see; the first is before
@@ -157,7 +157,7 @@ def alone_and_in_texts(model: AttentionClassifier, corpus: Corpus) -> dict[str, 
 @torch.no_grad()
 def kept(model: WordLevelClassifier, dataset: Dataset, seed: int = 0) -> dict[str, float]:
     """All of the above on the test set, the mean conicity of its texts, and the mean |h_j − e_j|² and |h_j|²."""
-    e, h = read(model, dataset.test)
+    e, h = embeddings_and_states(model, dataset.test)
     return {
         **{name.replace("_", " "): value for name, value in information(model, dataset, seed)._asdict().items()},
         **words_alone(model, dataset),

@@ -47,7 +47,7 @@ def without_integration(
     """All of :func:`yardsticks` but the dearest, integrated gradients."""
     with torch.no_grad():
         out = whole_output(model, corpus)
-    held, through = gradients(model, corpus)
+    held, through = gradients_times_embeddings(model, corpus)
     left = left_out(model, corpus, seed=seed)
     logit = out.polarity.cpu().numpy()[corpus.instance_of.cpu().numpy()]
     slope = expit(logit) * expit(-logit)
@@ -76,17 +76,17 @@ def fixed(model: AttentionClassifier) -> AttentionClassifier:
     return model.double() if model.recurrent is None else model
 
 
-def parts(corpus: Corpus) -> Iterator[Int[Tensor, "some"]]:
+def parts_of_equal_length(corpus: Corpus) -> Iterator[Int[Tensor, "some"]]:
     """Instances of near-equal length, about as many as hold :data:`PART` positions, or one that is longer."""
     order = corpus.lengths.argsort(stable=True)
     return (order[part] for part in consecutive_parts(corpus.lengths[order], PART))
 
 
-def gradients(model: AttentionClassifier, corpus: Corpus) -> tuple[Positions, Positions]:
+def gradients_times_embeddings(model: AttentionClassifier, corpus: Corpus) -> tuple[Positions, Positions]:
     """e_j·∂s/∂e_j of every position: with the weights α held fixed, as Jain & Wallace did, and following."""
     model, found = fixed(model), np.empty((2, len(corpus.tokens)))
-    for part in parts(corpus):
-        found[:, at_places(corpus)[part].tokens.cpu().numpy()] = slopes(model, corpus[part])
+    for part in parts_of_equal_length(corpus):
+        found[:, at_places(corpus)[part].tokens.cpu().numpy()] = slopes_at_scales(model, corpus[part])
     return found[0], found[1]
 
 
@@ -94,7 +94,7 @@ HOLD = (True, False)  # the weights α: held fixed, and following
 
 
 @torch.enable_grad()
-def slopes(
+def slopes_at_scales(
     model: AttentionClassifier, corpus: Corpus, scale: float = 1.0, hold: tuple[bool, ...] = HOLD
 ) -> Float[np.ndarray, "holds positions"]:
     """x_j·∂s/∂x_j at embeddings x = e times a scale."""
@@ -133,11 +133,11 @@ def integrated_gradients(
     nodes, shares = np.polynomial.legendre.leggauss(steps)
     found = np.full(len(corpus.tokens), np.nan)
     texts = torch.arange(len(corpus)) if model.recurrent is None else drawn_texts(corpus, most, seed)
-    for part in parts(corpus[texts]):
+    for part in parts_of_equal_length(corpus[texts]):
         batch, places = corpus[texts[part]], at_places(corpus)[texts[part]].tokens.cpu().numpy()
         found[places] = 0
         for node, share in zip((1 + nodes) / 2, shares / 2):
-            found[places] += share / node * slopes(model, batch, node, (False,))[0]
+            found[places] += share / node * slopes_at_scales(model, batch, node, (False,))[0]
     return found
 
 
@@ -185,7 +185,9 @@ AGREEMENTS = (  # sizes, and at the end what keeps its sign
 )
 
 
-def agreements(found: dict[str, Positions], side: Int[np.ndarray, "instances"], corpus: Corpus) -> dict[str, float]:
+def yardstick_agreements(
+    found: dict[str, Positions], side: Int[np.ndarray, "instances"], corpus: Corpus
+) -> dict[str, float]:
     """Of each of :data:`AGREEMENTS`: mean and deviation of τ over texts, share with p ≤ .05, means by decision.
 
     Those of what was not found are passed over.

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from uaftc_lib.plots.figure import Figure, render, require
 from uaftc_lib.plots.summaries import titled
-from uaftc_lib.plots.theme import INK, OTHERS, WIDE, color_of, legend, marker_of
+from uaftc_lib.plots.theme import INK, OTHERS, WIDE, color_of, legend_below, marker_of
 
 BAND = OTHERS[0]
 
@@ -89,7 +89,7 @@ def phase(
             Line2D([], [], color=BAND, linewidth=0.9, linestyle=(0, (4, 2)), label="lower end"),
             Line2D([], [], color=BAND, linewidth=0.9, label="upper end"),
         ]
-        legend(axes, [*marks, Patch(facecolor=BAND, alpha=0.2, label=band_label), *ends])
+        legend_below(axes, [*marks, Patch(facecolor=BAND, alpha=0.2, label=band_label), *ends])
 
     counts = "; ".join(f"{name}: {(data[group] == name).sum()} runs" for name in names)
     axes_names = f"{x_label or x} and {y_label or y}"

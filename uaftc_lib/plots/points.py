@@ -18,7 +18,7 @@ from uaftc_lib.plots.theme import (
     RASTER_ABOVE,
     color_of,
     groups,
-    legend,
+    legend_below,
     marker_of,
     published_handle,
 )
@@ -91,7 +91,7 @@ def scatter(
                     linewidth=1.1,
                 )
             handles.append(published_handle())
-        legend(axes, handles)
+        legend_below(axes, handles)
         axes.set(xlabel=x_label or x, ylabel=y_label or y, title=title)
 
     alt = f"Scatter plot{titled(title)}: {y_label or y} against {x_label or x}. {distribution(data, y, group)}"
@@ -137,19 +137,13 @@ def boxes(
                 shown[shown[group] == name], x="position", y=y, ax=axes, native_scale=True, width=width,
                 color=color, saturation=1, linecolor=INK, linewidth=0.9, flierprops=outliers,
             )  # fmt: skip
-        handles = []
         if published is not None:
             for _, v in published.iterrows():
                 box = {"med": v["median"], "q1": v["q1"], "q3": v["q3"]}
                 for end, whisker, edge in (("whislo", "whisker_low", "q1"), ("whishi", "whisker_high", "q3")):
                     box[end] = v[whisker] if pd.notna(v.get(whisker)) else v[edge]
                 draw_box(axes, box, names.index(v[group]) + 0.22, width)
-            handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle("")]
-        axes.set_xticks(range(len(names)), names)
-        axes.set_xlim(-0.6, len(names) - 0.4)
-        axes.grid(False, axis="x")
-        legend(axes, handles)
-        axes.set(xlabel="", ylabel=y_label or y, title=title)
+        finish_boxes(axes, names, published is not None, y_label or y, title)
 
     alt = f"Box plots{titled(title)} of {y_label or y}. {distribution(data, y, group)}"
     if published is not None:
@@ -189,21 +183,16 @@ def quantiles(
             medians = data.loc[data[group] == name, "median"]
             if len(medians) > 1:
                 axes.plot([i - aside] * len(medians), medians, ".", color=INK, markersize=3, alpha=0.6)
-        handles = []
         if published is not None:
             for _, v in published[published[group].isin(names)].iterrows():
                 box = {key: v[column] for key, column in columns.items()}
                 draw_box(axes, box, names.index(v[group]) + aside, width)
-            handles = [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle("")]
         axes.axhline(0, color=INK, linewidth=0.7)
-        axes.set_xticks(range(len(names)), names)
-        axes.set_xlim(-0.6, len(names) - 0.4)
-        axes.grid(False, axis="x")
-        legend(axes, handles)
-        axes.set(xlabel="", ylabel=y_label, title=title)
+        finish_boxes(axes, names, published is not None, y_label, title)
 
     def told(values: pd.Series) -> str:
-        return f"median {number(values['median'])}, middle half {number(values['p25'])} to {number(values['p75'])}"
+        low, median, high = (number(values[name]) for name in ("p25", "median", "p75"))
+        return f"median {median}, middle half {low} to {high}"
 
     alt = f"Boxes{titled(title)} of {y_label}. " + "; ".join(f"{name}: {told(means.loc[name])}" for name in names) + "."
     if published is not None:
@@ -220,6 +209,15 @@ def draw_box(axes: Axes, box: dict[str, float], at: float, width: float, color: 
         [box], positions=[at], widths=width, manage_ticks=False, showfliers=False, patch_artist=bool(color),
         boxprops=filled, whiskerprops=line, capprops=line, medianprops=line,
     )  # fmt: skip
+
+
+def finish_boxes(axes: Axes, names: list[str], compared: bool, y_label: str, title: str) -> None:
+    """What stands around boxes: their names, and a legend where published ones stand beside ours."""
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.grid(False, axis="x")
+    legend_below(axes, [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle("")] if compared else [])
+    axes.set(xlabel="", ylabel=y_label, title=title)
 
 
 def sentence(

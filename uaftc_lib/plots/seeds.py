@@ -17,7 +17,7 @@ from uaftc_lib.plots.theme import (
     color_of,
     dash_of,
     groups,
-    legend,
+    legend_below,
     marker_of,
     power,
     published_handle,
@@ -104,7 +104,7 @@ def curves(
             axes.set_yscale("log")
         elif axes.get_ylim()[0] < 0 < axes.get_ylim()[1]:
             axes.axhline(0, color=INK, linewidth=0.7)
-        legend(axes, handles)
+        legend_below(axes, handles)
         axes.set(xlabel=x_label or x, ylabel=y_label or y, title=title)
 
     parts = []
@@ -198,7 +198,7 @@ def bars(
         crowded = sum(len(str(place)) + 2 for place in places) > LETTERS * size[0]
         axes.set_xticks(range(len(places)), places, **(SLANTED if crowded else {}))
         axes.grid(False, axis="x")
-        legend(axes, handles if len(handles) > 1 else [])
+        legend_below(axes, handles if len(handles) > 1 else [])
         axes.set(xlabel=x_label, ylabel=y_label or y, title=title)
 
     parts = [

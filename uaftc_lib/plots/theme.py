@@ -74,7 +74,7 @@ def spelled(name: str) -> str:
     return "-".join(sorted(pair.groups())) if pair else name
 
 
-def style_of(name: str, names: list[str]) -> tuple:
+def series_style(name: str, names: list[str]) -> tuple:
     """Colour, marker and dash: its own, else the next in the order of names; "negative words: all" is orange too."""
     if (own := STYLES.get(spelled(name))) is not None:
         return own
@@ -86,17 +86,17 @@ def style_of(name: str, names: list[str]) -> tuple:
 
 def color_of(name: str, names: list[str]) -> str:
     """The colour of a name among these."""
-    return style_of(name, names)[0]
+    return series_style(name, names)[0]
 
 
 def marker_of(name: str, names: list[str]) -> str:
     """The marker that goes with the colour."""
-    return style_of(name, names)[1]
+    return series_style(name, names)[1]
 
 
 def dash_of(name: str, names: list[str]):
     """The line style that goes with the colour."""
-    return style_of(name, names)[2]
+    return series_style(name, names)[2]
 
 
 def power(value: float) -> str:
@@ -121,7 +121,7 @@ def published_handle(marker: str = "D", linestyle: object = PUBLISHED) -> Line2D
                   label="published")  # fmt: skip
 
 
-def legend(axes: Axes, handles: list) -> None:
+def legend_below(axes: Axes, handles: list) -> None:
     """Below the axes, so that it never covers data; as many entries in a line as fit, and room for more lines."""
     if not handles:
         return

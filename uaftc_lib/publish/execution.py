@@ -41,7 +41,9 @@ def recording(folder: Path, checkout: Path) -> Iterator[Path]:
     log.touch()
     watched = [str(checkout / name) for name in FOLDERS]
     text = Path(record.__file__).read_text(encoding="utf-8")
-    (folder / "sitecustomize.py").write_text(f"{text}\n\nstart({watched!r}, {str(log)!r})\n", encoding="utf-8")
+    (folder / "sitecustomize.py").write_text(
+        f"{text}\n\nstart_recording({watched!r}, {str(log)!r})\n", encoding="utf-8"
+    )
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     with patch.dict(os.environ, PYTHONPATH=path):
         yield log

@@ -28,16 +28,16 @@ def sentence_of(body: str) -> str:
         text = "".join(one.get_text() for one in (long[0], *long[0].next_siblings))
     else:
         text = "".join(one.get_text() for one in page.select("p:not(.page-needs)")[:1])
-    return SENTENCE.split(" ".join(plain(text).split()), maxsplit=1)[0]
+    return SENTENCE.split(" ".join(without_formulas(text).split()), maxsplit=1)[0]
 
 
-def plain(text: str) -> str:
+def without_formulas(text: str) -> str:
     """A text whose formulas have lost their marks."""
     text = re.sub(r"\\(?:boldsymbol|mathrm|text)\s*\{?(\w+)\}?", r"\1", text.replace("\\top", "T").replace("^T", "·"))
     return re.sub(r"\\([a-z]+)", r"\1", re.sub(r"\\[()!,]|[{}]", "", text))
 
 
-def last_change(file: str, checkout: Path) -> str:
+def changed_on(file: str, checkout: Path) -> str:
     """The day on which a file was changed last, as YYYY-MM-DD; empty where there is no history."""
     command = ["git", "log", "-1", "--format=%cs", "--", file]
     try:
@@ -63,7 +63,7 @@ def linked_data(title: str, sentence: str, book: dict[str, str], url: str, chang
     return json.dumps(about, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def card(title: str, sentence: str, body: str, book: str, icon: str) -> str:
+def preview_card(title: str, sentence: str, body: str, book: str, icon: str) -> str:
     """A picture for previews of links, as SVG: a page's title over its first figure, or else its sentence.
 
     Below stands which book it is of, beside the icon.
@@ -75,7 +75,7 @@ def card(title: str, sentence: str, body: str, book: str, icon: str) -> str:
         lines = [(line, 42, INK) for line in wrap(title, 46)[:2]]
     else:
         size = next((size for size in (84, 72, 60, 48) if size * len(wrap(sentence, 1900 // size)) < 300), 36)
-        lines = [(title, 30, PALE), ("", 30, INK), *((line, size, INK) for line in balanced(sentence, 1900 // size))]
+        lines = [(title, 30, PALE), ("", 30, INK), *((line, size, INK) for line in even_lines(sentence, 1900 // size))]
     top, told = 24, f'<rect width="{width}" height="12" fill="{BLUE}" />'
     for line, size, ink in lines:
         top += 1.3 * size
@@ -91,7 +91,7 @@ def card(title: str, sentence: str, body: str, book: str, icon: str) -> str:
     )
 
 
-def balanced(text: str, width: int) -> list[str]:
+def even_lines(text: str, width: int) -> list[str]:
     """The lines of a text, none longer than a width, and as even as their number allows."""
     count = len(wrap(text, width))
     tried = (wrap(text, each, break_long_words=False) for each in range(1, width + 1))

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from uaftc_lib import __version__
 from uaftc_lib.publish import address
-from uaftc_lib.publish.head import last_change
+from uaftc_lib.publish.head import changed_on
 from uaftc_lib.publish.keys import digest, digests, is_stale
 from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
@@ -59,7 +59,7 @@ def footer(name: str, checkout: Path = CHECKOUT) -> str:
 
 def edition(file: str, checkout: Path = CHECKOUT) -> str:
     """Which version of the book a page is of, and when its text was changed last."""
-    changed = last_change(file, checkout)
+    changed = changed_on(file, checkout)
     return f"Version {__version__} of this book" + (f", page last changed on {changed}." if changed else ".")
 
 
@@ -83,7 +83,7 @@ def build(checkout: Path = CHECKOUT) -> Path:
     stale = [name for name in chapters(checkout) if is_stale(name, checkout)]
     makers = [digest(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
     written = [*(checkout / "notebooks").glob("*.md"), *(checkout / "book").glob("*.md")]
-    days = [last_change(str(path.relative_to(checkout)), checkout) for path in sorted(written)]
+    days = [changed_on(str(path.relative_to(checkout)), checkout) for path in sorted(written)]
     made_of = json.dumps(
         [digests(checkout, parts), makers, days, stale, os.environ.get("UAFTC_LAB_SST", ""), where, site]
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 from markdown_it import MarkdownIt
 
-from uaftc_lib.publish.head import last_change
+from uaftc_lib.publish.head import changed_on
 
 
 def template(checkout: Path, name: str):
@@ -36,11 +36,10 @@ def add_files(pages: Path, checkout: Path, book: dict[str, str], site: str, name
     if not site:
         return
     changed = {
-        name: last_change(f"notebooks/{name}.md", checkout) or last_change(f"book/{name}.md", checkout)
-        for name in names
+        name: changed_on(f"notebooks/{name}.md", checkout) or changed_on(f"book/{name}.md", checkout) for name in names
     }
     told = versions((checkout / "CHANGELOG.md").read_text(encoding="utf-8"))
-    latest = last_change("CHANGELOG.md", checkout) or date.today().isoformat()  # a feed needs a day
+    latest = changed_on("CHANGELOG.md", checkout) or date.today().isoformat()  # a feed needs a day
     entries = [(heading, day_of(heading, latest), text) for heading, text in told.items()]
     values = {"site": site, "book": book, "pages": changed, "entries": entries, "latest": latest}
     for name in ("sitemap.xml", "feed.xml"):

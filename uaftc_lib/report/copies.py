@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Int32, Integer, Shaped, UInt32, UInt64
 from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 
-from uaftc_lib.report.tables import Table
+from uaftc_lib.report.tables import TextTable
 
 MAJORITY = 2 / 3  # share of the copies of a text that decides its label, if it is larger
 LOUD = 0.05  # share of rows from which what is wrong with them must be seen
@@ -43,7 +43,7 @@ def mixed(numbers: UInt64[np.ndarray, "numbers"]) -> UInt64[np.ndarray, "numbers
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def same_words(table: Table, words: Integer[np.ndarray, "texts"], order: Shaped[np.ndarray, "texts"]) -> None:
+def same_words(table: TextTable, words: Integer[np.ndarray, "texts"], order: Shaped[np.ndarray, "texts"]) -> None:
     """Of texts with the same words keep one, and none where their labels contradict one another.
 
     A label that more than two thirds of the copies bear is taken for theirs. ``words``: the same number for the same
@@ -108,7 +108,7 @@ def near_copies(
         apart = cluster[one] != cluster[other]
         one, other = one[apart], other[apart]
         found = alike(one, other)
-        cluster = joined(cluster, one[found], other[found])
+        cluster = merged_clusters(cluster, one[found], other[found])
     return unchained(cluster, alike)
 
 
@@ -127,7 +127,7 @@ def unchained(cluster: Int[np.ndarray, "texts"], alike: Callable) -> Int[np.ndar
     return np.unique(cluster, return_inverse=True)[1]
 
 
-def pairs_of(
+def adjacent_pairs(
     words: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"], number: int
 ) -> tuple[Int[np.ndarray, "positions_but_one"], Bool[np.ndarray, "positions_but_one"], Int32[np.ndarray, "pairs"]]:
     """For each position but the last: its text, and whether a pair begins there; and the numbers of the pairs.
@@ -145,7 +145,7 @@ def common_pairs(
 ) -> Int32[np.ndarray, "common"]:
     """The pairs of words that many texts hold, in order."""
     sampled = np.arange(len(lengths)) % -(-len(lengths) // SAMPLED) == 0
-    text, pair, columns = pairs_of(words[np.repeat(sampled, lengths)], lengths[sampled], number)
+    text, pair, columns = adjacent_pairs(words[np.repeat(sampled, lengths)], lengths[sampled], number)
     held = np.unique(text[pair] * 2**30 + columns) % 2**30
     found, counts = np.unique(held, return_counts=True)
     return found[counts >= max(FEWEST_COMMON, COMMON * sampled.sum())].astype(np.int32)
@@ -162,7 +162,7 @@ def sketches(
 
     What a form letter has of its own (names, dates) stands in short runs between common pairs.
     """
-    text, pair, columns = pairs_of(words, lengths, number)
+    text, pair, columns = adjacent_pairs(words, lengths, number)
     shared = np.isin(columns, common)
     rare = pair.copy()
     rare[pair] = ~shared
@@ -200,7 +200,7 @@ def jaccard(
     return both / (sizes[one] + sizes[other] - both)
 
 
-def joined(
+def merged_clusters(
     cluster: Int[np.ndarray, "texts"], one: Int[np.ndarray, "pairs"], other: Int[np.ndarray, "pairs"]
 ) -> Int[np.ndarray, "texts"]:
     """Clusters numbered from 0, those of the texts ``one`` and ``other`` made one."""
@@ -215,11 +215,11 @@ def clusters(near: Int[np.ndarray, "texts"], group: pd.Series | None) -> Int[np.
     codes = pd.factorize(group.where(group != ""))[0]
     known = np.nonzero(codes >= 0)[0]
     first = pd.Series(known).groupby(codes[known]).transform("first").to_numpy()
-    return joined(near, known, first)
+    return merged_clusters(near, known, first)
 
 
-def told_apart(
-    table: Table, near: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, fewest: int
+def clusters_told(
+    table: TextTable, near: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, fewest: int
 ) -> Int[np.ndarray, "texts"]:
     """The clusters of near-copies, and where a class of many texts falls into too few of them, each text by itself
     where its cluster says little of its label: what could be learnt by heart of such copies does not tell it."""
@@ -248,7 +248,7 @@ def told_apart(
     return np.unique(np.where(apart, len(near) + np.arange(len(near)), near), return_inverse=True)[1]
 
 
-def contradicting(table: Table, near: Int[np.ndarray, "texts"]) -> None:
+def contradicting(table: TextTable, near: Int[np.ndarray, "texts"]) -> None:
     """Say it where many texts have a near-copy under another label."""
     labels = table.rows["label"].groupby(near).transform("nunique")
     if (texts := int((labels > 1).sum())) > LOUD * len(near):

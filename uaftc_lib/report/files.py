@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.report.page import leading, own, render
+from uaftc_lib.report.page import leading, own, render_page
 from uaftc_lib.report.request import FILES, Refused, check_folder
 
 SCHEMA = json.loads(own("report.schema.json"))
@@ -19,7 +19,7 @@ MOST_ROWS = 120_000  # of words.csv, unless all are asked for
 DECIMALS = {"influence": 4, "influence_low": 4, "influence_high": 4, "probability": 4, "attention": 4, "total": 2}
 
 
-def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = False) -> list[str]:
+def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = False) -> list[str]:
     """words.csv, report.json and report.html; which of them were there before and were replaced.
 
     Nothing is put in its place before all three are written, so that an error leaves what was there.
@@ -52,7 +52,7 @@ def write(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = Fal
     counted = {"with_interval": len(words) // classes, "in_csv": len(kept) // classes}
     report = {"schema": SCHEMA["$id"]} | report | {"vocabulary": report["vocabulary"] | counted}
     as_json = json.dumps(finite(report), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    contents = dict(zip(FILES, (table(kept), as_json, render(report, words, COLUMNS))))
+    contents = dict(zip(FILES, (words_csv(kept), as_json, render_page(report, words, COLUMNS))))
     drafts = {folder / name: folder / f".{name}.{os.getpid()}" for name in contents}
     made = [place for place in (folder, *folder.absolute().parents) if not place.exists()]
     try:
@@ -100,7 +100,7 @@ def put_all(drafts: dict[Path, Path]) -> list[str]:
     return [path.name for path in former]
 
 
-def table(words: pd.DataFrame) -> str:
+def words_csv(words: pd.DataFrame) -> str:
     """words.csv: the columns that the schema describes, numbers as exact as they are of use."""
     shown = words[list(COLUMNS)].round(DECIMALS)
     for name in ("word", "class"):
@@ -114,12 +114,12 @@ def harmless(names: pd.Series) -> pd.Series:
     """What a spreadsheet would take for a formula gets an apostrophe in front; numbers stay."""
 
     def plain(name: str) -> str:
-        return f"'{name}" if name[:1] in tuple("=+-@\t\r") and not is_number(name) else name
+        return f"'{name}" if name[:1] in tuple("=+-@\t\r") and not reads_as_number(name) else name
 
     return names.map({name: plain(name) for name in names.unique()})
 
 
-def is_number(name: str) -> bool:
+def reads_as_number(name: str) -> bool:
     try:
         float(name)
     except ValueError:

@@ -29,8 +29,8 @@ def deciding(words: pd.DataFrame, prepared: Prepared) -> list[dict]:
     found = rows[(others <= (usual / FEWER).clip(upper=1 - NEARLY_ALL)) & (rows["covered"] >= MOST)]
     named: list[dict] = []
     for row in found.nlargest(10 * MOST_NAMED, "covered").to_dict("records"):
-        held = holding(row["word"], prepared)
-        same = (one for one in named if one["class"] == row["class"] and alike(one["held"], held) >= TOGETHER)
+        held = texts_with(row["word"], prepared)
+        same = (one for one in named if one["class"] == row["class"] and jaccard_index(one["held"], held) >= TOGETHER)
         if one := next(same, None):
             one["words"].append(row["word"])
         elif len(named) < MOST_NAMED:
@@ -38,13 +38,13 @@ def deciding(words: pd.DataFrame, prepared: Prepared) -> list[dict]:
     return named
 
 
-def holding(word: str, prepared: Prepared) -> Int[np.ndarray, "texts"]:
+def texts_with(word: str, prepared: Prepared) -> Int[np.ndarray, "texts"]:
     """Which texts hold a word."""
     where = prepared.whole.tokens.numpy() == prepared.vocabulary.id(word)
     return np.unique(prepared.whole.instance_of.numpy()[where])
 
 
-def alike(one: Int[np.ndarray, "texts"], other: Int[np.ndarray, "others"]) -> float:
+def jaccard_index(one: Int[np.ndarray, "texts"], other: Int[np.ndarray, "others"]) -> float:
     """The Jaccard index of two sets."""
     both = len(np.intersect1d(one, other))
     return both / (len(one) + len(other) - both)

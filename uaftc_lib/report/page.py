@@ -46,9 +46,9 @@ def word_rows(words: pd.DataFrame, classes: int, first: Collection[str]) -> list
     def by_class(name: str) -> np.ndarray:
         return words[name].to_numpy().reshape(-1, classes)[chosen]
 
-    columns = [rounded(by_class(name).astype(float)) for name in PER_CLASS]
+    columns = [four_digits(by_class(name).astype(float)) for name in PER_CLASS]
     alone = words.iloc[chosen * classes]
-    alone = alone["word"].tolist(), alone["texts"].tolist(), rounded(alone["attention"].to_numpy(float))
+    alone = alone["word"].tolist(), alone["texts"].tolist(), four_digits(alone["attention"].to_numpy(float))
     listed = [np.flatnonzero(row).tolist() for row in by_class("listed")]
     return [list(row) for row in zip(*alone, *columns, by_class("texts_of_class").tolist(), listed)]
 
@@ -64,12 +64,12 @@ def lists(words: pd.DataFrame) -> dict[str, list[dict]]:
         largest = rows.head(TOP)
         surest = rows.nlargest(TOP, "influence_low")
         both = pd.concat([largest, surest[~surest["word"].isin(largest["word"])]])
-        numbers = {column: rounded(both[column].to_numpy(float)) for column in PER_CLASS if column in both}
+        numbers = {column: four_digits(both[column].to_numpy(float)) for column in PER_CLASS if column in both}
         found[name] = both.assign(**numbers).to_dict("records")
     return found
 
 
-def rounded(values: Float[np.ndarray, "..."]) -> list:
+def four_digits(values: Float[np.ndarray, "..."]) -> list:
     """Four digits are enough to read; None for what is not finite."""
     finite = np.isfinite(values)
     digits = 10.0 ** (3 - np.floor(np.log10(np.abs(values, where=finite, out=np.ones_like(values)).clip(1e-12))))
@@ -86,7 +86,7 @@ def fingerprint(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
-def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
+def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
     """The page. Everything that comes from the file passes jinja's escaping or its JSON filter.
 
     Parameters
@@ -101,8 +101,9 @@ def render(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": short, "sure": sure}
-    environment.filters |= {"count": "{:,}".format, "address": address, "pieces": pieces, "gap": gap, "ends": ends}
+    environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": shortened, "sure": sure}
+    environment.filters |= {"count": "{:,}".format, "address": fragment, "pieces": text_pieces}
+    environment.filters |= {"gap": between_words, "ends": interval_ends}
     style, script = own("page.css"), own("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
@@ -138,7 +139,7 @@ def parted(word: str, words: pd.DataFrame) -> list[str]:
     return [word] if (words["word"] == word).any() else [each.strip() for each in word.split(",")]
 
 
-def pieces(example: dict) -> list[tuple[str, dict | None, str]]:
+def text_pieces(example: dict) -> list[tuple[str, dict | None, str]]:
     """A text cut into its words and what stands between them; of a word, its numbers and its colour."""
     largest = max((abs(word["influence"]) for word in example["words"]), default=0)
     found, at = [], 0
@@ -150,7 +151,7 @@ def pieces(example: dict) -> list[tuple[str, dict | None, str]]:
     return [*found, (example["text"][at:], None, "")]
 
 
-def gap(text: str, first: bool, last: bool) -> str:
+def between_words(text: str, first: bool, last: bool) -> str:
     """What stands between words, with one blank line where there are several, and none at the ends of a text."""
     text = re.sub(r"\n\s*\n", "\n\n", text)
     text = text.lstrip() if first else text
@@ -158,7 +159,7 @@ def gap(text: str, first: bool, last: bool) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    return "–" if missing(share) else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
+    return "–" if unmeasured(share) else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
 
 
 def sure(confidence: float) -> str:
@@ -166,35 +167,35 @@ def sure(confidence: float) -> str:
     return "more than 99 % sure" if confidence > 0.99 else f"{percent(confidence, 0)} sure"
 
 
-def missing(value: float | None) -> bool:
+def unmeasured(value: float | None) -> bool:
     """Whether there is no such number: what cannot be measured is a dash."""
     return value is None or not math.isfinite(value)
 
 
 def signed(value: float | None) -> str:
-    return ("+" if not missing(value) and value >= 0.005 else "") + plain(value)
+    return ("+" if not unmeasured(value) and value >= 0.005 else "") + plain(value)
 
 
 def plain(value: float | None) -> str:
     """Two decimals, of larger numbers fewer; what rounds to zero has no sign. Halves go up, as in page.js."""
-    if missing(value):
+    if unmeasured(value):
         return "–"
     digits = (abs(value) < 100) + (abs(value) < 10)
     told = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
     return f"{told:z,f}".replace("-", "−")
 
 
-def ends(found: dict, told: Callable = plain) -> str:
+def interval_ends(found: dict, told: Callable = plain) -> str:
     """From where to where an interval reaches."""
-    measured = not missing(found["low"]) and not missing(found["high"])
+    measured = not unmeasured(found["low"]) and not unmeasured(found["high"])
     return f"{told(found['low'])} to {told(found['high'])}" if measured else "no interval"
 
 
-def short(text: str, most: int = 60) -> str:
+def shortened(text: str, most: int = 60) -> str:
     """A word or a name that would fill the page is cut; the files beside the page have it whole."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def address(text: str) -> str:
+def fragment(text: str) -> str:
     """As a part of an address within the page."""
     return quote(text.encode("utf-8", "replace"), safe="")

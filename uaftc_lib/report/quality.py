@@ -60,13 +60,13 @@ def calibration_error(bins: pd.DataFrame) -> float:
     return float((gap * bins["instances"]).sum() / bins["instances"].sum())
 
 
-def accuracy(right: Bool[np.ndarray, "texts"]) -> dict[str, float]:
+def share_right(right: Bool[np.ndarray, "texts"]) -> dict[str, float]:
     """The share of right answers with its 95 % interval (Wilson)."""
     low, high = proportion_confint(int(right.sum()), len(right), method="wilson")
     return {"accuracy": float(right.mean()), "low": float(low), "high": float(high)}
 
 
-def log_loss(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
+def mean_log_loss(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
     """The mean of −log of the probability of the true class, in nats a text."""
     return float(-np.log(probability[np.arange(len(labels)), labels].clip(1e-12)).mean())
 
@@ -100,7 +100,7 @@ def tempered(
         return softmax(np.log(prior[rows].clip(floor)) + a * ahead[rows], axis=1)
 
     def loss(a: float, rows: np.ndarray) -> float:
-        return log_loss(answers(a, rows), labels[rows])
+        return mean_log_loss(answers(a, rows), labels[rows])
 
     found = np.empty_like(probability)
     for k in np.unique(part):
@@ -139,7 +139,7 @@ def quality(
     accuracy is surely higher and by more than two points, "few" below 200 independent unseen texts, else "sound".
     """
     fair = tempered(ours, prior, labels, part)
-    gain = over_parts(lambda p, q, y: log_loss(q, y) - log_loss(p, y), part, fair, prior, labels)
+    gain = over_parts(lambda p, q, y: mean_log_loss(q, y) - mean_log_loss(p, y), part, fair, prior, labels)
     ranking, of_linear = (over_parts(auc, part, each, labels) for each in (ours, linear))
     margin = over_parts(lambda p, q, y: balanced_accuracy(q, y) - balanced_accuracy(p, y), part, ours, linear, labels)
     if not (gain[1] > 0 and ranking[1] > 0.5):  # so also where they cannot be had
@@ -149,7 +149,7 @@ def quality(
     else:
         verdict = "few" if independent < FEW else "sound"
     largest = int(prior.mean(0).argmax())
-    losses = {name: log_loss(P, labels) for name, P in (("model", ours), ("prior", prior), ("linear", linear))}
+    losses = {name: mean_log_loss(P, labels) for name, P in (("model", ours), ("prior", prior), ("linear", linear))}
     bounds = ("low", "high")
     return {
         "verdict": verdict,
@@ -160,7 +160,7 @@ def quality(
         "auc": {"model": ranking[0], "linear": of_linear[0]} | dict(zip(bounds, ranking[1:])),
         "attention": judged(ours, labels),
         "linear": judged(linear, labels),
-        "majority": accuracy(labels == largest) | {"balanced_accuracy": 1 / len(np.unique(labels))},
+        "majority": share_right(labels == largest) | {"balanced_accuracy": 1 / len(np.unique(labels))},
         "margin": {"accuracy": margin[0]} | dict(zip(bounds, margin[1:])),
     }
 
@@ -168,7 +168,7 @@ def quality(
 def judged(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> dict:
     """How often a model is right, in all and class by class, and whether it knows how often."""
     bins = calibration(probability, labels)
-    return accuracy(probability.argmax(1) == labels) | {
+    return share_right(probability.argmax(1) == labels) | {
         "balanced_accuracy": balanced_accuracy(probability, labels),
         "confidence": float(probability.max(1).mean()),
         "calibration_error": calibration_error(bins),

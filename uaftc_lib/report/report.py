@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from torch import Tensor
 
 import uaftc_lib
 from uaftc_lib.progress import progress_bar
@@ -30,6 +31,7 @@ from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import Prepared, prepare
 from uaftc_lib.report.training import Reader, readers
 from uaftc_lib.report.words import Cutter
+from uaftc_lib.vectors.word_vectors import read_vectors
 
 
 def explain_file(
@@ -90,28 +92,30 @@ def explain_file(
 
         bar_of = partial(progress_bar, leave=False, disable=not progress)
         begin("reading")
+        found = read_vectors(settings.vectors, settings.dimension) if settings.vectors else None
         table = sample(read_table(path, columns, encoding, partial(bar_of, desc="lines")), seed=settings.seed)
         prepared = prepare(table, cutter, partial(bar_of, desc="texts"))
+        start = found and found.aligned(prepared.vocabulary, prepared.whole)
         begin("training")
-        trained = train(prepared, settings, bar_of)
+        trained = train_folds(prepared, settings, bar_of, start and start.matrix)
         begin("judging")
         words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
-        judged = judge(prepared, cutter, trained, words)
+        judged = judge_model(prepared, cutter, trained, words)
         report = {
             "version": uaftc_lib.__version__,
             "file": path.name,
             "columns": asdict(columns),
             "rows": {"read": table.rows_read, "used": len(prepared.texts), "dropped": table.dropped},
             "loud": [*table.loud, *copied(prepared), *unfinished(trained, judged["quality"]["verdict"])],
-            "notes": table.notes,
+            "notes": [*table.notes, *([start.told] if start else [])],
             "cut": cutter.told,
             "tested": "split" if split else "time" if time else "folds",
             "copies": prepared.copies,
             "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
-            "settings": asdict(settings) | trained.settings,
+            "settings": asdict(settings) | trained.settings | {"vectors": start and start.source},
         } | judged
         begin("writing")
-        replaced = files.write(report, words, out, all_words)
+        replaced = files.write_report(report, words, out, all_words)
     return report | {"replaced": replaced}
 
 
@@ -136,7 +140,9 @@ class Trained:
         return next(reader for reader, fold in zip(self.readers, self.folds) if text in fold.test)
 
 
-def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
+def train_folds(
+    prepared: Prepared, settings: Settings, bar: Callable, vectors: Float[Tensor, "types d"] | None = None
+) -> Trained:
     """A model and a linear one for each fold; both are asked about the texts they have not seen."""
     whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
     chosen = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
@@ -149,7 +155,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     config = settings.training(len(chosen[0].train), settings.seed)
     with (
         bar(desc="epochs", total=FOLDS * config.epochs) as epochs,
-        closing(readers(whole, prepared.vocabulary, chosen, settings, epochs.update)) as made,
+        closing(readers(whole, prepared.vocabulary, chosen, settings, epochs.update, vectors)) as made,
     ):
         for fold, reader in zip(chosen, made):
             line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
@@ -188,7 +194,7 @@ def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
                 )
 
 
-def judge(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
+def judge_model(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
     """What the report says of the model, of its words, and of single texts; under "useless" no word is listed."""
     labels, names = prepared.whole.labels.numpy(), prepared.classes
     independent = len(np.unique(prepared.cluster[trained.tested]))

@@ -38,6 +38,7 @@ class Settings:
     words: str = setting("rule", "How texts are cut: rule, spaces, characters, spacy, spacy:LANGUAGE.", way_to_cut)
     ignore: str | None = setting(None, "A pattern (regular expression): what it matches is no word.", pattern)
     without: str | None = setting(None, "Words, parted by commas, that are left out of every text.")
+    vectors: str | None = setting(None, "File of word vectors that the embeddings start from.")
 
     def __post_init__(self):
         check(self)

@@ -38,7 +38,7 @@ MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
 @dataclass
-class Table:
+class TextTable:
     """The rows of a file, and what was dropped: reason → number of rows.
 
     Attributes
@@ -68,7 +68,7 @@ class Table:
             self.rows = self.rows[keep]
 
 
-def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: Callable = iter) -> Table:
+def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: Callable = iter) -> TextTable:
     """The columns of a file that are asked for. ``progress`` wraps the lines of a file of text.
 
     Texts and labels are strings, texts in Unicode's composed form (NFC). Rows without text or label, and cells that
@@ -93,7 +93,7 @@ def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: 
     return table
 
 
-def tidy(table: Table) -> None:
+def tidy(table: TextTable) -> None:
     """Cells as strings; rows that lack what is needed are dropped."""
     rows = table.rows
     for role in rows.columns.intersection(["text", "label", "group", "split"]):
@@ -191,7 +191,7 @@ def ambiguous_dates(cells: pd.Series, read: pd.Series) -> list[str]:
     ]
 
 
-def remark(table: Table) -> None:
+def remark(table: TextTable) -> None:
     """Say what is read as it stands, and may not be meant so."""
     spellings: dict[str, list[str]] = {}
     for label in sorted(table.rows["label"].unique()):
@@ -211,7 +211,7 @@ def frame(numbers: Iterable[int], cells: Iterable[Iterable], columns: Columns) -
     return pd.DataFrame({"row": np.fromiter(numbers, np.int64)} | found)
 
 
-def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callable) -> TextTable:
     """CSV and TSV with a header, by Python's csv.
 
     pandas does not do here: its fast engine fills up rows that have too few fields, counts rows for lines, reads
@@ -248,7 +248,7 @@ def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callab
             f"{len(torn):,} rows: a stray quote or delimiter?"
         )
     dropped = {f"not as many fields as the header (first in line {torn[0][0]})": len(torn)} if torn else {}
-    return Table(frame(cells, zip(*cells.values()), columns), count, dropped, notes)
+    return TextTable(frame(cells, zip(*cells.values()), columns), count, dropped, notes)
 
 
 def read_rows(
@@ -315,25 +315,25 @@ def unlimited_cells():
         csv.field_size_limit(limit)
 
 
-def read_json_lines(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+def read_json_lines(path: Path, columns: Columns, encoding: str, progress: Callable) -> TextTable:
     """One JSON object a line. A column that one line lacks is a missing cell there.
 
     Not by pandas, which does not say in which line a file is broken and makes floats of whole numbers.
     """
     rows = [tuple(map(row.get, columns.asked.values())) for row in json_objects(path, encoding, progress)]
-    return Table(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows))
+    return TextTable(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows))
 
 
-def read_parquet(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+def read_parquet(path: Path, columns: Columns, encoding: str, progress: Callable) -> TextTable:
     """The wanted columns of a Parquet file; nothing else of it is read."""
     names = columns.asked.values()
     with parquet_file(path) as file:
         found = file.read(columns=list(dict.fromkeys(names)))
     cells = (found[name].to_pylist() for name in names)
-    return Table(frame(range(1, len(found) + 1), cells, columns), len(found))
+    return TextTable(frame(range(1, len(found) + 1), cells, columns), len(found))
 
 
-def sample(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:
+def sample(table: TextTable, most: int = MOST_ROWS, seed: int = 0) -> TextTable:
     """A random sample of very large tables."""
     if len(table.rows) > most:
         chosen = np.zeros(len(table.rows), bool)

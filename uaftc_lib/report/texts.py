@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Bool, Int, Integer, Shaped
 
 from uaftc_lib.corpus import Corpus, Vocabulary
-from uaftc_lib.report.copies import LOUD, clusters, contradicting, near_copies, same_words, told_apart, words_hash
+from uaftc_lib.report.copies import LOUD, clusters, clusters_told, contradicting, near_copies, same_words, words_hash
 from uaftc_lib.report.request import Refused
-from uaftc_lib.report.tables import Table
+from uaftc_lib.report.tables import TextTable
 from uaftc_lib.report.words import HAS_UNSPACED, Cutter
 
 MOST_CLASSES, FEWEST_ROWS, FEWEST_OF_CLASS, FEWEST_TESTED = 50, 100, 5, 10
@@ -62,7 +62,7 @@ class Prepared:
     copies: dict[str, int]
 
 
-def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared:
+def prepare(table: TextTable, cutter: Cutter, progress: Callable = iter) -> Prepared:
     """Words, vocabulary and clusters of a table; rows that cannot serve are dropped and counted in it.
 
     Raises
@@ -77,7 +77,7 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared
     swapped(table)
     spellings, tokens, lengths = count_words(progress(table.rows["text"]), cutter)
     table.notes += unspaced(table.rows["text"], cutter)
-    left_out(table, cutter, spellings)
+    tell_left_out(table, cutter, spellings)
     words = words_hash(tokens, lengths)
     table.drop("no word in the text", lengths > 0)
     same_words(table, words, order)
@@ -90,7 +90,7 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter) -> Prepared
 
     near = near_copies(tokens, lengths, spellings)
     large_group(table)
-    near = told_apart(table, near, test, FEWEST_OF_CLASS)
+    near = clusters_told(table, near, test, FEWEST_OF_CLASS)
     cluster = clusters(near, table.rows.get("group"))
     contradicting(table, near)
     drop_copies(table, cluster, test)
@@ -189,7 +189,7 @@ def unspaced(texts: Collection[str], cutter: Cutter) -> list[str]:
     ]
 
 
-def side_of(table: Table) -> Bool[np.ndarray, "texts"] | None:
+def side_of(table: TextTable) -> Bool[np.ndarray, "texts"] | None:
     """Which rows the column of --split gives to the test."""
     if "split" not in table.rows:
         return None
@@ -210,14 +210,14 @@ def side_of(table: Table) -> Bool[np.ndarray, "texts"] | None:
     return test
 
 
-def order_of(table: Table, test: Bool[np.ndarray, "texts"] | None) -> Shaped[np.ndarray, "texts"]:
+def order_of(table: TextTable, test: Bool[np.ndarray, "texts"] | None) -> Shaped[np.ndarray, "texts"]:
     """Which of several copies comes first: the earliest, or one that is learnt from."""
     if "time" in table.rows:
         return table.rows["time"].rank(method="dense").to_numpy()
     return np.zeros(len(table.rows)) if test is None else test
 
 
-def latest(table: Table) -> Bool[np.ndarray, "texts"]:
+def latest(table: TextTable) -> Bool[np.ndarray, "texts"]:
     """The latest fifth of the rows, or what comes nearest to it: rows of one time stay together."""
     times = table.rows["time"]
     share = times.value_counts().sort_index(ascending=False).cumsum() / max(1, len(times))
@@ -231,7 +231,7 @@ def latest(table: Table) -> Bool[np.ndarray, "texts"]:
 
 
 def drop_small_classes(
-    table: Table, cluster: Integer[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
+    table: TextTable, cluster: Integer[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None, what: str = "texts"
 ) -> None:
     """Drop classes of which too few clusters can be learnt from."""
     rows = table.rows if test is None else table.rows[~test[table.rows.index]]
@@ -242,7 +242,7 @@ def drop_small_classes(
     )
 
 
-def drop_copies(table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None) -> None:
+def drop_copies(table: TextTable, cluster: Int[np.ndarray, "texts"], test: Bool[np.ndarray, "texts"] | None) -> None:
     """Drop tested texts that share a cluster with one that is learnt from, and classes of too few clusters."""
     grouped = "group" in table.rows
     if test is not None:
@@ -253,7 +253,7 @@ def drop_copies(table: Table, cluster: Int[np.ndarray, "texts"], test: Bool[np.n
     drop_small_classes(table, cluster, test, f"{COPIED}, nor of one group" if grouped else COPIED)
 
 
-def swapped(table: Table) -> None:
+def swapped(table: TextTable) -> None:
     """Refuse a table whose texts are few and whose labels are many."""
     texts, labels = table.rows["text"].nunique(), table.rows["label"].nunique()
     if texts <= MOST_CLASSES < labels:
@@ -262,7 +262,7 @@ def swapped(table: Table) -> None:
         )
 
 
-def left_out(table: Table, cutter: Cutter, spellings: list[str]) -> None:
+def tell_left_out(table: TextTable, cutter: Cutter, spellings: list[str]) -> None:
     """Tell in how many texts something is left out by --without and --ignore; aloud, where in none."""
     texts = table.rows["text"]
     for word, count in cutter.count_without(texts).items():
@@ -278,14 +278,14 @@ def left_out(table: Table, cutter: Cutter, spellings: list[str]) -> None:
         (table.notes if count else table.loud).append(f"What --ignore names, {cutter.ignore.pattern}, is in {told}")
 
 
-def losses(table: Table) -> None:
+def losses(table: TextTable) -> None:
     """Say it where many rows are dropped for one reason, other than that they are the same as others."""
     for reason, rows in table.dropped.items():
         if rows > LOUD * table.rows_read and not reason.startswith("the same words"):
             table.loud.append(f"{rows:,} of {table.rows_read:,} rows were dropped: {reason}")
 
 
-def large_group(table: Table) -> None:
+def large_group(table: TextTable) -> None:
     """Say it where one group holds many of the texts."""
     if "group" in table.rows:
         groups = table.rows["group"][table.rows["group"] != ""].value_counts()
@@ -296,7 +296,7 @@ def large_group(table: Table) -> None:
             )
 
 
-def check_size(table: Table, test: Bool[np.ndarray, "texts"] | None = None) -> None:
+def check_size(table: TextTable, test: Bool[np.ndarray, "texts"] | None = None) -> None:
     """Refuse tables that are too small, or whose labels are no classes."""
     lost = "".join(f"; {rows:,} dropped: {reason}" for reason, rows in table.dropped.items())
     account = f"({table.rows_read:,} rows read{lost})"

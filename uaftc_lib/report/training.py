@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.explain.contributions import probabilities
@@ -33,7 +34,14 @@ class Reader:
     """
 
     def __init__(
-        self, whole: Corpus, vocabulary: Vocabulary, fold: Fold, settings: Settings, seed: int, done: Callable
+        self,
+        whole: Corpus,
+        vocabulary: Vocabulary,
+        fold: Fold,
+        settings: Settings,
+        seed: int,
+        done: Callable,
+        vectors: Float[Tensor, "types d"] | None = None,
     ):
         train = whole[torch.from_numpy(fold.train)]
         word, *_ = word_instance_pairs(train, len(vocabulary))
@@ -46,6 +54,7 @@ class Reader:
             settings.lam,
             encoder=settings.encoder,
             classes=whole.class_count,
+            vectors=vectors,
             seed=seed,
         )
 
@@ -77,7 +86,12 @@ class Reader:
 
 
 def readers(
-    whole: Corpus, vocabulary: Vocabulary, folds: list[Fold], settings: Settings, done: Callable
+    whole: Corpus,
+    vocabulary: Vocabulary,
+    folds: list[Fold],
+    settings: Settings,
+    done: Callable,
+    vectors: Float[Tensor, "types d"] | None = None,
 ) -> Iterator[Reader]:
     """A model for each fold, in their order. As many as there are processors are trained at once, fewer of large files.
 
@@ -86,7 +100,7 @@ def readers(
     closed = Event()
 
     def one(k: int) -> Reader:
-        return Reader(whole, vocabulary, folds[k], settings, settings.seed + k, counted)
+        return Reader(whole, vocabulary, folds[k], settings, settings.seed + k, counted, vectors)
 
     def counted(epochs: int) -> None:
         if closed.is_set():

@@ -29,7 +29,7 @@ CANONICAL = str.maketrans({"’": "'", "\u2010": "-", "\u2011": "-", "\u00ad": N
 SPACES = re.compile(r"\S+")
 
 
-def ranges(characters: Iterable[str]) -> str:
+def character_ranges(characters: Iterable[str]) -> str:
     """Characters in their order, as a class of a regular expression names them."""
     runs: list[list[int]] = []
     for code in map(ord, characters):
@@ -44,9 +44,9 @@ def ranges(characters: Iterable[str]) -> str:
 def patterns() -> dict[str, re.Pattern]:
     """What is a word by the rule, and by characters; tried in this order."""
     every = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x33480), *range(0xE0100, 0xE01F0))]
-    marks = ranges(c for c in every if unicodedata.category(c)[0] == "M" and c != "\ufe0f")
-    letter = f"[{ranges(c for c in every if c.isalnum() and not HAS_UNSPACED.match(c))}]"
-    character = f"[{ranges(c for c in every if c.isalnum())}][{marks}]*"
+    marks = character_ranges(c for c in every if unicodedata.category(c)[0] == "M" and c != "\ufe0f")
+    letter = f"[{character_ranges(c for c in every if c.isalnum() and not HAS_UNSPACED.match(c))}]"
+    character = f"[{character_ranges(c for c in every if c.isalnum())}][{marks}]*"
     run = f"{letter}(?:{letter}|[{marks}])*"
     pictograph = f"[{PICTOGRAPHS}][\ufe0f\U0001f3fb-\U0001f3ff\u20e3\U000e0020-\U000e007f]*"
     flag = "[\U0001f1e6-\U0001f1ff]{2}"

@@ -14,7 +14,7 @@ from uaftc_lib.book.cases import Part, Tables, exceeds
 from uaftc_lib.book.chapters.attention_dynamics import sst_config
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.controls import with_permuted_labels
-from uaftc_lib.book.nulls import against_null, lead_of, least_of, panel_null, polar_of
+from uaftc_lib.book.nulls import against_null, at_losses, lead_of, least_of, panel_null, polar_of
 from uaftc_lib.book.panels import in_print, panels, score_rows, starts_of, tilt
 from uaftc_lib.book.readings import (
     both,
@@ -194,9 +194,8 @@ def sst_terms(optimizer: str, labels: str, seed: int) -> list[dict]:
     model = AttentionClassifier(len(data.vocabulary), lam=10.0, seed=seed, dtype=torch.float64)
     run, ledgers = fit_with_ledger(model, only, config, look)
     losses = run.history.set_index("epoch")["loss"]
-    moments = {f"loss {loss:g}": int((losses <= loss).idxmax()) for loss in LOSSES if (losses <= loss).any()}
     rows = []
-    for moment, epoch in ({f"epoch {usual}": usual} | moments).items():
+    for moment, epoch in ({f"epoch {usual}": usual} | at_losses(losses, LOSSES)).items():
         added = {name: getattr(ledgers[epoch - 1], name) for name in "ABCDEF"}
         row = pd.DataFrame(looks[:epoch]).mean().to_dict() | by_kind(added, types) | {"V·W": looks[epoch - 1]["V·W"]}
         rows.append({"lists": "training", "moment": moment, "epoch": epoch, "loss": losses[epoch]} | row)

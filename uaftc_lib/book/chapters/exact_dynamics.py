@@ -194,12 +194,12 @@ def range_data(name: str) -> Dataset:
 
 
 @cache
-def drawn_texts(draw: int) -> Dataset:
+def other_draw(draw: int) -> Dataset:
     """Data I, drawn with another seed."""
     return load_dataset("synthetic-1", seed=draw)
 
 
-def foretold(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> dict[str, float]:
+def foretold_by_mean_field(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> dict[str, float]:
     """What the mean field tells of a start: gap and lead; Δ̄ and the length of W while words are learned, from V ⟂ W."""
     gap, lead = mean_field_end(model, dataset, types, time)
     kinds, times = list(types.values()), np.linspace(0, time, 400)
@@ -234,7 +234,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     if data == "SST":
         config = replace(SST_STEPS[optimizer], seed=seed)
     else:
-        told |= foretold(model, dataset, types, WHOLE_STEPS * longer)
+        told |= foretold_by_mean_field(model, dataset, types, WHOLE_STEPS * longer)
         epochs = WHOLE_EPOCHS if data == "Data I" else WHOLE_STEPS // 6
         config = small_config(epochs=epochs * longer, seed=seed)
     run, ledgers = fit_with_ledger(model, dataset, config)
@@ -252,7 +252,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
 )
 def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[dict]:
     """Other draws of the texts of Data I, from the starts of :func:`exact_range` at d = 50, where they are draw 0."""
-    dataset = drawn_texts(draw)
+    dataset = other_draw(draw)
     model = start_model(dataset, lam, weight_range=weight_range, seed=seed)
     growing = float(model.V.detach() @ growing_vector(model, dataset.train))
     told = {"start": dot_product(model), "growing": growing}

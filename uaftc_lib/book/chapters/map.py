@@ -143,7 +143,7 @@ OTHERS = (
 )  # fmt: skip
 
 
-def named(figure: str) -> str:
+def cited_panel(figure: str) -> str:
     """A panel as it is cited: "S13top" -> "Fig S13, top"."""
     for end, word in (("top", ", top"), ("bot", ", bottom")):
         figure = figure.removesuffix(end) + word if figure.endswith(end) else figure
@@ -159,7 +159,7 @@ def panel_item(panel: dict) -> Item:
     """A panel of scores or weights of the chapters on real data."""
     of = f" of {panel['type']}" if panel["type"] else ""
     what = f"{panel['scores']}{of}, {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
-    number = named(panel["figure"])
+    number = cited_panel(panel["figure"])
     if panel["scores"] == "weight":
         return Item(number, what, "11_weights#average-weights", "live, figure_scores, sst_weights", run("11_weights"))
     cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]))
@@ -214,7 +214,7 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
     ``reason``: the numbers behind the status.
     """
     by_name, stored = {one.claim.name: one for one in judged}, (tables or Tables())("figure_scores")
-    compared = {named(row["figure"]): row for row in compare(stored).to_dict("records")} if len(stored) else {}
+    compared = {cited_panel(row["figure"]): row for row in compare(stored).to_dict("records")} if len(stored) else {}
     rows = []
     for item in items():
         panel = compared.get(item.number, {"starts": 0})

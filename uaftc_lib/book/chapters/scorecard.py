@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import jinja2
 
 from uaftc_lib.book.claims import GRADED, MARKS, Judged, counted, earlier_verdicts, filled
-from uaftc_lib.book.verdicts import WORDS
+from uaftc_lib.book.verdicts import OTHERS, WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
@@ -19,7 +19,7 @@ CARD = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
 <span class="sentence"><q>{{ claim.quote }}</q>
-<small>{{ "" if claim.kind == "neighbour" else "§ " }}{{ claim.section }}</small>
+<small>{{ "" if claim.kind in others else "§ " }}{{ claim.section }}</small>
 <span class="reading">{{ claim.said }}</span></span>
 <span class="tally">{{ tally }}{% if control %}<br>{{ control }}{% endif %}
 {% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
@@ -58,6 +58,7 @@ def card(one: Judged) -> str:
     word = one.verdict if graded else claim.kind
     return CARD.render(
         claim=claim,
+        others=OTHERS,
         word=word,
         sign=SIGNS[one.verdict] if graded else BADGE,
         tally=one.tally,

@@ -10,11 +10,11 @@ from uaftc_lib import plots
 from uaftc_lib.book import rules
 from uaftc_lib.book.chapters.lam import is_complete
 from uaftc_lib.book.claims import reads
-from uaftc_lib.book.readings import beside, lead, least, opposed, rows_of, several
+from uaftc_lib.book.readings import lead, least, opposed, other_models_on_sst, rows_of, several
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.plots.figure import render
-from uaftc_lib.plots.theme import INK, PANEL, color_of, legend, marker_of
+from uaftc_lib.plots.theme import INK, PANEL, color_of, legend_below, marker_of
 from uaftc_lib.settings import PAPER_MODELS
 
 LINEAR = 2.0  # points
@@ -64,7 +64,7 @@ def beside_print(runs: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
 
 reads(
     "adam_is_similar",
-    several(rows_of("Data I", "optimizers_whole", optimizer="adam", lam=10.0), beside("Adam")),
+    several(rows_of("Data I", "optimizers_whole", optimizer="adam", lam=10.0), other_models_on_sst("Adam")),
     lambda rows: least(lead(rows), opposed(rows, "polarity")),
 )
 
@@ -91,7 +91,7 @@ def ours_less_print(cells: pd.DataFrame, title: str) -> plots.Figure:
         axes.set_yticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS], minor=False)
         axes.set_xticks(range(len(places)), [f"{value:g}" for value in places])
         axes.set(xlabel="scaling factor λ", ylabel="ours − print, points", title=title)
-        legend(axes, handles)
+        legend_below(axes, handles)
 
     outside = int(cells.missed.sum())
     alt = f"{title}: {len(cells)} cells by λ and model; the interval of {outside} does not reach zero."

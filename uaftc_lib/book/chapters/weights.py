@@ -48,7 +48,7 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
     ]
 
 
-def told_apart(
+def quantities_told_apart(
     model: AttentionClassifier, dataset: Dataset, types: Types, split: str = "test"
 ) -> dict[str, dict[str, float]]:
     """How well each of :data:`QUANTITIES` tells two lists apart, among words that occur in a split."""
@@ -72,7 +72,7 @@ def lists_by_weight(labels: str, seed: int) -> list[dict]:
     data, lists = world(whole, labels, seed)
     lists = {"training": lists["training"], "held out": lists.get("held out") or held_out_types(whole)}
     epoch, loss, seen = at_loss(
-        data, labels, seed, lambda now: {n: told_apart(now, data, of) for n, of in lists.items()}
+        data, labels, seed, lambda now: {n: quantities_told_apart(now, data, of) for n, of in lists.items()}
     )
     return [
         {"lists": name, "told by": quantity, "epoch": epoch, "loss": loss} | row

@@ -244,7 +244,7 @@ def signs_case(epoch: int, weight: float) -> str:
     return f"Data I, signs of pairs, epoch {epoch}, W ±{weight:g}"
 
 
-def followed(tables: Tables, embedding_range: float, weight_range: float) -> pd.DataFrame:
+def products_by_epoch(tables: Tables, embedding_range: float, weight_range: float) -> pd.DataFrame:
     """Inner products of embeddings by epoch from one start: seed, epoch, like, unlike (means), signs (a share)."""
     rows = tables("embedding_start", embedding_range=embedding_range, weight_range=weight_range)
     if not len(rows):
@@ -298,7 +298,7 @@ reads(
 
 reads(
     "products_move",
-    lambda tables: ((name, followed(tables, *ranges)) for name, ranges in STARTS.items()),
+    lambda tables: ((name, products_by_epoch(tables, *ranges)) for name, ranges in STARTS.items()),
     lambda rows: least(growth(rows, "like"), -growth(rows, "unlike")),
 )
 
@@ -306,7 +306,7 @@ reads(
 @reading
 def smaller_is_quicker(tables: Tables) -> Iterator[Part]:
     for weight in (0.1, 1.0):
-        large, small = (followed(tables, value, weight) for value in (1.0, 0.1))
+        large, small = (products_by_epoch(tables, value, weight) for value in (1.0, 0.1))
         for epoch in SIGNS_AT:
             shares = [column(rows[rows.epoch == epoch], "signs") for rows in (small, large)]
             yield exceeds(signs_case(epoch, weight), shares[0] - shares[1])

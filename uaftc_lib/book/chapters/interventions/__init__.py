@@ -36,10 +36,13 @@ SHORT_CURES = (*CURES, GROWING)
 
 
 @torch.no_grad()
-def start_without_growth(model: AttentionClassifier, corpus: Corpus) -> None:
-    """Take from V its part along the W that grows, so that the growing product of the start is zero."""
-    grown = growing_vector(model, corpus)
-    model.V -= (model.V @ grown) / (grown @ grown) * grown
+def move_start(model: AttentionClassifier, cure: str, corpus: Corpus) -> None:
+    """Take from V what a cure takes from it: its part along W, or along the W that grows; else nothing."""
+    if cure == "perpendicular start":
+        start_perpendicular(model)
+    elif cure == GROWING:
+        grown = growing_vector(model, corpus)
+        model.V -= (model.V @ grown) / (grown @ grown) * grown
 
 
 def train_with_cure(
@@ -62,18 +65,9 @@ def train_with_cure(
         raise ValueError(f"no cure {cure!r}; there are {', '.join(SHORT_CURES)}")
     table = SeparateTables if cure == "separate tables" else AttentionClassifier
     model = table(len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=weight_range, seed=seed)
-    if cure == "perpendicular start":
-        start_perpendicular(model)
-    elif cure == GROWING:
-        start_without_growth(model, dataset.train)
+    move_start(model, cure, dataset.train)
     penalty = 1e-3 if cure == "penalty" else 0.0
     return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
-
-
-def accuracy(model: AttentionClassifier, corpus: Corpus) -> float:
-    """The share of instances on the right side of s = 0 (binary)."""
-    with torch.no_grad():
-        return float(((model(corpus).polarity > 0) == (corpus.labels == 1)).double().mean())
 
 
 @experiment(jobs=[{"cure": c, "seed": s} for s, c in product(range(30), CURES)], rows=1)
@@ -82,7 +76,7 @@ def exact_cures(cure: str, seed: int) -> list[dict]:
     dataset = small_data(noise=0.1)
     model, _ = train_with_cure(dataset, cure, seed=seed)
     fresh = small_data(seed=1, noise=0.1, class_sizes=(3000, 3000)).train
-    return [ends(model, examined_types(dataset)) | {"accuracy": accuracy(model, fresh)}]
+    return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
 @experiment(jobs=[{"noise": n, "cure": c, "seed": s} for n, s, c in product((0.1, 0.0), range(30), CURES)], rows=1)
@@ -92,7 +86,7 @@ def cures_whole(noise: float, cure: str, seed: int) -> list[dict]:
     dataset = load_dataset(name)
     model, _ = train_with_cure(dataset, cure, seed=seed, epochs=WHOLE_EPOCHS)
     fresh = load_dataset(name, seed=1).train
-    return [ends(model, examined_types(dataset)) | {"accuracy": accuracy(model, fresh)}]
+    return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
 @experiment(
@@ -161,11 +155,8 @@ def cured_on_sst(cure: str, seed: int) -> dict[str, float]:
     types = examined_types(dataset)
     cell = table2_cell("sst", lam=100.0, seed=seed, penalty=1e-4 if cure == "penalty" else 0.0)
     model = cell.classifier(dataset, "cpu")
-    if cure == "perpendicular start":
-        start_perpendicular(model)
-    elif cure == GROWING:
-        start_without_growth(model, dataset.train)
-    elif cure == "separate tables":
+    move_start(model, cure, dataset.train)
+    if cure == "separate tables":
         model = SeparateTables(len(dataset.vocabulary), dimension=cell.dimension, lam=cell.lam, seed=seed)
     run = fit(model, dataset, cell.training(), progress=False)
     scores = score_frame(model, dataset, types)

@@ -105,7 +105,7 @@ def factors(model: AttentionClassifier) -> tuple[Tensor, Tensor]:
     return E.T @ E, torch.outer(V, V) + torch.outer(W, W)
 
 
-def apart(one: AttentionClassifier, other: AttentionClassifier) -> float:
+def relative_difference(one: AttentionClassifier, other: AttentionClassifier) -> float:
     """The larger relative difference of the attention scores, and of the polarity scores, of two models."""
     pairs = zip(one.token_scores(), other.token_scores())
     return max(float((x - y).abs().max() / x.abs().max()) for x, y in pairs)
@@ -227,8 +227,8 @@ def law_drift(data: str, weight_range: float, optimizer: str, seed: int) -> list
             "time": float(path["step"].iloc[-1] * clock),
             "loss": run.history["loss"].iloc[-1],
             "Σρ": path["Σρ"].max(),
-            "λ": apart(model, rescaled(start, dataset, way, config, 2)),
-            "λ, by λ": apart(model, rescaled(start, dataset, way, config, 1)),
+            "λ": relative_difference(model, rescaled(start, dataset, way, config, 2)),
+            "λ, by λ": relative_difference(model, rescaled(start, dataset, way, config, 1)),
             "Q": float((now - then).norm()) / size,
             "Q, decay": float((now / kept - then).norm()) / size,
             "V·W": missed(clock * laws["law"]),

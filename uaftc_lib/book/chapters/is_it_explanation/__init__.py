@@ -80,9 +80,9 @@ class Reading:
         towards = left_out * side[sentence_of]
         return cls(
             model, corpus, out, out.weights.numpy(), logit, side, contribution, left_out, towards,
-            watched=leading(out.weights.numpy(), corpus),
-            decisive=leading(towards, corpus),
-            contributor=leading(contribution * side[sentence_of], corpus),
+            watched=largest_position(out.weights.numpy(), corpus),
+            decisive=largest_position(towards, corpus),
+            contributor=largest_position(contribution * side[sentence_of], corpus),
         )  # fmt: skip
 
     @property
@@ -90,7 +90,7 @@ class Reading:
         return self.corpus.instance_of.numpy()
 
 
-def leading(values: Float[np.ndarray, "positions"], corpus: Corpus) -> Int[np.ndarray, "instances"]:
+def largest_position(values: Float[np.ndarray, "positions"], corpus: Corpus) -> Int[np.ndarray, "instances"]:
     """The position of the largest value in each sentence."""
     return pd.Series(values).groupby(corpus.instance_of.numpy()).idxmax().to_numpy()
 
@@ -100,7 +100,9 @@ def base_rate(holds: Bool[np.ndarray, "positions"], corpus: Corpus) -> Float[np.
     return pd.Series(holds).groupby(corpus.instance_of.numpy()).mean().to_numpy()
 
 
-def agreement(x: Float[np.ndarray, "positions"], y: Float[np.ndarray, "positions"], corpus: Corpus) -> float:
+def mean_rank_correlation(
+    x: Float[np.ndarray, "positions"], y: Float[np.ndarray, "positions"], corpus: Corpus
+) -> float:
     """Rank correlation of two quantities over the words of each sentence, averaged over sentences."""
     sentence_of = corpus.instance_of.numpy()
     ranks = pd.DataFrame({"x": x, "y": y}).groupby(sentence_of).rank()
@@ -112,9 +114,9 @@ def agreement(x: Float[np.ndarray, "positions"], y: Float[np.ndarray, "positions
 def agreements(read: Reading) -> dict[str, float]:
     """Rank correlations of attention and contribution with the effect of leaving a word out."""
     return {
-        "attention and size of effect": agreement(read.alpha, abs(read.left_out), read.corpus),
-        "attention and effect": agreement(read.alpha, read.towards, read.corpus),
-        "contribution and effect": agreement(read.contribution, read.left_out, read.corpus),
+        "attention and size of effect": mean_rank_correlation(read.alpha, abs(read.left_out), read.corpus),
+        "attention and effect": mean_rank_correlation(read.alpha, read.towards, read.corpus),
+        "contribution and effect": mean_rank_correlation(read.contribution, read.left_out, read.corpus),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uaftc_lib.book.chapters.is_it_explanation.quarrel import jobs_of, trained, usual_lam
+from uaftc_lib.book.chapters.is_it_explanation.quarrel import jobs_of, trained_by_protocol, usual_lam
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
@@ -12,7 +12,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours import adversary, controls, deception, guided, variation
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier
 from uaftc_lib.neighbours.measured import looked_at
-from uaftc_lib.neighbours.protocol import quality
+from uaftc_lib.neighbours.protocol import classifier_quality
 from uaftc_lib.neighbours.settings import ADVERSARY, CONTROLS, DECEPTION, GUIDED, VARIATION
 
 ELSEWHERE = 100  # added to a seed where a second model must start from another
@@ -22,7 +22,7 @@ ELSEWHERE = 100  # added to a seed where a second model must start from another
 def trained_adversary(model: str, seed: int) -> list[dict]:
     """How far other weights get: of a second model that is trained to, by its strength; and exactly, text by text."""
     data = load_dataset("sst")
-    return both_adversaries(trained(data, model, usual_lam(model), seed)[0], data, seed)
+    return both_adversaries(trained_by_protocol(data, model, usual_lam(model), seed)[0], data, seed)
 
 
 def both_adversaries(
@@ -38,11 +38,11 @@ def both_adversaries(
 def given_weights(seed: int) -> list[dict]:
     """A token MLP that pools by its own weights and by others'; the LSTM with its own, and with uniform ones."""
     data = load_dataset("sst")
-    lstm, _ = trained(data, "bilstm+tanh", usual_lam("bilstm+tanh"), seed)
-    guides = {"uniform": guided.uniform, "its own": None, "the LSTM's": guided.weights_of(lstm)}
-    found = guided.rows(data, guides, seed=seed)
-    found += guided.rows(data, {"uniform": guided.uniform}, "bilstm", seed)
-    return found + [{"reads": "bilstm", "weights": "its own"} | quality(lstm, data.test)]
+    lstm, _ = trained_by_protocol(data, "bilstm+tanh", usual_lam("bilstm+tanh"), seed)
+    guides = {"uniform": guided.uniform_weights, "its own": None, "the LSTM's": guided.weights_of(lstm)}
+    found = guided.guided_rows(data, guides, seed=seed)
+    found += guided.guided_rows(data, {"uniform": guided.uniform_weights}, "bilstm", seed)
+    return found + [{"reads": "bilstm", "weights": "its own"} | classifier_quality(lstm, data.test)]
 
 
 @experiment(jobs=jobs_of(DECEPTION.models), rows=len(DECEPTION.strengths))
@@ -50,7 +50,7 @@ def hidden_attention(model: str, seed: int) -> list[dict]:
     """Training that hides attention from the words that tell the class most, and what still shows them."""
     data = load_dataset("sst")
     start = JainWallaceClassifier(len(data.vocabulary), *model.split("+"))
-    return deception.rows(start, data, deception.impermissible_words(data), seed)
+    return deception.deception_rows(start, data, deception.impermissible_words(data), seed)
 
 
 @experiment(jobs=[{"model": model} for model in VARIATION.models])
@@ -58,14 +58,16 @@ def trained_again(model: str) -> list[dict]:
     """How far the weights of other seeds are from those of the first, by its largest weight."""
     data = load_dataset("sst")
     corpus, lam = looked_at(data), usual_lam(model)
-    first, *others = (trained(data, model, lam, seed)[0](corpus).weights.detach() for seed in range(VARIATION.seeds))
-    return variation.rows(first, others, corpus)
+    first, *others = (
+        trained_by_protocol(data, model, lam, seed)[0](corpus).weights.detach() for seed in range(VARIATION.seeds)
+    )
+    return variation.variation_rows(first, others, corpus)
 
 
 @experiment(jobs=jobs_of(CONTROLS.models), rows=8)
 def models_that_know_nothing(model: str, seed: int) -> list[dict]:
     """What explanations say of models that were not trained for the task, or not on some words, beside the trained."""
     data = load_dataset("sst")
-    base, _ = trained(data, model, usual_lam(model), seed)
+    base, _ = trained_by_protocol(data, model, usual_lam(model), seed)
     words = controls.drawn_words(data, CONTROLS.held_out, seed)
-    return controls.rows(base, data, looked_at(data), words, seed + ELSEWHERE)
+    return controls.rows_of_controls(base, data, looked_at(data), words, seed + ELSEWHERE)

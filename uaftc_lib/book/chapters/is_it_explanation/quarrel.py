@@ -17,11 +17,11 @@ from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
-from uaftc_lib.neighbours.measured import looked_at, measured
+from uaftc_lib.neighbours.measured import all_measures, looked_at
 from uaftc_lib.neighbours.people import asked
-from uaftc_lib.neighbours.protocol import quality, train
+from uaftc_lib.neighbours.protocol import classifier_quality, train_classifier
 from uaftc_lib.neighbours.settings import CHANGED, CROSSED, QUARREL
-from uaftc_lib.neighbours.yardsticks import agreement, agreements, without_integration
+from uaftc_lib.neighbours.yardsticks import agreement, without_integration, yardstick_agreements
 from uaftc_lib.settings import MODELS
 
 # In the order in which figures take them, so that each keeps its colour where those at the end are lacking.
@@ -37,12 +37,12 @@ def usual_lam(model: str) -> float:
     return 10.0 if model in MODELS else default_lam(*model.split("+"))
 
 
-def trained(data: Dataset, model: str, lam: float, seed: int) -> tuple[AttentionClassifier, dict]:
+def trained_by_protocol(data: Dataset, model: str, lam: float, seed: int) -> tuple[AttentionClassifier, dict]:
     """A model of Table 2 by its protocol ("DP", "DP-L"), or one of Jain & Wallace's by theirs, and how it went."""
     if model in MODELS:
         fitted, run = train_real(data, model=model, lam=lam, seed=seed)
         return fitted, {"best_epoch": run.best_epoch, "early loss": run.history["loss"].iloc[:5].mean()}
-    fitted, best_epoch = train(data, *model.split("+"), lam=lam, seed=seed)
+    fitted, best_epoch = train_classifier(data, *model.split("+"), lam=lam, seed=seed)
     return fitted, {"best_epoch": best_epoch}
 
 
@@ -74,10 +74,10 @@ def jobs() -> list[dict]:
 def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     """What a model's attention agrees with, how soon its decisions turn, how free its weights are: on the test set."""
     data = load_dataset(dataset)
-    fitted, went = trained(data, model, lam, seed)
+    fitted, went = trained_by_protocol(data, model, lam, seed)
     corpus = looked_at(data)
     people = asked(data, corpus, data_home())
-    return [went | quality(fitted, data.test) | measured(fitted, corpus, people=people)]
+    return [went | classifier_quality(fitted, data.test) | all_measures(fitted, corpus, people=people)]
 
 
 @experiment(jobs=jobs_of(CHANGED.other_starts, embedding_range=CHANGED.embedding_ranges), rows=1)
@@ -99,7 +99,7 @@ def seeds_and_texts(model: str) -> list[dict]:
     corpus = looked_at(data)
     taus = []
     for seed in range(CROSSED.seeds):
-        found, _ = without_integration(trained(data, model, usual_lam(model), seed)[0], corpus)
+        found, _ = without_integration(trained_by_protocol(data, model, usual_lam(model), seed)[0], corpus)
         taus.append(agreement(found["attention"], found["leave-one-out"], corpus).tau)
     taus = np.array(taus)
     taus = taus[:, np.isfinite(taus).all(0)]
@@ -117,13 +117,13 @@ def seeds_and_texts(model: str) -> list[dict]:
 def agreement_of(model: str, seed: int, **changed: float) -> dict:
     """A model of theirs, trained on SST with something changed: its quality, agreements and largest weight."""
     data = load_dataset("sst")
-    fitted, best_epoch = train(data, *model.split("+"), seed=seed, **changed)
+    fitted, best_epoch = train_classifier(data, *model.split("+"), seed=seed, **changed)
     corpus = looked_at(data)
     found, _ = without_integration(fitted, corpus)
     side = np.where(fitted(corpus).polarity.detach().numpy() > 0, 1, -1)
     largest = np.median(np.maximum.reduceat(found["attention"], corpus.offsets[:-1].numpy()))
     row = {"best_epoch": best_epoch, "texts": len(corpus), "largest weight": float(largest)}
-    return row | quality(fitted, data.test) | agreements(found, side, corpus)
+    return row | classifier_quality(fitted, data.test) | yardstick_agreements(found, side, corpus)
 
 
 def encoder_of(model: str) -> str:

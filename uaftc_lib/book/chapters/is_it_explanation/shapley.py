@@ -81,7 +81,9 @@ def beside_forms(told: Values, forms: dict[str, Values]) -> dict[str, float]:
     return row
 
 
-def drawn(estimate: Callable[[Game, int], Float[np.ndarray, "words"]], seeds: int, of: list[Game]) -> list[np.ndarray]:
+def estimates_by_seed(
+    estimate: Callable[[Game, int], Float[np.ndarray, "words"]], seeds: int, of: list[Game]
+) -> list[np.ndarray]:
     """What an estimate gives of every game by seed: "seeds words" each."""
     return [np.array([estimate(game, seed=seed) for seed in range(seeds)]) for game in of]
 
@@ -106,7 +108,7 @@ def estimators() -> Iterator[tuple[str, int, int, Callable]]:
     )  # fmt: skip
 
 
-def timed(function: Callable, *given: object) -> tuple[object, float]:
+def with_processor_seconds(function: Callable, *given: object) -> tuple[object, float]:
     """What a function gives, and the processor's seconds."""
     begin = process_time()
     return function(*given), process_time() - begin
@@ -120,7 +122,7 @@ def shapley_estimates(lam: float, seed: int) -> list[dict]:
     model = model.double()
     chosen = sentences(data.test)
     explain.shapley(model, chosen[:1])  # compiled before it is timed
-    values, seconds = timed(explain.shapley, model, chosen)
+    values, seconds = with_processor_seconds(explain.shapley, model, chosen)
     exact = [one.numpy() for one in values.split(chosen.lengths.tolist())]
     of, count = games(model, chosen), len(chosen)
     told = pd.DataFrame([closed_forms(game) for game in of])
@@ -133,7 +135,7 @@ def shapley_estimates(lam: float, seed: int) -> list[dict]:
     ]
     for name, evaluations, seeds, estimate in estimators():
         estimate(of[0], seed=0)
-        draws, seconds = timed(drawn, estimate, seeds, of)
+        draws, seconds = with_processor_seconds(estimates_by_seed, estimate, seeds, of)
         spent = [permutations_for(evaluations, len(g.scores)) * len(g.scores) for g in of]
         once = [beside_exact([one[k] for one in draws], exact) for k in range(seeds)]
         rows.append(

@@ -9,7 +9,7 @@ import pandas as pd
 from uaftc_lib.book import rules
 from uaftc_lib.book.cases import OPEN, Part, Tables, contrast
 from uaftc_lib.book.chapters.lam import frames  # noqa: F401  (registers its experiment)
-from uaftc_lib.book.chapters.lam.columns import LARGE, Column, compare, over_splits, p_over_splits
+from uaftc_lib.book.chapters.lam.columns import LARGE, Column, compare_lams, over_splits, p_over_splits
 from uaftc_lib.book.chapters.lam.contrasts import SMALL_LAMS, cost_of_huge, cost_of_small, harmlessness
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import HUGE, not_made
@@ -36,7 +36,7 @@ def columns_of(
         title = PAPER_NAMES[key]
         if (key, model) not in known:
             rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
-            known[key, model] = compare(rows) if is_complete(rows) else None
+            known[key, model] = compare_lams(rows) if is_complete(rows) else None
         yield f"{title}, {model}", known[key, model]
 
 

@@ -75,7 +75,7 @@ def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -
     return float(2 * stats.t.sf(t, n - 1))
 
 
-def compare(runs: pd.DataFrame) -> Column:
+def compare_lams(runs: pd.DataFrame) -> Column:
     """Compare all λ of a column, over the seeds they share.
 
     Parameters

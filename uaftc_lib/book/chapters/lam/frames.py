@@ -23,7 +23,7 @@ STORED = {("sst", "DP-L"): 6, ("imdb", "DP"): 4}
 LAMS = [0.1, 1, 10, 30, 100, 1000]
 
 
-def cells(dataset: str, model: str) -> list[Cell]:
+def slider_cells(dataset: str, model: str) -> list[Cell]:
     """The runs behind a stored slider: those of Table 2, seed 0, with fewer epochs.
 
     Raises
@@ -52,7 +52,7 @@ def stored_slider(dataset: str, model: str, start: float | None = None) -> Lambd
     ValueError
         If none is stored for this data set and model.
     """
-    cells(dataset, model)
+    slider_cells(dataset, model)
     return LambdaSlider.load(path_of(dataset, model), start=start)
 
 
@@ -64,7 +64,7 @@ def path_of(dataset: str, model: str):
 @experiment(jobs=[{"dataset": dataset, "model": model} for dataset, model in STORED], rows=len(LAMS))
 def frames(dataset: str, model: str, folder: Path) -> list[dict]:
     """What the λ sliders over stored frames show, in a file beside the table: two models that no page should train."""
-    path, runs = folder / path_of(dataset, model).name, cells(dataset, model)
+    path, runs = folder / path_of(dataset, model).name, slider_cells(dataset, model)
     slider = LambdaSlider([frame_of(cell) for cell in runs])
     with guard(path), replaced(path) as part:
         slider.save(part)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from uaftc_lib.book.controls import halves, held_out_types, matched_types, with_permuted_labels
+from uaftc_lib.book.nulls import at_losses
 from uaftc_lib.book.panels import tilt, weight_frame
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
@@ -51,7 +52,7 @@ def separations(scores: pd.DataFrame) -> dict[str, float]:
     return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in PAIRS}
 
 
-def measured(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
+def score_measures(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
     """Means of scores, how well kinds of words separate by them, V·W; of DP the median weight in the test set."""
     scores = score_frame(model, dataset, types)
     row = type_means(model, types) | {"V·W": tilt(model)} | separations(scores)
@@ -74,15 +75,13 @@ def null_controls(dataset: str, model: str, lam: float, labels: str, seed: int) 
     seen: list[dict[str, dict]] = []
 
     def look(_epoch: int, now: AttentionClassifier) -> dict:
-        seen.append({name: measured(now, data, types) for name, types in lists.items()})
+        seen.append({name: score_measures(now, data, types) for name, types in lists.items()})
         return {}
 
     history = fit(classifier, data, cell.training(), record=look).history
     kept = int(history["dev_accuracy"].iloc[: usual + 1].idxmax())
     moments = {"kept": kept, f"epoch {usual // 4}": usual // 4, f"epoch {usual}": usual}
-    for loss in LOSSES:
-        if (reached := history["loss"] <= loss).any():
-            moments[f"loss {loss:g}"] = int(reached.idxmax())
+    moments |= at_losses(history["loss"], LOSSES)
     return [
         {"lists": name, "moment": moment, "epoch": epoch}
         | {"loss": history["loss"][epoch], "dev_accuracy": history["dev_accuracy"][epoch]}

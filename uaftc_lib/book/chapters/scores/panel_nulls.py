@@ -34,7 +34,7 @@ JOBS = [
 ]
 
 
-def own_polarity(words: pd.DataFrame, name: str, classes: Sequence[str]) -> float:
+def vote_for_own_class(words: pd.DataFrame, name: str, classes: Sequence[str]) -> float:
     """How far the words of a list vote for its class: their mean score for it, less the largest one for another."""
     if name == "neutral":
         return float("nan")
@@ -44,7 +44,7 @@ def own_polarity(words: pd.DataFrame, name: str, classes: Sequence[str]) -> floa
     return votes[name] - votes.drop(name).max()
 
 
-def by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[dict]:
+def rows_by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[dict]:
     """A row for each kind of words: how many, their mean scores, and how well scores tell them from neutral ones.
 
     With a recurrent encoder also their local scores, over the training occurrences.
@@ -56,7 +56,7 @@ def by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> list[
             mine = frame[frame["type"] == name]
             row[f"{prefix}attention"] = mine["attention"].mean()
             row[f"{prefix}attention over neutral"] = separation(frame, "attention", name, "neutral")
-            row[f"{prefix}own polarity"] = own_polarity(mine, name, dataset.classes)
+            row[f"{prefix}own polarity"] = vote_for_own_class(mine, name, dataset.classes)
             vote = "polarity" if "polarity" in frame else f"polarity {name}"
             if vote in frame:
                 beside = (name, "neutral") if name != "negative" else ("neutral", name)
@@ -98,7 +98,7 @@ class Watch:
         """Measure, unless this moment is over."""
         if moment not in self.rows:
             about = {"moment": moment, "epoch": epoch, "loss": self.losses[epoch]}
-            found = ((name, by_kind(model, self.dataset, types)) for name, types in self.lists.items())
+            found = ((name, rows_by_kind(model, self.dataset, types)) for name, types in self.lists.items())
             self.rows[moment] = [{"lists": name} | about | row for name, rows in found for row in rows]
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from torch import nn
+from jaxtyping import Int
+from torch import Tensor, nn
 
-from uaftc_lib.book.controls import equal_classes, with_permuted_labels, with_types_dealt_out, without_types
+from uaftc_lib.book.controls import shuffled, with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
@@ -31,6 +32,34 @@ class Biased(AttentionClassifier):
     def forward(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Output:
         out = super().forward(corpus, dropout, sparse)
         return out._replace(polarity=out.polarity + self.bias)
+
+
+def equal_classes(dataset: Dataset, seed: int) -> Dataset:
+    """As many training texts of each class: of the larger ones, a share drawn at random."""
+    order, labels = shuffled(len(dataset.train), seed), dataset.train.labels
+    least = int(labels.bincount().min())
+    kept = [order[labels[order] == k][:least] for k in range(dataset.train.class_count)]
+    return replace(dataset, train=dataset.train[torch.cat(kept).sort().values])
+
+
+def without_types(dataset: Dataset, types: Int[Tensor, "ids"]) -> Dataset:
+    """The data set without some words in any split; texts that have no other words are left out."""
+
+    left = {name: corpus.without(torch.isin(corpus.tokens, types)) for name, corpus in dataset.splits.items()}
+    return replace(dataset, **left)
+
+
+def with_types_dealt_out(dataset: Dataset, types: Int[Tensor, "ids"], seed: int, by_class: bool = False) -> Dataset:
+    """The training texts with some words dealt out anew among the places where one of them stands: as many of each.
+
+    ``by_class``: as many of each in the texts of each class.
+    """
+    train, tokens = dataset.train, dataset.train.tokens.clone()
+    among = torch.isin(tokens, types)
+    classes = train.labels[train.instance_of] if by_class else torch.zeros_like(tokens)
+    for places in ((among & (classes == k)).nonzero().squeeze(1) for k in classes.unique()):
+        tokens[places] = tokens[places[shuffled(len(places), seed)]]
+    return replace(dataset, train=replace(train, tokens=tokens))
 
 
 def without(*ranks: int) -> Callable[[Dataset, int], Dataset]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from uaftc_lib.book.chapters.since_2020.selected import DATA_I, PROBLEMS, RANDOM, last_change, problem, start_of
 from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.corpus import Corpus
 from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours import joint_selection, selection
 
 MOMENTS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)  # log τ
@@ -19,6 +23,24 @@ def mean_vectors(texts: selection.Texts) -> Float[np.ndarray, "texts d"]:
     counts = np.exp(texts.log_count)
     total = np.add.reduceat(counts[:, None] * texts.E[texts.type], texts.first)
     return total / np.add.reduceat(counts, texts.first)[:, None]
+
+
+class Together(NamedTuple):
+    """V and W at the end of a flow of both, the programme of V, and which texts support W."""
+
+    V: Float[np.ndarray, "d"]
+    W: Float[np.ndarray, "d"]
+    programme: Float[np.ndarray, "d"]
+    supporting: Bool[np.ndarray, "texts"]
+
+
+def on_toy(model: AttentionClassifier, corpus: Corpus) -> Together:
+    """Gradient flow of V and W, both from zero, to the last of :data:`MOMENTS`, E held."""
+    held, zero = selection.texts_of(model, corpus), np.zeros(model.embedding.shape[1])
+    path = joint_selection.joint_flow(held, zero, zero, MOMENTS[-1])
+    chosen = selection.chosen_by(held, path.V[-1])
+    supporting = joint_selection.support_machine(held, chosen)[1]
+    return Together(path.V[-1], path.W[-1], joint_selection.relaxed_margin(held, chosen, supporting), supporting)
 
 
 @experiment(

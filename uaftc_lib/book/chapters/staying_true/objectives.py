@@ -14,9 +14,9 @@ from uaftc_lib.experiments.registry import experiment, stored
 from uaftc_lib.locations import data_home
 from uaftc_lib.neighbours.adversary import ceiling
 from uaftc_lib.neighbours.encoders import default_lam
-from uaftc_lib.neighbours.measured import looked_at, measured
+from uaftc_lib.neighbours.measured import all_measures, looked_at
 from uaftc_lib.neighbours.people import asked
-from uaftc_lib.neighbours.protocol import area_under_curve, quality
+from uaftc_lib.neighbours.protocol import area_under_curve, classifier_quality
 from uaftc_lib.neighbours.settings import ADVERSARY, WORD_LEVEL
 from uaftc_lib.neighbours.word_level import WordLevelClassifier, train_kind
 from uaftc_lib.neighbours.words_kept import kept
@@ -43,7 +43,7 @@ def variants(dataset: str) -> dict[str, tuple[str, float]]:
     return found | {f"{NAMES[kind]}, δ = {strength:g}": (kind, strength) for kind, strength in dear.items()}
 
 
-def jobs() -> list[dict]:
+def objective_jobs() -> list[dict]:
     """The search, then every seed of what is looked at, then of two layers; in this order."""
     found = [
         {"dataset": dataset, "kind": kind, "strength": strength, "layers": 1, "seed": seed}
@@ -63,7 +63,7 @@ def jobs() -> list[dict]:
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in found)]
 
 
-@experiment(jobs=jobs(), rows=1)
+@experiment(jobs=objective_jobs(), rows=1)
 def word_level(dataset: str, kind: str, strength: float, layers: int, seed: int) -> list[dict]:
     """What a word-level objective does to accuracy, to what attention agrees with, and to what states keep of words."""
     data = load_dataset(dataset)
@@ -94,8 +94,10 @@ if SECOND := [{"objective": name, "seed": s} for name, n in WORD_LEVEL.second.ob
 def row_of(data: Dataset, model: WordLevelClassifier, best_epoch: int) -> dict:
     """Everything that is measured of a model here."""
     corpus = looked_at(data)
-    row = {"best_epoch": best_epoch, "AUC on dev": area_under_curve(model, data.dev)} | quality(model, data.test)
-    row |= measured(model, corpus, people=asked(data, corpus, data_home()), dear=False) | kept(model, data)
+    row = {"best_epoch": best_epoch, "AUC on dev": area_under_curve(model, data.dev)} | classifier_quality(
+        model, data.test
+    )
+    row |= all_measures(model, corpus, people=asked(data, corpus, data_home()), dear=False) | kept(model, data)
     for bound in ceiling(model, corpus):
         tolerance = bound.pop("tolerance")
         row |= {f"exact {name} at {tolerance}": value for name, value in bound.items()}

@@ -16,7 +16,7 @@ KEEP = ("[h; e]", "h + e", "tied", "masked words")  # Tutek & Šnajder's; the ot
 VARY = ("diverse", "orthogonal")
 
 
-def parts(
+def parts_by_objective(
     tables: Tables,
     names: tuple[str, ...],
     above: Callable[[pd.DataFrame, pd.DataFrame], pd.Series],
@@ -34,19 +34,19 @@ def parts(
     return found
 
 
-def change(column: str, sign: float = 1.0) -> Callable[[pd.DataFrame, pd.DataFrame], pd.Series]:
+def change_by_seed(column: str, sign: float = 1.0) -> Callable[[pd.DataFrame, pd.DataFrame], pd.Series]:
     """What an objective adds to a number, seed by seed."""
     return lambda base, held: sign * (held[column] - base[column])
 
 
 @reading
 def states_tell_more(tables: Tables) -> list[Part]:
-    return parts(tables, KEEP, change("told"))
+    return parts_by_objective(tables, KEEP, change_by_seed("told"))
 
 
 @reading
 def other_weights_harder(tables: Tables) -> list[Part]:
-    return parts(tables, KEEP, change("exact JSD at 0.01", -1 / log(2)))
+    return parts_by_objective(tables, KEEP, change_by_seed("exact JSD at 0.01", -1 / log(2)))
 
 
 @reading
@@ -54,10 +54,10 @@ def attention_made_truer(tables: Tables) -> list[Part]:
     def beyond(_base: pd.DataFrame, held: pd.DataFrame) -> pd.Series:
         return objectives.beyond_spread(held, tables)
 
-    at_the_same = parts(tables, KEEP, beyond, ", same spread", ["sst"])
-    return parts(tables, KEEP, change(objectives.LOO)) + at_the_same
+    at_the_same = parts_by_objective(tables, KEEP, beyond, ", same spread", ["sst"])
+    return parts_by_objective(tables, KEEP, change_by_seed(objectives.LOO)) + at_the_same
 
 
 @reading
 def diverse_states_and_gradients(tables: Tables) -> list[Part]:
-    return parts(tables, VARY, change("tau attention, gradient"))
+    return parts_by_objective(tables, VARY, change_by_seed("tau attention, gradient"))

@@ -74,19 +74,19 @@ def variants_whole(variant: str, penalty: float, M: str, seed: int) -> list[dict
 
     Type means, and mean inner products of embeddings and of what is behind an affine layer.
     """
-    return followed(load_dataset("synthetic-1"), variant, penalty, M, seed, LOOKED_AT)
+    return followed_run(load_dataset("synthetic-1"), variant, penalty, M, seed, LOOKED_AT)
 
 
 @experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=1)
 def variants_wide(variant: str, penalty: float, seed: int) -> list[dict]:
     """The same with W from ±1, M from the range of this library, at the end."""
-    return followed(load_dataset("synthetic-1"), variant, penalty, M_OF_LIBRARY, seed, [LAST], weight_range=1.0)
+    return followed_run(load_dataset("synthetic-1"), variant, penalty, M_OF_LIBRARY, seed, [LAST], weight_range=1.0)
 
 
 @experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=len(LOOKED_AT))
 def variants_copy(variant: str, penalty: float, seed: int) -> list[dict]:
     """The same on small Data I, at the same numbers of steps."""
-    return followed(small_data(), variant, penalty, M_OF_LIBRARY, seed, [10 * epoch for epoch in LOOKED_AT])
+    return followed_run(small_data(), variant, penalty, M_OF_LIBRARY, seed, [10 * epoch for epoch in LOOKED_AT])
 
 
 @experiment(
@@ -99,10 +99,10 @@ def variants_copy(variant: str, penalty: float, seed: int) -> list[dict]:
 def additive_size(class_size: int, neutral_types: int, seed: int) -> list[dict]:
     """Additive attention at the end: is it the texts or the neutral words that a copy has too few of?"""
     dataset = synthetic("synthetic-1", class_sizes=(class_size, class_size), neutral_types=neutral_types)
-    return followed(dataset, "AD", 0.0, M_OF_LIBRARY, seed, [LAST * 6000 // class_size])
+    return followed_run(dataset, "AD", 0.0, M_OF_LIBRARY, seed, [LAST * 6000 // class_size])
 
 
-def followed(
+def followed_run(
     dataset: Dataset,
     variant: str,
     penalty: float,

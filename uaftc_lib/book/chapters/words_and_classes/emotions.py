@@ -142,7 +142,7 @@ def explained(frame: pd.DataFrame, folder: Path, *options: str) -> pd.DataFrame:
     return pd.read_csv(out / "words.csv", keep_default_na=False, na_values=[""])
 
 
-def words_of(words: pd.DataFrame, emotion: str) -> list[str]:
+def listed_words(words: pd.DataFrame, emotion: str) -> list[str]:
     """The first question: the words that are listed under a class, those that do most in all first."""
     own = words[(words["class"] == emotion) & words["listed"]]
     return own.sort_values("total", ascending=False, kind="stable")["word"].tolist()
@@ -160,7 +160,7 @@ def by_counts(words: pd.DataFrame, word: str, emotion: str) -> bool:
     return bool((own["q"] <= 0.05).any())
 
 
-def judged(words: pd.DataFrame) -> list[dict]:
+def judged_lists(words: pd.DataFrame) -> list[dict]:
     """A row for each class: how its list compares with the truth, and whether its verb is answered rightly.
 
     precision: the share of its list that speaks for it, strongly or weakly; "recall own", "strong" and "weak": of the
@@ -170,7 +170,7 @@ def judged(words: pd.DataFrame) -> list[dict]:
     """
     true, rows = truth(), []
     for emotion in EMOTIONS:
-        own, listed = true[true["class"] == emotion], words_of(words, emotion)
+        own, listed = true[true["class"] == emotion], listed_words(words, emotion)
         row = {
             "class": emotion,
             "listed": len(listed),
@@ -200,7 +200,7 @@ def of_file(encoder: str, seed: int) -> pd.DataFrame:
 )
 def emotions(encoder: str, seed: int) -> list[dict]:
     """Made-up texts of eight emotions, through the command: for a class its words, for a word its classes."""
-    return judged(of_file(encoder, seed))
+    return judged_lists(of_file(encoder, seed))
 
 
 @experiment(jobs=[{"seed": seed} for seed in range(SEEDS)])

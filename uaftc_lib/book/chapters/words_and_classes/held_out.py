@@ -16,7 +16,7 @@ from uaftc_lib.book.cases import Part, Tables, exceeds
 from uaftc_lib.book.chapters.scores.nulls import LOSSES, STARTS
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.controls import with_permuted_labels
-from uaftc_lib.book.nulls import against_null
+from uaftc_lib.book.nulls import against_null, at_losses
 from uaftc_lib.book.panels import mean_weights
 from uaftc_lib.book.readings import column, lead
 from uaftc_lib.corpus import Corpus, Dataset
@@ -57,13 +57,13 @@ def effects(model: AttentionClassifier, corpus: Corpus) -> Effects:
     return Effects(*(sum_by_instance(values, word, types) / texts for values in (fall.abs(), rise)), texts)
 
 
-def rank_correlation(x: Tensor, y: Tensor, where: Bool[Tensor, "types"]) -> float:
+def spearman_among(x: Tensor, y: Tensor, where: Bool[Tensor, "types"]) -> float:
     """Spearman's, over some words."""
     return float(pd.Series(x[where].double().numpy()).corr(pd.Series(y[where].double().numpy()), method="spearman"))
 
 
 @torch.no_grad()
-def heaviest(model: AttentionClassifier, corpus: Corpus, polar: Int[Tensor, "ids"]) -> dict[str, float]:
+def polar_heaviest(model: AttentionClassifier, corpus: Corpus, polar: Int[Tensor, "ids"]) -> dict[str, float]:
     """Of texts with polar words and others: how often a polar one weighs most, and the polar share of words."""
     weights, text = model(corpus).weights.double(), corpus.instance_of
     is_polar = torch.isin(corpus.tokens, polar).double()
@@ -87,16 +87,16 @@ def told(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str
     known = torch.zeros(len(a), dtype=torch.bool)
     known[: len(gamma)] = count[: len(gamma)] >= LEAST_COUNT
     row = {
-        "score and effect": rank_correlation(a, found.size, tested),
-        "weight and effect": rank_correlation(weight, found.size, tested),
-        "score and loss": rank_correlation(a, found.loss, tested),
-        "weight and loss": rank_correlation(weight, found.loss, tested),
+        "score and effect": spearman_among(a, found.size, tested),
+        "weight and effect": spearman_among(weight, found.size, tested),
+        "score and loss": spearman_among(a, found.loss, tested),
+        "weight and loss": spearman_among(weight, found.loss, tested),
         "words tested": int(tested.sum()),
-        "association and attention": rank_correlation(gamma, a, known),
-        "association and polarity": rank_correlation(gamma, s.abs(), known),
+        "association and attention": spearman_among(gamma, a, known),
+        "association and polarity": spearman_among(gamma, s.abs(), known),
     }
     row |= {f"effect {name}": float(found.size[ids].nanmean()) for name, ids in types.items()}
-    row |= heaviest(model, dataset.test, torch.cat([ids for name, ids in types.items() if name != "neutral"]))
+    row |= polar_heaviest(model, dataset.test, torch.cat([ids for name, ids in types.items() if name != "neutral"]))
     return row | {f"attention {word}": float(a[dataset.vocabulary.id(word)]) for word in PROGRESS}
 
 
@@ -123,9 +123,7 @@ def held_out_words(labels: str, seed: int) -> list[dict]:
 
     history = fit(model, data, cell.training(), record=look).history
     moments = {"kept": int(history["dev_accuracy"].iloc[: usual + 1].idxmax())}
-    for loss in LOSSES:
-        if (reached := history["loss"] <= loss).any():
-            moments[f"loss {loss:g}"] = int(reached.idxmax())
+    moments |= at_losses(history["loss"], LOSSES)
     return [
         {"lists": "training", "moment": moment, "epoch": epoch, "loss": history["loss"][epoch]} | seen[epoch]
         for moment, epoch in moments.items()

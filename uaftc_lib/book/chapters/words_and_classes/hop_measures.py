@@ -59,7 +59,7 @@ def shared(weights: Hops, corpus: Corpus) -> Float[Tensor, "instances pairs"]:
 
 
 @torch.no_grad()
-def alike(scores: Hops, weights: Hops, corpus: Corpus) -> dict[str, float]:
+def hops_alike(scores: Hops, weights: Hops, corpus: Corpus) -> dict[str, float]:
     """Means over texts (and pairs of hops) of how sharp hops are and how alike; nan where there are no pairs.
 
     - overlap: ‖AAᵀ − I‖²_F (Lin et al. 2017), which grows with the hops and with how diffuse each is; "overlap of a
@@ -88,7 +88,7 @@ def alike(scores: Hops, weights: Hops, corpus: Corpus) -> dict[str, float]:
     return {name: float(value) for name, value in (row | {n: v.nanmean() for n, v in zip(names, values)}).items()}
 
 
-def information(table: Float[Tensor, "groups hops"]) -> float:
+def mutual_information(table: Float[Tensor, "groups hops"]) -> float:
     """Mutual information of hop and group, in bits, where column r has the weight of hop r by group and sums to 1."""
     joint = table / table.shape[1]
     expected = joint.sum(1, keepdim=True) / table.shape[1]
@@ -99,7 +99,7 @@ def information(table: Float[Tensor, "groups hops"]) -> float:
 def specialisation(
     weights: Hops, group: Int[Tensor, "positions"], corpus: Corpus, permutations: int, seed: int = 0
 ) -> dict[str, float]:
-    """What the hop tells of the group of the words that it weighs (:func:`information`), and what chance would.
+    """What the hop tells of the group of the words that it weighs (:func:`mutual_information`), and what chance would.
 
     A text is drawn, then a hop, then a position by its weights. By chance: in each text the hops are dealt out anew,
     so that none can have a lasting preference; "chance" is the mean over permutations, "chance 95 %" their quantile.
@@ -111,9 +111,9 @@ def specialisation(
     draws, chance = torch.Generator().manual_seed(seed), []
     for _ in range(permutations if hops > 1 else 0):
         order = torch.rand(len(corpus), hops, generator=draws).argsort(1)
-        chance.append(information(sum_by_instance(held.gather(1, order[text]), of, groups)))
+        chance.append(mutual_information(sum_by_instance(held.gather(1, order[text]), of, groups)))
     chance = chance or [0.0]
-    found = information(sum_by_instance(held, of, groups))
+    found = mutual_information(sum_by_instance(held, of, groups))
     return {"bits": found, "chance": float(np.mean(chance)), "chance 95 %": float(np.quantile(chance, 0.95))}
 
 

@@ -74,7 +74,7 @@ def of_same_frequency(top: Iterable[int], counts: np.ndarray, most: int = BESIDE
     return [others[np.argsort(abs(logs[others] - logs[i]), kind="stable")[:most]].tolist() for i in top]
 
 
-def shares(ranked_by: np.ndarray, counts: np.ndarray, classes: list[str]) -> list[dict]:
+def class_shares(ranked_by: np.ndarray, counts: np.ndarray, classes: list[str]) -> list[dict]:
     """A row a class: how many of the :data:`MOST` first words are of it, and how many of words of their frequency."""
     top = np.argsort(-ranked_by, kind="stable")[:MOST]
     own = Counter(classes[i] for i in top)
@@ -100,7 +100,7 @@ def parts_of_speech(seed: int) -> list[dict]:
     return [
         {"by": by} | row
         for by, values in ranked.items()
-        for row in shares(values[known].double().numpy(), counts[known].double().numpy(), classes)
+        for row in class_shares(values[known].double().numpy(), counts[known].double().numpy(), classes)
     ]
 
 

@@ -75,7 +75,7 @@ def influences(model: AttentionClassifier, corpus: Corpus, seed: int = 0, asked:
     }
 
 
-def shuffled(
+def dealt_anew(
     values: Positions, known: Bool[np.ndarray, "positions"], text: Int[np.ndarray, "positions"], seed: int
 ) -> Positions:
     """The known values of each text, dealt out anew among the positions at which they stood."""
@@ -138,7 +138,7 @@ def agreed(
         row[f"tau of sizes {name}"] = agreement(abs(x), abs(y), corpus).tau.mean()
         row |= {f"{what} {name}": v for what, v in of_words(x, y, known, corpus, types, both, asked).items()}
         chance = pd.DataFrame(
-            of_words(x, shuffled(y, known, text, seed + k), known, corpus, types, both, asked)
+            of_words(x, dealt_anew(y, known, text, seed + k), known, corpus, types, both, asked)
             for k in range(asked.shuffles)
         ).mean()
         row |= {f"{what} shuffled {name}": float(value) for what, value in chance.items()}

@@ -40,13 +40,13 @@ class Grid:
 
 
 GRID = Grid()
-# data set -> hops and penalty, by :func:`by_rule` from the stored grid
+# data set -> hops and penalty, by :func:`simplest_by_rule` from the stored grid
 CHOSEN: dict[str, dict[str, float]] = {"sst": {"hops": 3, "penalty": 0.0}, "20news-2": {"hops": 10, "penalty": 0.0}}
 EPOCHS = {0.0: 4, 0.03: 4, 1.0: 8}  # of each penalty: where it is strong the hops part first, the classes come late
 CONFIG = {"optimizer": "adam", "learning_rate": 0.003, "batch_size": 50, "dropout": 0.5}
 
 
-def jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
+def structured_jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
     """The grid, first seeds first; then more seeds of what is chosen, of it with projections, and of one hop."""
     grid = [
         {"dataset": dataset, "hops": hops, "penalty": penalty, "projections": False, "seed": seed}
@@ -60,7 +60,7 @@ def jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in grid + further)]
 
 
-def by_rule(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+def simplest_by_rule(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Hops and penalty of each data set, of several hops: the simplest whose mean dev accuracy is as good as the best.
 
     That is within one standard error of it (Breiman et al. 1984), which all cells of a data set share, as three seeds
@@ -84,7 +84,7 @@ def started(data: Dataset, hops: int, projections: bool, seed: int) -> Structure
     return StructuredClassifier(len(data.vocabulary), GRID.dimension, GRID.lam, **options)
 
 
-def trained(
+def trained_model(
     data: Dataset, hops: int, penalty: float, projections: bool, seed: int, **changed: int
 ) -> tuple[StructuredClassifier, Run]:
     """A model of the grid, left at the epoch of the best dev accuracy; ``changed``: the number of its epochs."""
@@ -93,7 +93,7 @@ def trained(
     return model, fit(model, data, config, progress=False)
 
 
-def right(out: Output, corpus: Corpus) -> float:
+def share_correct(out: Output, corpus: Corpus) -> float:
     """The share of instances whose class has the largest logit."""
     said = out.polarity.argmax(1) if out.polarity.dim() > 1 else (out.polarity > 0).long()
     return float((said == corpus.labels).double().mean())
@@ -109,11 +109,11 @@ def groupings(data: Dataset, corpus: Corpus) -> dict[str, Int[Tensor, "positions
 def looked_into(model: StructuredClassifier, data: Dataset, permutations: int = GRID.permutations) -> dict[str, float]:
     """How alike the hops are on the test set, what each has of its own, and how often a single one is right there."""
     out = model(data.test)
-    row = measures.alike(out.scores, out.weights, data.test)
+    row = measures.hops_alike(out.scores, out.weights, data.test)
     for name, group in groupings(data, data.test).items():
         found = measures.specialisation(out.weights, group, data.test, permutations)
         row |= {f"{name}, {what}": value for what, value in found.items()}
-    alone = [right(hop, data.test) for hop in by_hop(out, data.test)]
+    alone = [share_correct(hop, data.test) for hop in by_hop(out, data.test)]
     return row | {"best hop alone": max(alone), "mean hop alone": float(np.mean(alone)), "worst hop alone": min(alone)}
 
 
@@ -127,7 +127,7 @@ def before(model: StructuredClassifier, data: Dataset) -> dict[str, float]:
 def structured(dataset: str, hops: int, penalty: float, projections: bool, seed: int) -> list[dict]:
     """Structured self-attention on all texts: quality, how alike its hops are, what they specialise in."""
     data = load_dataset(dataset)
-    model, run = trained(data, hops, penalty, projections, seed)
+    model, run = trained_model(data, hops, penalty, projections, seed)
     told = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
     told |= {"early loss": run.history["loss"].iloc[0]} | looked_into(model, data)
     return [told | before(started(data, hops, projections, seed), data)]
@@ -155,8 +155,8 @@ def of_hops(model: StructuredClassifier, data: Dataset) -> list[dict]:
         of_class = by_kind[: len(data.classes), r]
         row = {
             "hop": r,
-            "alone": right(hop, corpus),
-            "entropy": measures.alike(hop.scores.unsqueeze(1), hop.weights.unsqueeze(1), corpus)["entropy"],
+            "alone": share_correct(hop, corpus),
+            "entropy": measures.hops_alike(hop.scores.unsqueeze(1), hop.weights.unsqueeze(1), corpus)["entropy"],
             "class": names[int(of_class.argmax())],
             "weight, words of it": float(of_class.max()),
             "weight, words of a class": float(of_class.sum()),
@@ -170,18 +170,18 @@ def of_hops(model: StructuredClassifier, data: Dataset) -> list[dict]:
 def hop_words(dataset: str, seed: int) -> list[dict]:
     """The chosen model of several hops: what each of them looks at."""
     data = load_dataset(dataset)
-    return of_hops(trained(data, **CHOSEN[dataset], projections=False, seed=seed)[0], data)
+    return of_hops(trained_model(data, **CHOSEN[dataset], projections=False, seed=seed)[0], data)
 
 
 def structured_permuted(dataset: str, seed: int) -> list[dict]:
     """A control: the chosen model on training texts whose labels mean nothing, left at its last epoch."""
     data = load_dataset(dataset)
     mixed = replace(with_permuted_labels(data, seed), dev=None)
-    model, run = trained(mixed, **CHOSEN[dataset], projections=False, seed=seed)
+    model, run = trained_model(mixed, **CHOSEN[dataset], projections=False, seed=seed)
     return [{"test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch} | looked_into(model, data)]
 
 
-experiment(jobs=jobs(), rows=1)(structured)
+experiment(jobs=structured_jobs(), rows=1)(structured)
 if CHOSEN:  # before there is nothing to show
     experiment(jobs=[{"dataset": name, "seed": seed} for name, seed in product(CHOSEN, range(GRID.seeds))])(hop_words)
     permuted = [{"dataset": name, "seed": seed} for seed, name in product(range(GRID.seeds), CHOSEN)]

@@ -15,7 +15,7 @@ from uaftc_lib.experiments.registry import experiment
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # C, 1 / regularisation; of equals on dev the smallest is taken
 
 
-def counted(corpus: Corpus, types: int) -> sparse.csr_matrix:
+def counts_of_words(corpus: Corpus, types: int) -> sparse.csr_matrix:
     """How often each word occurs in each instance: "instances types"."""
     counts = sparse.csr_matrix((np.ones(len(corpus.tokens)), corpus.tokens, corpus.offsets), (len(corpus), types))
     counts.sum_duplicates()
@@ -24,8 +24,10 @@ def counted(corpus: Corpus, types: int) -> sparse.csr_matrix:
 
 def linear(data: Dataset) -> dict[str, float]:
     """Accuracies of a logistic regression on tf-idf, of the strength that is best on dev."""
-    weigh = TfidfTransformer(sublinear_tf=True).fit(counted(data.train, len(data.vocabulary)))
-    features = {name: weigh.transform(counted(split, len(data.vocabulary))) for name, split in data.splits.items()}
+    weigh = TfidfTransformer(sublinear_tf=True).fit(counts_of_words(data.train, len(data.vocabulary)))
+    features = {
+        name: weigh.transform(counts_of_words(split, len(data.vocabulary))) for name, split in data.splits.items()
+    }
     labels = {name: split.labels.numpy() for name, split in data.splits.items()}
     fitted = [LogisticRegression(C=C, max_iter=2000).fit(features["train"], labels["train"]) for C in STRENGTHS]
     best = max(fitted, key=lambda model: model.score(features["dev"], labels["dev"]))

@@ -173,7 +173,7 @@ def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
             "changed": float((first[1] != last[1]).double().mean()),
             "changed by the nudge": float((nudged[1] != last[1]).double().mean()),
             "share of E": moved["E"] / sum(moved.values()),
-            "accuracy": float((models[0].predict(texts) == texts.labels).double().mean()),
+            "accuracy": models[0].accuracy(texts),
         }
     ]
 
