@@ -68,11 +68,15 @@ def test_what_two_texts_want_the_other_way_round_ends_in_a_balance():
 
 
 def test_labels_are_dealt_out_and_the_texts_of_V_keep_theirs():
-    model, every, own = first_step.problem(first_step.SST, 20, 3)
+    model, every, own = first_step.before_the_step(first_step.SST, 20, 3)
     dealt = first_step.with_labels_of(every, "permuted", 3)
     assert not torch.equal(dealt.labels, every.labels) and torch.equal(dealt.labels.sort()[0], every.labels.sort()[0])
     assert torch.equal(first_step.with_labels_of(every, "real", 3).labels, every.labels)
-    assert len(own) == 20 and not model.V.any() and first_step.problem(first_step.SST, 20, 3, drawn=True).model.V.any()
+    assert (
+        len(own) == 20
+        and not model.V.any()
+        and first_step.before_the_step(first_step.SST, 20, 3, drawn=True).model.V.any()
+    )
 
 
 @pytest.mark.parametrize("labels", first_step.LABELS)
@@ -95,7 +99,7 @@ def test_the_loop_takes_the_steps_of_gradient_descent():
     shares = np.stack([np.bincount(corpus.tokens[a:b], minlength=5) for a, b in zip(ends, ends[1:])]).astype(float)
     start = tuple(of.detach().numpy().copy() for of in (model.values, model.W, model.V))
     rates = np.array([0.5, 0.5, 0.5, 0.0, 0.5]), 0.25
-    found = score_and_length.descend(shares, corpus.signs.numpy(), start, model.lam, rates, 50, 5)
+    found = score_and_length.descend_two_tables(shares, corpus.signs.numpy(), start, model.lam, rates, 50, 5)
     for step in range(51):
         assert found.score[step] == pytest.approx((model.keys @ model.V / model.lam).detach().numpy(), abs=1e-12)
         size = model.values.square().sum(1) * model.V.square().sum()
@@ -106,7 +110,7 @@ def test_the_loop_takes_the_steps_of_gradient_descent():
             model.W -= rates[1] * slopes["W"]
     assert abs(found.score[-1]).max() > 0.01
     with pytest.raises(ValueError, match="needs a word"):
-        score_and_length.descend(0 * shares, corpus.signs.numpy(), start, 1.0, rates, 5, 5)
+        score_and_length.descend_two_tables(0 * shares, corpus.signs.numpy(), start, 1.0, rates, 5, 5)
 
 
 def test_the_arms_of_a_u_are_read_outwards_among_frequent_words_only():

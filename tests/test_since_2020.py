@@ -12,7 +12,7 @@ from uaftc_lib.book.chapters.since_2020 import race, selected
 from uaftc_lib.book.mean_field import crossing
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.neighbours import needles, selection
+from uaftc_lib.neighbours import needles, one_step, selection
 
 
 def of_case(seed=0, **options):
@@ -181,7 +181,7 @@ def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
     from uaftc_lib import dynamics
 
     pi = dynamics.token_sums(model, data.train).pi.numpy() / len(data.train)
-    assert polarity_first.signed_frequency(data) / 2 == pytest.approx(pi, abs=1e-12)
+    assert one_step.signed_frequency(data.train, len(data.vocabulary)) / 2 == pytest.approx(pi, abs=1e-12)
     with torch.no_grad():
         model.W.fill_(1e-9)
     own = polarity_first.first_slopes(model, data)["own part of it"]

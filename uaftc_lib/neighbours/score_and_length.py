@@ -14,14 +14,14 @@ from jaxtyping import Float
 from scipy.special import expit
 
 
-class Descent(NamedTuple):
+class TiedDescent(NamedTuple):
     """Scores a and |v|²|V|² of the topic words along descent, "steps topics": before the first step, and after each."""
 
     score: Float[np.ndarray, "steps topics"]
     size: Float[np.ndarray, "steps topics"]
 
 
-def descend(
+def descend_two_tables(
     shares: Float[np.ndarray, "texts types"],
     y: Float[np.ndarray, "texts"],
     start: tuple[Float[np.ndarray, "types d"], Float[np.ndarray, "d"], Float[np.ndarray, "d"]],
@@ -29,7 +29,7 @@ def descend(
     rates: tuple[Float[np.ndarray, "types"], float],
     steps: int,
     topics: int,
-) -> Descent:
+) -> TiedDescent:
     """Full-batch gradient descent of values, keys and W, of which keys are followed by their scores: V is held.
 
     Parameters
@@ -65,7 +65,7 @@ def descend(
         moved = values + (of_types * of_value)[:, None] * W
         W = W + of_W * (of_value @ values)
         values, a = moved, a + of_types * of_score * square / lam**2
-    return Descent(scores, sizes)
+    return TiedDescent(scores, sizes)
 
 
 def law(a: Float[np.ndarray, "..."], lam: float, m: int) -> Float[np.ndarray, "..."]:
@@ -73,7 +73,7 @@ def law(a: Float[np.ndarray, "..."], lam: float, m: int) -> Float[np.ndarray, ".
     return 2 * lam**2 * (a + np.expm1(a) / m)
 
 
-def missed(found: Descent, said: Float[np.ndarray, "steps topics"], growth: float) -> float:
+def missed(found: TiedDescent, said: Float[np.ndarray, "steps topics"], growth: float) -> float:
     """The most by which |v|²|V|² less what is said of it leaves its first value, of a ``growth``."""
     rest = found.size - said
     return float(abs(rest - rest[0]).max() / growth)

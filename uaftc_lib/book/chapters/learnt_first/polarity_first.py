@@ -18,6 +18,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.neighbours.one_step import signed_frequency
 from uaftc_lib.token_lists import association
 from uaftc_lib.training import TrainingConfig, fit
 
@@ -45,13 +46,6 @@ def scores_along(dataset: Dataset, lam: float, seed: int) -> tuple[list[np.ndarr
     fit(model, dataset, TrainingConfig(epochs=10, seed=seed), look, progress=False)
     late = [x.double().numpy() for x in model.token_scores()]
     return [early[0], late[0]], [early[1], late[1]]
-
-
-def signed_frequency(dataset: Dataset) -> Float[np.ndarray, "types"]:
-    """The mean over texts of y times the word's share of the text: π of Eq 16 at V = W = 0, but for ½."""
-    corpus = dataset.train
-    shares = (corpus.signs.double() / corpus.lengths)[corpus.instance_of] / len(corpus)
-    return np.bincount(corpus.tokens.numpy(), shares.numpy(), len(dataset.vocabulary))
 
 
 def first_slopes(model: AttentionClassifier, dataset: Dataset) -> dict[str, Float[np.ndarray, "types"]]:
@@ -119,7 +113,7 @@ def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     of = learnt(data, dealt, lam, seed)
     a, s = of.a, of.s
     kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
-    pi, pi_of_noise = (signed_frequency(one)[kept] for one in (data, dealt))
+    pi, pi_of_noise = (signed_frequency(one.train, len(one.vocabulary))[kept] for one in (data, dealt))
     gamma = association(data.train, data.vocabulary).numpy()[kept]
     slopes = {name: slope[kept] for name, slope in first_slopes(start(data, lam, seed), data).items()}
     row = {"words": int(kept.sum())}

@@ -15,7 +15,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models.separate_tables import SeparateTables
-from uaftc_lib.neighbours.score_and_length import descend, law, missed
+from uaftc_lib.neighbours.score_and_length import descend_two_tables, law, missed
 from uaftc_lib.training import TrainingConfig, fit
 
 TOPICS, OTHERS, TEXTS = 4, 40, 40
@@ -44,7 +44,7 @@ def departure(lam: float, m: int, head: str, step: float, free: bool, seed: int)
     rate = step * lam**2
     start = values, W / lam if head == HEADS[0] else W, V
     rates = rate * moves, rate if head == HEADS[1] else 0.0
-    found = descend(shares, 2.0 * (np.arange(TEXTS) % 2) - 1, start, lam, rates, round(TIME / step), TOPICS)
+    found = descend_two_tables(shares, 2.0 * (np.arange(TEXTS) % 2) - 1, start, lam, rates, round(TIME / step), TOPICS)
     a = found.score
     growth = law(a, lam, m).max()
     errors = {

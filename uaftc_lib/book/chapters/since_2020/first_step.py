@@ -46,7 +46,7 @@ class Problem(NamedTuple):
     texts: Corpus
 
 
-def problem(data: str, texts: int, seed: int, drawn: bool = False) -> Problem:
+def before_the_step(data: str, texts: int, seed: int, drawn: bool = False) -> Problem:
     """E and W as drawn, V = 0 or ``drawn`` as well. Of SST the texts that V learns are those of `words_selected`."""
     if data == RANDOM:
         case = Case(dimension=20, lam=1.0, types=40, instances=texts, seed=seed)
@@ -112,7 +112,7 @@ def flow_of(texts: selection.Texts, V: np.ndarray) -> selection.Path:
 )
 def selected_after_a_step(data: str, texts: int, labels: str, length: float, variant: str, seed: int) -> list[dict]:
     """λ = 1: a step of E, then V alone: its direction beside the programme of its words, and whether these tell."""
-    model, every, own = problem(data, texts, seed, variant == DRAWN)
+    model, every, own = before_the_step(data, texts, seed, variant == DRAWN)
     stepped = own if variant == OWN else every
     rate = one_step.step_embeddings(model, with_labels_of(stepped, labels, seed), length)
     held = selection.texts_of(model, own)
