@@ -39,7 +39,7 @@ def test_version():
     assert (result.exit_code, result.stdout) == (0, f"uaftc {__version__}\n")
 
 
-COMMANDS = ["book", "data", "explain", "run", "scorecard", "sweep", "tables", "train"]
+COMMANDS = ["book", "data", "explain", "run", "scorecard", "sweep", "tables", "train", "vectors"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -334,6 +334,10 @@ AT_ONCE = [
     (["explain", "words.docx", *FILE], "files that end in '.docx' are not known; there are CSV"),
     (["explain", "words.docx", *FILE, "--encoder", "q"], "encoder must be one of none, affine, lstm, gru, got 'q'"),
     (["train", "--device", "cpu:x"], "device 'cpu:x' must be one of cpu, cuda, mps, xpu, or one with a number"),
+    (["train", "--vectors", "words.docx"], "words.docx holds no word vectors: line 1 is .no table., expected"),
+    (["explain", "right.csv", *FILE, "--vectors", "nosuch"], "nosuch is not there: give the path of a file"),
+    (["vectors", "--file", "words.docx"], "words.docx holds no word vectors"),
+    (["vectors", "--count", "0"], "count must be a whole number, at least 1, got 0"),
     (["data", "synthetic-1", "--option", "seed=x"], "seed must be a whole number, at least 0, got 'x'"),
     (["explain", "words.docx", *FILE, "--encoding", "nosuch"], "the encoding 'nosuch' is not known"),
     (["explain", "words.docx", *FILE, "--epochs", "0"], "epochs .* must be a whole number, at least 1, got 0"),

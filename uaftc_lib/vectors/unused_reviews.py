@@ -103,7 +103,8 @@ def own_vectors(data_home: str | os.PathLike | None = None) -> Path:
             return folder / FILE
         count, cut, begin = Count(), tokenizer(), time.perf_counter()
         bar = progress_bar(unused_reviews(home, splits, count), desc="reviews", unit="", delay=3, leave=False)
-        texts = [[token.lower_ for token in cut(text)] for text in bar]
+        # A token of white space alone would break the file's format, in which a space ends a word.
+        texts = [[token.lower_ for token in cut(text) if not token.is_space] for text in bar]
         model = Word2Vec(texts, workers=1, hashfxn=word_hash, **TRAINING)
         about = {
             "reviews": vars(count),
