@@ -40,7 +40,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise ValueError(f"{path} cannot be unpacked ({error}): it is cut short, or no .gz file") from None
 
 
-def is_number(text: bytes) -> bool:
+def is_numeral(text: bytes) -> bool:
     """Whether a number is written here."""
     try:
         float(text)
@@ -67,14 +67,14 @@ def format_of(path: Path) -> FileFormat:
         if not (words and dimension and second):
             raise ValueError(f"{path} holds no vectors: it begins with {first.decode().strip()!r}, and ends there")
         numbers = second.rstrip().split(b" ")[1:]
-        return FileFormat(True, not (numbers and all(map(is_number, numbers))), words, dimension)
-    if len(fields) < 3 or is_number(first.replace(b" ", b"")) or not all(map(is_number, fields[1:])):
+        return FileFormat(True, not (numbers and all(map(is_numeral, numbers))), words, dimension)
+    if len(fields) < 3 or is_numeral(first.replace(b" ", b"")) or not all(map(is_numeral, fields[1:])):
         shown = first[:40].decode("ascii", "backslashreplace").strip()
         raise ValueError(f"{path} holds no word vectors: line 1 is {shown!r}, expected {KINDS}")
     return FileFormat(False, False, 0, len(fields) - 1)
 
 
-def count_words(path: Path, found: FileFormat, encoding: str) -> int:
+def count_vectors(path: Path, found: FileFormat, encoding: str) -> int:
     """The lines of a file in text, each of which has been looked at.
 
     Raises
@@ -108,5 +108,5 @@ def check_line(where: str, line: bytes, dimension: int, encoding: str) -> None:
         raise ValueError(f"the encoding {encoding!r} is not known: give one of Python's, such as cp1252") from None
     if len(numbers) != dimension:
         raise ValueError(f"{where} has {len(numbers)} numbers after the first space, the others have {dimension}")
-    if wrong := next((text for text in numbers if not is_number(text)), None):
+    if wrong := next((text for text in numbers if not is_numeral(text)), None):
         raise ValueError(f"{where}: {wrong[:40].decode('ascii', 'backslashreplace')!r} is no number")

@@ -15,7 +15,7 @@ from torch import Tensor
 from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.extras import needs
-from uaftc_lib.vectors.file_format import count_words, format_of
+from uaftc_lib.vectors.file_format import count_vectors, format_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def read_vectors(path: str | os.PathLike, dimension: int | None = None, encoding
         raise ValueError(f"{path} has vectors of {found.dimension} numbers, asked for were {dimension}")
     with needs("reading word vectors", "uaftc-lib[vectors]"):
         from gensim.models import KeyedVectors
-    count = found.words if found.binary else count_words(path, found, encoding)
+    count = found.words if found.binary else count_vectors(path, found, encoding)
     try:
         read = KeyedVectors.load_word2vec_format(
             str(path), binary=found.binary, no_header=not found.header, encoding=encoding
