@@ -16,8 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
+from uaftc_lib.dynamics.terms import sums_and_polarity
 from uaftc_lib.fast import kernels, masks
-from uaftc_lib.models import AttentionClassifier, departure, softmax_by_instance, sum_by_instance
+from uaftc_lib.models import AttentionClassifier, departure
 from uaftc_lib.settings import slow
 from uaftc_lib.streams import stream_seed
 
@@ -160,21 +161,12 @@ class TypewiseTrainer:
         h = E @ model.M.T if model.encoder == "affine" else E
         keys = torch.tanh(E @ model.M.T) if model.attention == "additive" else h
         a, s = keys @ model.V / model.lam, h @ W
-        instance_of = batch.instance_of
-        alpha = softmax_by_instance(a[where], instance_of, m).unsqueeze(1)
-        polarity = sum_by_instance(alpha * s[where], instance_of, m)
+        (pi, rho), polarity = sums_and_polarity(a, s, batch._with(tokens=where))
         if model.binary:
-            y = batch.signs.to(s).unsqueeze(1)
-            loss = functional.softplus(-y * polarity).mean()
-            delta = y * torch.sigmoid(-y * polarity)
+            loss = functional.softplus(-batch.signs.to(s).unsqueeze(1) * polarity).mean()
         else:
             loss = functional.cross_entropy(polarity, batch.labels)
-            delta = functional.one_hot(batch.labels, W.shape[1]) - polarity.softmax(1)
-        pi = delta[instance_of] * alpha
-        rho = (pi * (s[where] - polarity[instance_of])).sum(1)
-        pi = sum_by_instance(pi, where, len(types)) / m
-        rho = sum_by_instance(rho, where, len(types)) / m
-        return TypeSums(loss, types, E, h, keys, a, s, pi, rho)
+        return TypeSums(loss, types, E, h, keys, a, s, pi / m, rho / m)
 
     def gradients(self, batch: Corpus) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Mean loss, types of the batch, and the gradients: of E those types' rows (Eq 14, 59, 67 and 77)."""
