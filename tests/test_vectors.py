@@ -48,7 +48,6 @@ WAYS = {
 
 @pytest.mark.parametrize("name", WAYS)
 def test_a_file_is_read_as_it_was_written(tmp_path, name):
-    pytest.importorskip("gensim")
     (tmp_path / name).write_bytes(WAYS[name])
     read = read_vectors(tmp_path / name)
     assert (list(read.words), read.source, read.repeated) == (WORDS, name, 0)
@@ -80,7 +79,6 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_file_is_refused_in_words(tmp_path, kind):
-    pytest.importorskip("gensim")
     content, message = BAD[kind]
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match=message):
@@ -88,7 +86,6 @@ def test_a_bad_file_is_refused_in_words(tmp_path, kind):
 
 
 def test_a_broken_gz_another_dimension_and_no_file_are_refused(tmp_path):
-    pytest.importorskip("gensim")
     (tmp_path / "x.gz").write_bytes(text(*ROWS))
     with pytest.raises(ValueError, match="x.gz cannot be unpacked .*cut short, or no .gz file"):
         read_vectors(tmp_path / "x.gz")
@@ -107,13 +104,11 @@ def test_a_broken_gz_another_dimension_and_no_file_are_refused(tmp_path):
 
 
 def test_an_encoding_can_be_given(tmp_path):
-    pytest.importorskip("gensim")
     (tmp_path / "x").write_bytes(text(*ROWS, encoding="latin-1"))
     assert list(read_vectors(tmp_path / "x", encoding="latin-1").words) == WORDS
 
 
 def test_of_a_word_that_stands_there_twice_the_first_counts_and_it_is_told(tmp_path):
-    pytest.importorskip("gensim")
     twice = [*WORDS, "good"], np.concatenate([MATRIX, MATRIX[1:2]])
     for name, content in {"t": text(*lines(*twice)), "h": text("5 3", *lines(*twice)), "b": binary(*twice)}.items():
         (tmp_path / name).write_bytes(content)
@@ -202,7 +197,6 @@ def test_nearest_are_those_of_the_largest_cosine():
 
 
 def test_train_takes_dimension_and_start_from_the_file_and_says_what_is_covered(tmp_path):
-    pytest.importorskip("gensim")
     from uaftc_lib import load_dataset
 
     words = load_dataset("synthetic-1").vocabulary.words
@@ -223,7 +217,6 @@ def test_train_takes_dimension_and_start_from_the_file_and_says_what_is_covered(
 
 
 def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path):
-    pytest.importorskip("gensim")
     fill = "apple river stone cloud table green quick seven paper light".split()
     pairs = list(itertools.permutations(fill, 3))[::4]
     rows = [f"{' '.join(pair)} {'good' if i % 2 else 'bad'} film,{i % 2}" for i, pair in enumerate(pairs)]
@@ -273,7 +266,6 @@ def test_no_review_of_a_split_and_no_copy_is_among_the_unused(small_imdb, tmp_pa
 
 
 def test_own_vectors_are_trained_once_and_come_out_the_same_again(small_imdb, tmp_path, monkeypatch):
-    pytest.importorskip("gensim")
     monkeypatch.setattr(own, "load_dataset", lambda *_: small_imdb)
     file = own.own_vectors(tmp_path)
     first, written = file.read_bytes(), file.stat().st_mtime_ns
