@@ -185,6 +185,7 @@ DEFAULTS = {
         "hidden": 50,
         "embedding_range": 0.1,
         "weight_range": 0.1,
+        "vectors": None,
         "seed": 0,
         "dtype": torch.float32,
         "device": "cpu",

