@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
 from uaftc_lib.cli import app
 from uaftc_lib.datasets import cache, imdb
+from uaftc_lib.report import training
 from uaftc_lib.vectors import unused_reviews as own
 from uaftc_lib.vectors.file_format import format_of
 from uaftc_lib.vectors.word_vectors import StartingVectors, WordVectors, read_vectors
@@ -69,7 +70,7 @@ BAD = {
     "two words": (text(*ROWS, "at home 1 2 3"), "file, line 5 has 4 numbers after the first space"),
     "no number": (text(*ROWS[:3], "film 1 2 x"), "file, line 4: 'x' is no number"),
     "blank line": (text(*ROWS[:2], "", *ROWS[2:]), "file, line 3 has 0 numbers"),
-    "latin": (text(*ROWS, encoding="latin-1"), "file, line 3 is not encoded in utf-8"),
+    "latin": (text(*ROWS, encoding="latin-1"), "file, line 3 is not encoded in utf-8 .*: convert it, or"),
     "short of its header": (text("5 3", *ROWS), "its header counts 5 words, but there are 4"),
     "more than its header": (text("3 3", *ROWS), "its header counts 3 words, but there are 4"),
     "binary, cut": (binary()[:-5], "file is damaged, or no file of word vectors"),
@@ -216,7 +217,15 @@ def test_train_takes_dimension_and_start_from_the_file_and_says_what_is_covered(
     assert done.exit_code == 2 and "nosuch is not there" in done.stderr
 
 
-def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path):
+def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path, monkeypatch):
+    starts = []
+
+    class Noted(AttentionClassifier):
+        def __init__(self, *sizes, **options):
+            super().__init__(*sizes, **options)
+            starts.append(self.embedding.detach().clone())
+
+    monkeypatch.setattr(training, "AttentionClassifier", Noted)
     fill = "apple river stone cloud table green quick seven paper light".split()
     pairs = list(itertools.permutations(fill, 3))[::4]
     rows = [f"{' '.join(pair)} {'good' if i % 2 else 'bad'} film,{i % 2}" for i, pair in enumerate(pairs)]
@@ -228,6 +237,8 @@ def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path):
     assert done.exit_code == 0, done.output
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert (report["settings"]["vectors"], report["settings"]["dimension"]) == ("x.txt", 3)
+    assert len(starts) == 5  # a model for each fold, of which every word of the file has its vector
+    assert all((each == torch.from_numpy(row)).all(1).any() for each in starts for row in MATRIX[[0, 1, 3]])
     told = next(note for note in report["notes"] if "x.txt has vectors" in note)
     assert "23.1 % of the words" in told and " ".join(told.split()[:4]) in done.stdout
     done = CliRunner().invoke(app, [*asked, "--dimension", "7"])

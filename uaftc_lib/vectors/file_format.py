@@ -103,7 +103,9 @@ def check_line(where: str, line: bytes, dimension: int, encoding: str) -> None:
     try:
         word.decode(encoding)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{where} is not encoded in {encoding} ({error.reason}): give its encoding") from None
+        raise ValueError(
+            f"{where} is not encoded in {encoding} ({error.reason}): convert it, or give read_vectors its encoding"
+        ) from None
     except LookupError:
         raise ValueError(f"the encoding {encoding!r} is not known: give one of Python's, such as cp1252") from None
     if len(numbers) != dimension:
