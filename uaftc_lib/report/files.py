@@ -12,6 +12,7 @@ import pandas as pd
 
 from uaftc_lib.report.page import leading, own, render_page
 from uaftc_lib.report.request import FILES, Refused, check_folder
+from uaftc_lib.vectors.file_format import is_numeral
 
 SCHEMA = json.loads(own("report.schema.json"))
 COLUMNS = SCHEMA["$defs"]["words.csv"]["properties"]  # of words.csv, in their order
@@ -114,17 +115,9 @@ def harmless(names: pd.Series) -> pd.Series:
     """What a spreadsheet would take for a formula gets an apostrophe in front; numbers stay."""
 
     def plain(name: str) -> str:
-        return f"'{name}" if name[:1] in tuple("=+-@\t\r") and not reads_as_number(name) else name
+        return f"'{name}" if name[:1] in tuple("=+-@\t\r") and not is_numeral(name) else name
 
     return names.map({name: plain(name) for name in names.unique()})
-
-
-def reads_as_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
 
 
 def finite(value):

@@ -40,7 +40,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise ValueError(f"{path} cannot be unpacked ({error}): it is cut short, or no .gz file") from None
 
 
-def is_numeral(text: bytes) -> bool:
+def is_numeral(text: str | bytes) -> bool:
     """Whether a number is written here."""
     try:
         float(text)

@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from uaftc_lib.book.chapters.learnt_first.polarity_first import DATASETS, LAMS, LEAST
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
+from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
@@ -18,6 +19,7 @@ from uaftc_lib.training import TrainingConfig, fit
 
 RATES = {"sst": 10.0, "20news-1": 5.0}  # with three times as much some seeds break down at λ = 1
 EPOCHS = 800
+ARMS, PERMUTED = {"a, γ above zero": 1, "a, γ below zero": -1}, "permuted: "  # each arm of the U outwards
 
 
 def arms(a: np.ndarray, gamma: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
@@ -26,40 +28,40 @@ def arms(a: np.ndarray, gamma: np.ndarray, kept: np.ndarray) -> tuple[float, flo
     return tuple(float(spearmanr(a[of], gamma[of]).statistic) for of in (above, below))
 
 
+def arms_of(model: AttentionClassifier, data: Dataset, prefix: str = "", of: Dataset | None = None) -> dict[str, float]:
+    """:func:`arms` of a model's attention among words of :data:`LEAST` occurrences; ``of``: whose labels γ counts."""
+    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
+    gamma = association((of or data).train, data.vocabulary).numpy()
+    found = arms(model.token_scores().attention.double().numpy(), gamma, kept)
+    return {f"{prefix}{name}": value for name, value in zip(ARMS, found)}
+
+
+def with_control(model: AttentionClassifier, data: Dataset, seed: int) -> dict[str, float]:
+    """The arms with γ, and with the γ of permuted labels."""
+    return arms_of(model, data) | arms_of(model, data, PERMUTED, with_permuted_labels(data, seed))
+
+
 @experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(RATES, SEEDS, LAMS)], rows=1)
 def u_of_full_batches(dataset: str, lam: float, seed: int) -> list[dict]:
     """Plain gradient descent on full batches: attention against γ, at the best epoch on dev and at the last."""
     data = load_dataset(dataset)
-    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
-    gamma, dealt = (association(of.train, data.vocabulary).numpy() for of in (data, with_permuted_labels(data, seed)))
     model, last = AttentionClassifier(len(data.vocabulary), lam=lam, seed=seed), {}
 
     def look(epoch: int, now: AttentionClassifier) -> dict:
         if epoch == EPOCHS:
-            a = now.token_scores().attention.double().numpy()
-            last.update(zip(("last: a, γ above zero", "last: a, γ below zero"), arms(a, gamma, kept)))
-            last["last: right in training"] = now.accuracy(data.train)
+            last.update(arms_of(now, data, "last: ") | {"last: right in training": now.accuracy(data.train)})
         return {}
 
     config = TrainingConfig(optimizer="sgd", learning_rate=RATES[dataset], batch_size=None, epochs=EPOCHS, seed=seed)
     run = fit(model, data, config, look, progress=False)
-    a = model.token_scores().attention.double().numpy()
     row = {"epoch": run.best_epoch, "right in training": model.accuracy(data.train), "right": run.test_accuracy}
-    row |= dict(zip(("a, γ above zero", "a, γ below zero"), arms(a, gamma, kept)))
-    row |= dict(zip(("permuted: a, γ above zero", "permuted: a, γ below zero"), arms(a, dealt, kept)))
-    return [row | last]
+    return [row | with_control(model, data, seed) | last]
 
 
 @experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
 def u_of_permuted_labels(dataset: str, lam: float, seed: int) -> list[dict]:
     """Adagrad in batches, as in polarity_first: attention against γ, and, a control, against γ of permuted labels."""
     data = load_dataset(dataset)
-    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
     model = AttentionClassifier(len(data.vocabulary), lam=lam, seed=seed)
     fit(model, data, TrainingConfig(epochs=10, seed=seed), progress=False)
-    a = model.token_scores().attention.double().numpy()
-    row = {}
-    for before, of in (("", data), ("permuted: ", with_permuted_labels(data, seed))):
-        gamma = association(of.train, data.vocabulary).numpy()
-        row |= dict(zip((f"{before}a, γ above zero", f"{before}a, γ below zero"), arms(a, gamma, kept)))
-    return [row | {"right in training": model.accuracy(data.train)}]
+    return [with_control(model, data, seed) | {"right in training": model.accuracy(data.train)}]

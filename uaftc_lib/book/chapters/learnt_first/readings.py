@@ -8,12 +8,12 @@ import numpy as np
 
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
 from uaftc_lib.book.chapters.learnt_first import detection, full_batches, lengths, polarity_first
+from uaftc_lib.book.chapters.learnt_first.full_batches import ARMS, PERMUTED
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import column, least, minus, rows_of, several
 from uaftc_lib.locations import PAPER_NAMES
 
 HALF = 0.5  # of a rank correlation: above it there is an order
-ARMS = {"a, γ above zero": 1, "a, γ below zero": -1}  # of the U, each outwards
 NEARLY = 0.9  # of the power one of 1/n
 TRAINED = several(
     *(
@@ -64,7 +64,7 @@ reads(
             for data, lam in product(sets, polarity_first.LAMS)
         )
     ),
-    lambda rows: least(*(sign * (column(rows, arm) - column(rows, f"permuted: {arm}")) for arm, sign in ARMS.items())),
+    lambda rows: least(*(sign * (column(rows, arm) - column(rows, PERMUTED + arm)) for arm, sign in ARMS.items())),
 )
 reads("one_step_tells_importance", TRAINED, lambda rows: column(rows, "first slope: s, signed frequency") - HALF)
 reads("weights_disperse", BY_LENGTH, lambda rows: -NEARLY - column(rows, "power"))
