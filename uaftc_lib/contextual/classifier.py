@@ -66,6 +66,10 @@ class TransformerClassifier(AttentionClassifier):
         device: str | torch.device = "cpu",
     ):
         checks.whole("most_kept", most_kept)
+        if dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"dtype must be torch.float32 or torch.float64, got {dtype}: others cannot number the types"
+            )
         if not isinstance(vocabulary, Vocabulary):
             raise ValueError(f"a transformer reads spellings: give a Vocabulary, got {type(vocabulary).__name__}")
         if isinstance(folder, WordStates):
@@ -75,12 +79,12 @@ class TransformerClassifier(AttentionClassifier):
         given = {"classes": classes, "loss": loss, "weight_range": weight_range}
         super().__init__(len(vocabulary), read.size, lam, **given, seed=seed, dtype=dtype, device=device)
         del self.embedding
-        self.register_buffer("embedding", torch.arange(len(vocabulary), device=self.V.device).unsqueeze(1))
+        self.register_buffer("embedding", torch.arange(len(vocabulary)).unsqueeze(1).to(self.V))
         self.encoder, self.recurrent = "transformer", read.to(self.V.device)
         self.train(self.training)
 
     def encode(
-        self, embeddings: Int[Tensor, "tokens 1"], offsets: Int[Tensor, "boundaries"] | None = None
+        self, embeddings: Float[Tensor, "tokens 1"], offsets: Int[Tensor, "boundaries"] | None = None
     ) -> Float[Tensor, "tokens h"]:
         """States of types in the texts that ``offsets`` cut them into; without these each is a text by itself.
 
@@ -89,11 +93,12 @@ class TransformerClassifier(AttentionClassifier):
         ValueError
             For numbers that name no types: a transformer has no embedding of a word that could be changed.
         """
-        if embeddings.is_floating_point() or embeddings.shape[1:] != (1,):
+        types = embeddings.squeeze(1).long()
+        if embeddings.requires_grad or not torch.equal(self.embedding[types], embeddings):
             raise ValueError("a transformer reads types, the rows of `embedding`: it has no vector of a word to change")
         if offsets is None:
             offsets = torch.arange(len(embeddings) + 1, device=embeddings.device)
-        return self.recurrent(embeddings.squeeze(1), offsets)
+        return self.recurrent(types, offsets)
 
     def attend(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Output:
         """As any classifier's; of ``dropout`` the masks of the pooled vector apply: there is no embedding to drop."""

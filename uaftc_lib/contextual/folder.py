@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from uaftc_lib import checks
+from uaftc_lib.contextual.described import described
 from uaftc_lib.extras import needs
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
+Tokenizer = Any  # of transformers, which need not be installed
 SEED = 0  # of the weights that a folder need not have, and that no state depends on
 
 
@@ -29,8 +26,8 @@ class Transformer(NamedTuple):
     ``before`` and ``after`` stand around a text; ``room`` is for so many pieces between them at once.
     """
 
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
+    model: nn.Module
+    tokenizer: Tokenizer
     before: list[int]
     after: list[int]
     padding: int
@@ -39,40 +36,11 @@ class Transformer(NamedTuple):
     size: int
 
 
-def described(folder: str | os.PathLike) -> dict:
-    """The config.json of a transformer's folder, once it is seen that a tokenizer and weights lie beside it.
-
-    Raises
-    ------
-    ValueError
-        If anything of these is not there, or config.json is none.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        found = "is a file" if folder.exists() else "is not there"
-        raise ValueError(f"{folder} {found}: give a folder that transformers' save_pretrained wrote")
-    if not (folder / "config.json").is_file():
-        raise ValueError(f"{folder} holds no config.json: give a folder that transformers' save_pretrained wrote")
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        kind = config["model_type"]
-    except (ValueError, LookupError, TypeError):
-        raise ValueError(f"{folder / 'config.json'} is damaged, or names no model_type") from None
-    if not any((folder / name).is_file() for name in TOKENIZERS):
-        raise ValueError(
-            f"{folder} holds a transformer ({kind}) without a tokenizer (none of {', '.join(TOKENIZERS)}): "
-            "write it there too, tokenizer.save_pretrained"
-        )
-    if not any(folder.glob("*.safetensors")) and not any(folder.glob("pytorch_model*.bin")):
-        raise ValueError(f"{folder} holds no weights: neither model.safetensors nor pytorch_model.bin is there")
-    return config
-
-
 @contextmanager
 def quietly() -> Iterator[None]:
     """Within it transformers neither warns of weights that a head would need, nor shows bars."""
-    from transformers.utils import logging
-
+    with needs("reading a transformer", "uaftc-lib[transformers]"):
+        from transformers.utils import logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL), logging.disable_progress_bar()
     try:
@@ -133,9 +101,7 @@ def first_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def looked_over(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, longest: int | None
-) -> Transformer:
+def looked_over(model: nn.Module, tokenizer: Tokenizer, folder: Path, longest: int | None) -> Transformer:
     """A transformer with what must be known of it, after a first text went through it."""
     name = type(model).__name__
     found = tokenizer([["a", "a"]], is_split_into_words=True, return_special_tokens_mask=True)
@@ -166,7 +132,7 @@ def looked_over(
     return Transformer(model, tokenizer, ids[:first], ids[last:], padding, unknown, room - around, states.shape[2])
 
 
-def positions(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+def positions(model: nn.Module, tokenizer: Tokenizer) -> int:
     """How many pieces can be read at once: what the transformer has positions for, and its tokenizer allows."""
     most = getattr(model.config, "max_position_embeddings", None) or 512
     for name, module in model.named_modules():

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
 
 import torch
 from filelock import FileLock
@@ -43,9 +42,6 @@ from uaftc_lib.streams import generator, stream_seed
 from uaftc_lib.threads import one_thread
 from uaftc_lib.vectors.unused_reviews import Count, unused_reviews
 
-if TYPE_CHECKING:
-    from transformers import ModernBertForMaskedLM
-
 NAME, RULES, TOLD = "transformer-imdb", 1, 10
 
 
@@ -53,8 +49,8 @@ NAME, RULES, TOLD = "transformer-imdb", 1, 10
 class Sizes:
     """Of the transformer and of its training.
 
-    ``positions`` is how many pieces it may be given at once, ``window`` how many one of them sees. A step reads ``read``
-    pieces, in rows of one of ``lengths`` in turn, so that short texts are nothing new to it.
+    ``positions`` is how many pieces it may be given at once, ``window`` how many of them one sees. A step reads
+    ``read`` pieces, in rows of one of ``lengths`` in turn, so that short texts are nothing new to it.
     """
 
     pieces: int = 8192
@@ -65,9 +61,10 @@ class Sizes:
     positions: int = 512
     window: int = 128
     lengths: tuple[int, ...] = (128, 128, 128, 32)
-    read: int = 4096
-    steps: int = 4000
+    read: int = 1024
+    steps: int = 8000
     masked: float = 0.15
+    spread: float = 0.06
     learning_rate: float = 2e-3
     warm_up: float = 0.05
     weight_decay: float = 0.01
@@ -140,10 +137,10 @@ def train_and_save(texts: list[list[str]], sizes: Sizes, folder: Path) -> dict:
     }
 
 
-def untrained(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> ModernBertForMaskedLM:
+def untrained(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> nn.Module:
     """The transformer at its start, which does not touch torch's own random numbers."""
-    from transformers import ModernBertConfig, ModernBertForMaskedLM
-
+    with needs("training a transformer", "uaftc-lib[transformers]"):
+        from transformers import ModernBertConfig, ModernBertForMaskedLM
     config = ModernBertConfig(
         vocab_size=vocabulary,
         hidden_size=sizes.dimension,
@@ -152,6 +149,7 @@ def untrained(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> Modern
         intermediate_size=sizes.inner,
         max_position_embeddings=sizes.positions,
         local_attention=sizes.window,
+        initializer_range=sizes.spread,
         layer_types=["sliding_attention"] * sizes.layers,
         **{f"{kind}_token_id": specials[kind] for kind in ("pad", "cls", "sep")},
         bos_token_id=specials["cls"],
@@ -162,10 +160,8 @@ def untrained(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> Modern
         return ModernBertForMaskedLM(config)
 
 
-def train_masked(
-    model: ModernBertForMaskedLM, seen: Pieces, kept: Pieces, sizes: Sizes, specials: dict[str, int]
-) -> list[dict]:
-    """Train in place by AdamW, with a warm-up and a linear decay; the loss as it fell, and that of the texts kept out."""
+def train_masked(model: nn.Module, seen: Pieces, kept: Pieces, sizes: Sizes, specials: dict[str, int]) -> list[dict]:
+    """Train in place by AdamW, with a warm-up and a linear decay; the loss as it fell, and that of what is kept out."""
     crops, masks = generator(sizes.seed, "order"), generator(sizes.seed, "masked words")
     decayed = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     others = [parameter for parameter in model.parameters() if parameter.dim() < 2]
@@ -203,7 +199,7 @@ def train_masked(
     return curve
 
 
-def told(model: ModernBertForMaskedLM, masked: Masked, there: Tensor) -> Float[Tensor, "asked pieces"]:
+def told(model: nn.Module, masked: Masked, there: Tensor) -> Float[Tensor, "asked pieces"]:
     """Logits of the pieces that are asked for, and of no others: those of all would take longer than the rest."""
     states = model.model(input_ids=masked.read, attention_mask=there.long()).last_hidden_state
     return model.decoder(model.head(states[masked.asked]))
@@ -225,7 +221,7 @@ def asked_of(kept: Pieces, sizes: Sizes, specials: dict[str, int], vocabulary: i
 
 
 @torch.no_grad()
-def told_of_masked(model: ModernBertForMaskedLM, kept: Pieces, sizes: Sizes, specials: dict[str, int]) -> dict:
+def told_of_masked(model: nn.Module, kept: Pieces, sizes: Sizes, specials: dict[str, int]) -> dict:
     """The mean −log p of masked pieces, in nats, and how many of them are told rightly."""
     was_training = model.training
     model.eval()

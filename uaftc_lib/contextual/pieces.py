@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+from uaftc_lib.extras import needs
 
+Tokenizer = Any  # transformers' PreTrainedTokenizerFast, which need not be installed
 SPECIAL_PIECES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 
 
@@ -28,16 +28,18 @@ def serial_tokenizers() -> Iterator[None]:
         os.environ.pop(name) if before is None else os.environ.update({name: before})
 
 
-def trained_tokenizer(texts: Sequence[Sequence[str]], pieces: int, longest: int) -> PreTrainedTokenizerFast:
+def trained_tokenizer(texts: Sequence[Sequence[str]], pieces: int, longest: int) -> Tokenizer:
     """A WordPiece tokenizer of at most so many pieces, of texts that are cut into words already.
 
     A text that is given as one string is parted at its spaces, so that "n't" stays the word it is for spaCy.
     """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
+    with needs("training a tokenizer", "uaftc-lib[transformers]"):
+        import tokenizers
+        from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+        from transformers import PreTrainedTokenizerFast
 
     names = list(SPECIAL_PIECES.values())
-    tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL_PIECES["unk"]))
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token=SPECIAL_PIECES["unk"]))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.WordPiece()
@@ -61,7 +63,7 @@ class Pieces(NamedTuple):
     offsets: Int[Tensor, "boundaries"]
 
 
-def pieces_of(tokenizer: PreTrainedTokenizerFast, texts: Sequence[Sequence[str]]) -> Pieces:
+def pieces_of(tokenizer: Tokenizer, texts: Sequence[Sequence[str]]) -> Pieces:
     """The pieces of texts, without special ones; a text of which nothing is left goes."""
     with serial_tokenizers():
         cut = (

@@ -115,7 +115,9 @@ class WordStates(nn.Module):
             return
         found = blake2b()
         for each in weights:  # loaded anew they may well be the same
-            found.update(str(each.dtype).encode() + each.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+            found.update(
+                str(each.dtype).encode() + each.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            )
         if found.digest() != self.digest:
             self.forget()
         self.versions, self.digest = versions, found.digest()
@@ -127,7 +129,9 @@ class WordStates(nn.Module):
         device, counts = types.device, self.offsets.diff()[types]
         word_of = torch.repeat_interleave(counts)
         ends = counts.cumsum(0)
-        pieces = self.pieces[self.offsets[types][word_of] + torch.arange(len(word_of), device=device) - (ends - counts)[word_of]]
+        pieces = self.pieces[
+            self.offsets[types][word_of] + torch.arange(len(word_of), device=device) - (ends - counts)[word_of]
+        ]
         per_text = torch.cat([ends.new_zeros(1), ends])[offsets.to(device)].diff()
         windows = (per_text + self.room - 1) // self.room
         text_of = torch.repeat_interleave(windows)
