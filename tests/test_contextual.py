@@ -64,6 +64,10 @@ KINDS = {  # kind: tokenizer, configuration
         lambda: transformers.DistilBertConfig(vocab_size=60, max_position_embeddings=16, dim=16, n_layers=2, n_heads=2),
     ),
     "roberta": (byte_pairs, lambda: transformers.RobertaConfig(**SIZES, vocab_size=300, max_position_embeddings=18)),
+    "gpt2": (
+        byte_pairs,
+        lambda: transformers.GPT2Config(vocab_size=300, n_positions=16, n_embd=16, n_layer=2, n_head=2),
+    ),
     "modernbert": (
         byte_pairs,
         lambda: transformers.ModernBertConfig(
@@ -78,7 +82,8 @@ def made(folder, kind="bert"):
     tokenizer, config = KINDS[kind]
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        transformers.AutoModelForMaskedLM.from_config(config()).save_pretrained(folder)
+        kept = transformers.AutoModel if kind == "gpt2" else transformers.AutoModelForMaskedLM
+        kept.from_config(config()).save_pretrained(folder)
     tokenizer(folder)
     return folder
 
@@ -94,7 +99,7 @@ def plain(folder, kind, text):
     """States of a text's words as transformers alone gives them."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
-    if kind in ("roberta", "modernbert"):
+    if KINDS[kind][0] is byte_pairs:
         read = tokenizer(" " + " ".join(text), return_tensors="pt")  # as a text is read that nobody cut
         begun = torch.tensor([piece.startswith("Ġ") for piece in read.tokens(0)]).cumsum(0) - 1
         words = [None, *begun.tolist()[1:-1], None]
@@ -322,8 +327,9 @@ def test_a_folder_that_cannot_be_used_is_refused_in_words(folders, tmp_path, unt
     with pytest.raises(ValueError, match="give a Vocabulary, got int"):
         TransformerClassifier(bert, 17)
     model = TransformerClassifier(bert, VOCABULARY)
-    with pytest.raises(ValueError, match="no vector of a word to change"):
-        model.score(model.embedding.float() * 0.5)
+    for changed in (0.5 * model.embedding, 2 * model.embedding, model.embedding.clone().requires_grad_()):
+        with pytest.raises(ValueError, match="no vector of a word to change"):
+            model.score(changed)
     with pytest.raises(ValueError, match="the corpus holds token id 99"):
         model(Corpus.from_lists([[99]], [0]))
 

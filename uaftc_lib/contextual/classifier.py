@@ -21,7 +21,8 @@ class TransformerClassifier(AttentionClassifier):
 
     A word's state is the mean of the states of its pieces; the special pieces around a text are read, and not pooled.
     Nothing is cut off: what is longer than the transformer can read goes through it in consecutive windows. It drops
-    nothing at random, in training too, so that a text has one state; nothing is ever fetched from a network.
+    nothing at random, in training too, so that a text has one state; nothing is ever fetched from a network. Of a
+    transformer that reads from the left alone (GPT-2) a state knows the words before it.
 
     ``embedding`` is no parameter: its rows are the numbers of the types, which is all that the transformer is told.
 
@@ -93,7 +94,7 @@ class TransformerClassifier(AttentionClassifier):
         ValueError
             For numbers that name no types: a transformer has no embedding of a word that could be changed.
         """
-        types = embeddings.squeeze(1).long()
+        types = embeddings[:, 0].long().clamp(0, len(self.embedding) - 1)
         if embeddings.requires_grad or not torch.equal(self.embedding[types], embeddings):
             raise ValueError("a transformer reads types, the rows of `embedding`: it has no vector of a word to change")
         if offsets is None:

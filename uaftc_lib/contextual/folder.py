@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from uaftc_lib import checks
 from uaftc_lib.contextual.described import described
+from uaftc_lib.contextual.pieces import serial_tokenizers
 from uaftc_lib.extras import needs
 
 Tokenizer = Any  # of transformers, which need not be installed
@@ -154,11 +155,7 @@ def pieces_of_words(transformer: Transformer, words: list[str]) -> list[list[int
     The space before a word tells tokenizers that keep spaces that it is no ending of another; others drop it.
     A word that is spelt like a special piece is cut like any word.
     """
-    cut = transformer.tokenizer(
-        [[f" {word}"] for word in words],
-        is_split_into_words=True,
-        add_special_tokens=False,
-        split_special_tokens=True,
-        verbose=False,
-    )
+    how = {"is_split_into_words": True, "add_special_tokens": False, "split_special_tokens": True, "verbose": False}
+    with serial_tokenizers():
+        cut = transformer.tokenizer([[f" {word}"] for word in words], **how)
     return [ids or [transformer.unknown] for ids in cut["input_ids"]]

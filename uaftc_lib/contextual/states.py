@@ -82,6 +82,7 @@ class WordStates(nn.Module):
         if not self.frozen:
             return self.states(types, offsets)
         self.check_weights()
+        offsets = offsets.cpu()
         texts, numbers = [], types.cpu().numpy()
         for begin, end in pairwise(offsets.tolist()):
             texts.append(numbers[begin:end].tobytes())
