@@ -83,9 +83,8 @@ class WordStates(nn.Module):
             return self.states(types, offsets)
         self.check_weights()
         offsets = offsets.cpu()
-        texts, numbers = [], types.cpu().numpy()
-        for begin, end in pairwise(offsets.tolist()):
-            texts.append(numbers[begin:end].tobytes())
+        numbers = types.cpu().numpy()
+        texts = [numbers[begin:end].tobytes() for begin, end in pairwise(offsets.tolist())]
         found = self.compute({text: t for t, text in enumerate(texts) if text not in self.kept}, types, offsets)
         return torch.cat([self.kept[text] if text in self.kept else found[text] for text in texts])
 
@@ -93,7 +92,7 @@ class WordStates(nn.Module):
     def compute(
         self, missing: dict[bytes, int], types: Int[Tensor, "positions"], offsets: Int[Tensor, "boundaries"]
     ) -> dict[bytes, Float[Tensor, "words h"]]:
-        """States of the texts that are not there yet, of which those are kept for which there is room."""
+        """Keep the states of the texts that are not there yet; those for which there is no room are given back."""
         found, lengths = {}, offsets.diff()
         wanted, names = torch.tensor(list(missing.values()), dtype=torch.long), list(missing)
         for part in consecutive_parts(lengths[wanted], PART) if missing else ():
@@ -102,10 +101,11 @@ class WordStates(nn.Module):
             places = torch.repeat_interleave(offsets[wanted[part]] - ends[:-1], own) + torch.arange(int(ends[-1]))
             states = self.states(types[places.to(types.device)], ends)
             for name, some in zip(names[part], states.split(own.tolist())):
-                found[name] = some
                 if self.bytes + some.nbytes <= self.most_kept:
                     self.kept[name] = some.clone()  # else the whole part would stay
                     self.bytes += some.nbytes
+                else:
+                    found[name] = some
         return found
 
     def check_weights(self) -> None:
@@ -116,9 +116,8 @@ class WordStates(nn.Module):
             return
         found = blake2b()
         for each in weights:  # loaded anew they may well be the same
-            found.update(
-                str(each.dtype).encode() + each.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-            )
+            found.update(f"{each.dtype} {each.device}".encode())
+            found.update(each.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
         if found.digest() != self.digest:
             self.forget()
         self.versions, self.digest = versions, found.digest()
