@@ -160,11 +160,10 @@ def unseen_frames(dataset: str, folder: Path) -> list[dict]:
     for lam in SHOWN_LAMS:
         ((_, mine, whole, asked), *_) = unseen(dataset, lam, SEEDS[0], ("vectors",))
         ids = [i for i in asked.nonzero()[:, 0].tolist() if i in kind_of]
-        words = [
-            {"word": data.vocabulary.word(i), "kind": kind_of[i]}
-            | {f"{name} {of}": round(float(run.scores[name][i]), 4) for of, run in (("unseen", mine), ("read", whole)) for name in run.scores}
-            for i in ids
-        ]  # fmt: skip
+        words = [{"word": data.vocabulary.word(i), "kind": kind_of[i]} for i in ids]
+        for (of, run), name in product((("unseen", mine), ("read", whole)), mine.scores):
+            for word, value in zip(words, run.scores[name][ids].tolist()):
+                word[f"{name} {of}"] = round(value, 4)
         frames.append({"lam": lam, "words": words})
         rows.append({"lam": lam, "seed": SEEDS[0], "words": len(ids)} | compared(mine, whole, asked, lists))
     path = path_of_unseen(folder, dataset)
