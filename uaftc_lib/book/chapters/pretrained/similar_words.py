@@ -3,7 +3,8 @@
 Twenty words of the lists of Eq 28 are drawn, and the words nearest to them by their vectors are cut out of the training
 texts; or, for comparison, as many words that are not like them but as frequent and as strongly associated with the same
 class. A text without a telling word says less of its class, and others must say more: both have that in common.
-What the first costs beyond the second is what similar words gave.
+What the first costs beyond the second is what similar words gave. That the comparison can show such a gift is seen of
+words that are not read themselves, and have their scores by their vectors alone.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ from uaftc_lib.training import fit
 
 ASKED, NEAREST = 20, 10  # words that are looked at, and how many of the words nearest to each are not read
 FAR = 0.5  # of the words, by the largest cosine with a word that is looked at: those below may stand in
-STARTS = {"random": "trained", "dealt out": "trained", "vectors": "trained", "frozen": "frozen"}  # and how they learn
+STARTS = {  # how the words that are looked at start and learn, and whether they are read themselves
+    "random": ("trained", True),
+    "dealt out": ("trained", True),
+    "vectors": ("trained", True),
+    "frozen": ("frozen", True),
+    "vectors, not read": ("trained", False),
+    "frozen, not read": ("frozen", False),
+}
 
 
 def asked_words(lists: dict[str, Int[Tensor, "ids"]], usable: Bool[Tensor, "types"], seed: int) -> Int[Tensor, "asked"]:
@@ -111,11 +119,13 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
         "occurrences of others": int(counts[others].sum()),
     }
     rows = []
-    for start, learning in STARTS.items():
+    for start, (learning, is_read) in STARTS.items():
         given = {"random": None, "dealt out": dealt_out(matrix, counts, seed)}.get(start, matrix)
         row = {"start": start}
         for name, ids in cut.items():
             gone = torch.isin(data.train.tokens, torch.as_tensor(ids))
+            if not is_read:
+                gone |= torch.isin(data.train.tokens, asked)
             a, s = boosted(replace(data, train=data.train.without(gone), dev=None), given, learning, lam, seed)
             neutral = a[lists["neutral"]].mean()
             row |= {f"vote {name}": float((sides * s[asked]).mean()), f"lead {name}": float(a[asked].mean() - neutral)}
