@@ -22,12 +22,13 @@ WINGS = {  # what each may import besides the core and its engine room
     "experiments": {"plots"},
     "plots": set(),
     "vectors": set(),
+    "contextual": {"vectors"},
     "report": {"plots", "vectors"},
     "lab": {"plots"},
     "neighbours": {"plots"},
-    "book": {"plots", "experiments", "lab", "neighbours", "vectors"},
-    "publish": {"book", "plots", "experiments", "lab", "neighbours", "vectors"},
-    "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish", "vectors"},
+    "book": {"plots", "experiments", "lab", "neighbours", "vectors", "contextual"},
+    "publish": {"book", "plots", "experiments", "lab", "neighbours", "vectors", "contextual"},
+    "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish", "vectors", "contextual"},
 }
 CORE_LINES, FILE_LINES = 3900, 350
 # Names that two rooms share, or a room and notebooks that say them in their text: to become fewer, never more.

@@ -18,6 +18,7 @@ try:
     from uaftc_lib.book import choices, contents
     from uaftc_lib.book.parameters import check_given
     from uaftc_lib.book.verdicts import WORDS
+    from uaftc_lib.cli import contextual
     from uaftc_lib.cli.options import FilledPath, assignments, known_device, options_of, parameters_from, value_of
     from uaftc_lib.cli.records import keep, percent
     from uaftc_lib.cli.vectors import of_its_dimension, read_file, word_vectors
@@ -96,27 +97,40 @@ def describe(dataset: uaftc_lib.Dataset) -> None:
 
 
 app.add_command(word_vectors)
+app.add_command(contextual.own)
 
 
 @app.command(params=options_of(Cell))
 @click.option("--vectors", "file", type=PATH, metavar="FILE", help="Word vectors that the embeddings start from.")
+@click.option("--transformer", type=PATH, metavar="FOLDER", help="A transformer whose states attention pools.")
+@click.option("--fine-tune", type=float, metavar="[RATE]", is_flag=False, flag_value=1e-4, help=contextual.FINE_TUNE)
 @DEVICE
 @DATA_HOME
 @click.option("--out", type=PATH, help="Write the result to FILE.json, or with the model to FILE.pt.")
-def train(file: Path | None, device: str, data_home: Path | None, out: Path | None, **given) -> None:
+def train(
+    file: Path | None,
+    transformer: Path | None,
+    fine_tune: float | None,
+    device: str,
+    data_home: Path | None,
+    out: Path | None,
+    **given,
+) -> None:
     """Train one classifier, and print its accuracies."""
     if out and (out.suffix not in (".json", ".pt") or not out.parent.is_dir()):
         raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
     cell = Cell(**of_its_dimension(file, given))
+    under = contextual.asked_for(transformer, fine_tune, file, cell)
     read = read_file(file) if file else None
     loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))
     start = read and read.aligned(loaded.vocabulary, loaded.train)
-    classifier = cell.classifier(loaded, device, **({"vectors": start.matrix} if start else {}))
+    more = {"vectors": start.matrix} if start else {}
+    classifier = (under or cell).classifier(loaded, device, **more)
     click.echo(f"{cell.dataset}, {cell.model}, λ = {cell.lam:g}, seed {cell.seed}: {cell.epochs} epochs", err=True)
     if start:
         click.echo(start.told, err=True)
     started = time.perf_counter()
-    run = uaftc_lib.fit(classifier, loaded, cell.training())
+    run = uaftc_lib.fit(classifier, loaded, under.training(classifier) if under else cell.training())
     seconds = time.perf_counter() - started
     for name, value in (
         ("dev accuracy", percent(run.dev_accuracy)),
@@ -126,7 +140,8 @@ def train(file: Path | None, device: str, data_home: Path | None, out: Path | No
     ):
         click.echo(f"{name:14}{value}")
     if out:
-        keep(out, cell, {"device": device, "seconds": seconds, "vectors": start and start.record}, run, classifier)
+        told = {"device": device, "seconds": seconds, "vectors": start and start.record}
+        keep(out, cell, told | ({"transformer": under.record} if under else {}), run, classifier)
 
 
 @app.command()
