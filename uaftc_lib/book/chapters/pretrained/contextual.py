@@ -27,7 +27,7 @@ from uaftc_lib.scores import examined_types, score_frame, separation
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.training import fit
 
-LAMS = (1.0, 10.0, 100.0)
+LAMS, FEW = (1.0, 10.0, 100.0), range(3)
 LOOKED_AT = {"sst": 400, "20news-1": 60}  # test texts whose words are left out one by one: the first so many
 LONGEST = 300  # words of such a text
 HEAD = {"learning_rate": 0.05, "epochs": 10}  # of the paper's own training
@@ -116,15 +116,14 @@ def story(model: AttentionClassifier, data: Dataset, seed: int) -> dict[str, flo
 
 
 def contextual_jobs() -> list[dict]:
-    """Every reader at λ = 10; words and the held transformer at all of :data:`LAMS`."""
-    jobs = [{"reader": r, "lam": 10.0, "dataset": d, "seed": s} for r, d, s in product(READERS[:5], DATASETS, SEEDS)]
+    """Every reader at λ = 10, a few seeds of the last; words and the held transformer at all of :data:`LAMS`."""
+    keys = ("reader", "lam", "dataset", "seed")
+    jobs = [*product(READERS[:5], (10.0,), DATASETS, SEEDS), *product(("fine-tuned",), (10.0,), DATASETS, SEEDS)]
     jobs += [
-        {"reader": r, "lam": v, "dataset": d, "seed": s}
-        for v, r, d, s in product((1.0, 100.0), ("words", "frozen"), DATASETS, SEEDS)
+        *product(("words", "frozen"), (1.0, 100.0), DATASETS, SEEDS),
+        *product(READERS[-1:], (10.0,), DATASETS, FEW),
     ]
-    return jobs + [
-        {"reader": r, "lam": 10.0, "dataset": d, "seed": s} for d, s, r in product(DATASETS, SEEDS, READERS[5:])
-    ]
+    return [dict(zip(keys, one)) for one in jobs]
 
 
 @experiment(jobs=contextual_jobs(), rows=1)
