@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -111,10 +110,10 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     gamma = association(data.train, data.vocabulary)
     others = stand_ins(near, candidates, gamma, counts)
     cut = {"whole": [], "without like": near, "without others": others}
-    sides = torch.ones(ASKED).index_fill(0, torch.arange(ASKED // 2, ASKED), -1.0)
+    sides = torch.isin(asked, lists["positive"]) * 2.0 - 1
     about = {
         "near words": len(near),
-        "γ of near, of others": float(np.abs(gamma[near] - gamma[others]).mean()),
+        "γ of near, of others": float((gamma[near] - gamma[others]).abs().mean()),
         "occurrences of near": int(counts[near].sum()),
         "occurrences of others": int(counts[others].sum()),
     }

@@ -102,7 +102,7 @@ def gained(dataset: Dataset, matrix: Float[Tensor, "types d"] | None, learning: 
     return Gained(after, {name: after[name] - before[name] for name in after}, run.test_accuracy)
 
 
-def side(values: Float[Tensor, "types"], above: Int[Tensor, "ids"], below: Int[Tensor, "ids"]) -> float:
+def side(values: Float[Tensor, "types"], above: Int[Tensor, "some"], below: Int[Tensor, "others"]) -> float:
     """The probability that a word of the first kind has the larger value than one of the second (AUC)."""
     found = mannwhitneyu(values[above].numpy(), values[below].numpy(), method="asymptotic").statistic
     return float(found / (len(above) * len(below)))
