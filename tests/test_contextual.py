@@ -1,14 +1,21 @@
 """Classifiers on the states of a transformer: any folder, frozen and fine-tuned, and the book's own."""
 
 import json
+import re
 import shutil
 import sys
 from copy import deepcopy
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
+from test_vectors import small_imdb  # noqa: F401
 
-from uaftc_lib import Corpus, Dataset, TrainingConfig, Vocabulary, fit
+from uaftc_lib import Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
+from uaftc_lib.cli import app
+from uaftc_lib.contextual import masked_language_model as own
 from uaftc_lib.contextual import pieces as cut
 from uaftc_lib.contextual.classifier import TransformerClassifier
 from uaftc_lib.explain import contributions, leave_one_out, shapley
@@ -88,10 +95,9 @@ def plain(folder, kind, text):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
     if kind in ("roberta", "modernbert"):
-        read = tokenizer(" " + " ".join(text), return_tensors="pt")
-        ends = torch.tensor([len(" " + " ".join(text[: i + 1])) for i in range(len(text))])
-        spans = tokenizer(" " + " ".join(text), return_offsets_mapping=True)["offset_mapping"]
-        words = [None if b == e else int(torch.searchsorted(ends, e)) for b, e in spans]
+        read = tokenizer(" " + " ".join(text), return_tensors="pt")  # as a text is read that nobody cut
+        begun = torch.tensor([piece.startswith("Ġ") for piece in read.tokens(0)]).cumsum(0) - 1
+        words = [None, *begun.tolist()[1:-1], None]
     else:
         read = tokenizer([text], is_split_into_words=True, return_tensors="pt", split_special_tokens=True)
         words = read.word_ids(0)
@@ -141,7 +147,7 @@ def test_states_are_forgotten_with_the_weights_they_are_of(folders):
     kept = model.recurrent.kept
     assert torch.equal(states(model, CORPUS), before) and model.recurrent.kept is kept  # the same weights again
     name = next(name for name in state if name.endswith("word_embeddings.weight"))
-    model.load_state_dict(state | {name: state[name] + 1})
+    model.load_state_dict(state | {name: state[name].flip(0)})
     assert not torch.allclose(states(model, CORPUS), before, atol=1e-3)
     copy = deepcopy(model)
     assert not copy.recurrent.kept and torch.allclose(states(copy, CORPUS), states(model, CORPUS))
@@ -224,8 +230,8 @@ def test_contributions_sum_and_the_tools_of_texts_read_again_work(folders):
     assert torch.isfinite(leave_one_out(model, CORPUS)).all()
     found = left_out(model, CORPUS)
     rest = model(CORPUS[[0]].without(torch.tensor([False, True, False, False])))  # a text without its second word
-    assert found.whole[1] == pytest.approx(float(out.polarity[0] - rest.polarity[0]), abs=1e-5)
-    assert abs(found.whole - found.own).max() > 1e-4  # the others' states change
+    assert found.whole[1] == pytest.approx((out.polarity[0] - rest.polarity[0]).item(), abs=1e-5)
+    assert np.nanmax(abs(found.whole - found.own)) > 1e-4  # the others' states change
     again = reread(model, CORPUS, CORPUS.tokens.numpy(), torch.arange(8).numpy(), torch.full((8,), -1).numpy())
     assert torch.allclose(torch.from_numpy(again.again), out.polarity.double(), atol=1e-5)
     assert set(alone_and_in_texts(model, CORPUS)) == {f"{x} alone and in its text" for x in ("attention", "polarity")}
@@ -303,7 +309,7 @@ def test_a_folder_that_cannot_be_used_is_refused_in_words(folders, tmp_path, unt
         (broken, r"the transformer in .*broken \(bert\) cannot be read"),
         (cut_config, "config.json is damaged"),
         (unknown, r"\(nosuch\) cannot be read|tokenizer in .*unknown cannot be read"),
-        (swapped, r"swapped has 300 pieces, the transformer rows for 60: they do not belong together"),
+        (swapped, r"swapped has 30\d pieces, the transformer rows for 60: they do not belong together"),
         (larger, "are not whole: 16 are missing, such as encoder.layer.2"),
         (wider, r"wider \(bert\) cannot be read"),
         (tmp_path / "t5", "holds a T5Model, which reads one text and writes another: give an encoder"),
@@ -327,3 +333,139 @@ def test_without_transformers_it_is_said_what_to_install(folders, monkeypatch):
     words = r"reading a transformer needs transformers, which is not installed: pip install 'uaftc-lib\[transformers\]'"
     with pytest.raises(ImportError, match=words):
         TransformerClassifier(folders["bert"], VOCABULARY)
+
+
+TINY = own.Sizes(
+    pieces=80, dimension=16, layers=2, heads=2, inner=16, positions=64, window=4, lengths=(16, 8), read=128, steps=60,
+    learning_rate=1e-2, held_out=0.5,
+)  # fmt: skip
+SPECIALS = dict(zip(cut.SPECIAL_PIECES, range(5)))
+PIECES = cut.Pieces(torch.arange(5, 65), torch.tensor([0, 3, 40, 60]))
+
+
+def test_crops_are_consecutive_pieces_of_one_text_between_the_special_ones():
+    draws = torch.Generator().manual_seed(0)
+    rows = cut.drawn_rows(PIECES, 3000, 8, SPECIALS, draws)
+    seen = set()
+    for row, there in zip(rows.pieces.tolist(), rows.there):
+        length = int(there.sum())
+        assert there[:length].all() and row[0] == SPECIALS["cls"] and row[length - 1] == SPECIALS["sep"]
+        assert row[length:] == [SPECIALS["pad"]] * (8 - length)
+        body = row[1 : length - 1]
+        assert body == list(range(body[0], body[0] + len(body)))
+        text = next(t for t in range(3) if PIECES.offsets[t] <= body[0] - 5 < PIECES.offsets[t + 1])
+        assert body[-1] - 5 < PIECES.offsets[text + 1] and len(body) == min(6, int(PIECES.offsets.diff()[text]))
+        seen |= set(body)
+    assert seen == set(range(5, 65))
+    everything = cut.all_rows(PIECES, 8, SPECIALS)
+    assert everything.pieces[everything.pieces >= 5].tolist() == list(range(5, 65))
+
+
+def test_of_the_pieces_that_are_asked_for_eight_in_ten_are_masked():
+    draws = torch.Generator().manual_seed(0)
+    rows = cut.drawn_rows(PIECES, 20_000, 8, SPECIALS, draws)
+    read, asked, answers = cut.masked_rows(rows, 0.15, 65, SPECIALS, draws)
+    ordinary = rows.pieces >= 5
+    assert not asked[~ordinary].any() and torch.equal(read[~asked], rows.pieces[~asked])
+    assert torch.equal(answers, rows.pieces[asked])
+    count = len(answers)
+    assert count / int(ordinary.sum()) == pytest.approx(0.15, abs=4 * (0.15 * 0.85 / int(ordinary.sum())) ** 0.5)
+    kinds = {"masked": read[asked] == SPECIALS["mask"], "same": read[asked] == answers}
+    for kind, expected in (("masked", 0.8), ("same", 0.1 + 0.1 / 60)):
+        spread = (expected * (1 - expected) / count) ** 0.5
+        assert float(kinds[kind].double().mean()) == pytest.approx(expected, abs=4 * spread)
+    assert read[asked].min() >= 4
+
+
+def test_where_a_piece_stands_tells_the_own_transformer_nothing():
+    """In the middle of a text longer than any in training states are those of a crop that holds all they see."""
+    model = own.untrained(replace(TINY, spread=0.5), 65, SPECIALS).eval()
+    long = torch.randint(5, 65, (1, 60), generator=torch.Generator().manual_seed(0))
+    reach = TINY.layers * TINY.window // 2
+
+    @torch.no_grad()
+    def state(begin, end):
+        return model.model(input_ids=long[:, begin:end]).last_hidden_state[0, 40 - begin]
+
+    assert torch.allclose(state(0, 60), state(40 - reach, 41 + reach), atol=1e-5)
+    for begin, end in ((41 - reach, 41 + reach), (40 - reach, 40 + reach)):
+        assert not torch.allclose(state(0, 60), state(begin, end), atol=1e-4)
+
+
+def test_what_is_asked_of_frequencies_is_their_entropy():
+    """Texts that are one shuffled list of pieces: -log of the share, on average, is what any teller is told."""
+    told = own.told_by_frequency(PIECES, PIECES, TINY, SPECIALS, 65)
+    assert told["loss"] == pytest.approx(np.log(125 / 2), abs=1e-4)  # one is added to the count of each of 65 pieces
+
+
+def test_own_transformer_is_trained_once_and_comes_out_the_same_again(small_imdb, tmp_path, monkeypatch):  # noqa: F811
+    pytest.importorskip("gensim", reason="gensim is not installed: the pieces' vectors are not trained")
+    monkeypatch.setattr(own, "load_dataset", lambda *_: small_imdb)
+    folder = own.own_transformer(tmp_path, TINY)
+    weights = folder / "model.safetensors"
+    first, written = weights.read_bytes(), weights.stat().st_mtime_ns
+    about = json.loads((folder / "about.json").read_text())
+    assert folder.parent == tmp_path / "prepared" and about["reviews"]["unused"] == 6
+    assert about["sizes"]["steps"] == about["curve"][-1]["step"] == 60
+    assert about["curve"][-1]["held out"] == about["held out"]["loss"] < about["curve"][0]["held out"]
+    assert set(about["versions"]) >= {"torch", "transformers", "tokenizers", "spacy"}
+    assert own.own_transformer(tmp_path) == folder and weights.stat().st_mtime_ns == written  # whatever its sizes
+    plain = transformers.AutoModelForMaskedLM.from_pretrained(folder)
+    assert sum(each.numel() for each in plain.parameters()) == about["parameters"]
+    assert transformers.AutoTokenizer.from_pretrained(folder).tokenize("A  good Review")[-1] != "[UNK]"
+    model = TransformerClassifier(folder, small_imdb.vocabulary, frozen=False)
+    assert model(small_imdb.train).polarity.shape == (3,)
+    done = CliRunner().invoke(app, ["transformer", "--data-home", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(f"{folder}: 2 layers of 16, {about['parameters']:,} parameters\n")
+    assert f"masked pieces of 3 other reviews: {100 * about['held out']['right']:.1f} % told rightly" in done.stdout
+    shutil.rmtree(folder)
+    own.own_transformer(tmp_path, TINY)
+    assert weights.read_bytes() == first
+
+
+def test_the_own_transformer_needs_transformers(small_imdb, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(own, "load_dataset", lambda *_: small_imdb)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    done = CliRunner().invoke(app, ["transformer", "--data-home", str(tmp_path)])
+    assert done.exit_code == 2 and "training a transformer needs transformers, which is not installed" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+TRAIN = ["train", "--dataset", "synthetic-1", "--option", "class_sizes=(12,14)", "--lam", "2", "--optimizer", "adam"]
+TRAIN += ["--epochs", "2"]
+
+
+@pytest.mark.parametrize("tune", [[], ["--fine-tune"], ["--fine-tune", "0.01"]])
+def test_train_on_a_transformer(folders, tmp_path, tune, untyped):
+    out = tmp_path / "x.pt"
+    done = CliRunner().invoke(app, [*TRAIN, "--transformer", str(folders["bert"]), *tune, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    kept = torch.load(out)
+    rate = {0: None, 1: 1e-4, 2: 0.01}[len(tune)]
+    assert kept["record"]["transformer"] == {"folder": str(folders["bert"]), "fine_tune": rate}
+    loaded = load_dataset("synthetic-1", class_sizes=(12, 14))
+    model = TransformerClassifier(folders["bert"], loaded.vocabulary, lam=2.0, frozen=not tune)
+    rates = model.rates(rate) if tune else {}
+    run = fit(model, loaded, TrainingConfig("adam", learning_rates=rates, epochs=2))
+    assert all(torch.equal(kept["parameters"][name], value) for name, value in model.state_dict().items())
+    assert kept["record"]["history"][-1]["loss"] == pytest.approx(run.history["loss"].iloc[-1])
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (["--transformer", "nosuch"], "nosuch is not there: give a folder that transformers' save_pretrained wrote"),
+        (["--transformer", "nosuch", "--vectors", "x.txt"], "both say what words start from: give one of them"),
+        (["--transformer", "nosuch", "--model", "DP-L"], "under the attention of DP: --model says DP-L"),
+        (["--fine-tune"], "--fine-tune goes with --transformer FOLDER"),
+        (["--transformer", "BERT", "--fine-tune", "0"], "a learning rate, must be a finite number above 0, got 0.0"),
+        (["--transformer", "BERT", "--method", "fast", "--optimizer", "sgd"], "method=.fast. would not be exact"),
+    ],
+)
+def test_train_refuses_what_does_not_go_with_a_transformer(folders, tmp_path, monkeypatch, untyped, more, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.txt").write_text("good 1 2\nbad 2 1\n")
+    done = CliRunner().invoke(app, [*TRAIN, *(str(folders["bert"]) if word == "BERT" else word for word in more)])
+    assert done.exit_code == 2 and len(done.stderr.splitlines()) == 1, done.output
+    assert re.search(message, done.stderr)

@@ -58,7 +58,6 @@ NAMED = {
     "beartype": ("conftest.py", '"beartype.beartype'),
     "six": ("benchmarks/rankings.py", "needs six"),
 }
-TO_COME = {"transformers"}  # declared for chapters that are not written yet
 
 
 def declared() -> dict[str, set[str]]:
@@ -136,7 +135,7 @@ def test_what_is_imported_is_declared_for_those_who_install_that_part():
 def test_nothing_is_declared_that_nobody_uses():
     named = {name for name, (file, how) in NAMED.items() if how in (CHECKOUT / file).read_text(encoding="utf-8")}
     used = {package for _, package, _ in IMPORTED} | named
-    assert set().union(*DECLARED.values()) - used == TO_COME
+    assert set().union(*DECLARED.values()) - used == set()
 
 
 def test_base_is_used_by_core_command_or_report():

@@ -14,7 +14,7 @@ from uaftc_lib import checks
 from uaftc_lib.cli.options import FilledPath
 from uaftc_lib.contextual.described import described
 from uaftc_lib.experiments.cells import Cell
-from uaftc_lib.settings import TrainingConfig
+from uaftc_lib.settings import TrainingConfig, check_method
 
 if TYPE_CHECKING:
     from uaftc_lib.contextual.classifier import TransformerClassifier
@@ -71,6 +71,7 @@ def asked_for(folder: Path | None, fine_tune: float | None, vectors: Path | None
         raise ValueError(f"--transformer brings its own encoder, under the attention of DP: --model says {cell.model}")
     if fine_tune is not None:
         checks.number("--fine-tune, a learning rate,", fine_tune, positive=True)
+    check_method(cell.method, "a transformer makes a word's representation depend on its neighbours")
     described(folder)
     return OnTransformer(folder, fine_tune, cell)
 

@@ -1,1 +1,9 @@
-"""Classifiers on the states of a transformer, and the book's own small one."""
+"""Attention over the states of a transformer.
+
+described              what its folder says of itself
+folder                 reading it, and what is refused
+states                 words as pieces, texts as windows, states that are kept
+classifier             the model
+pieces                 the texts of a masked language model
+masked_language_model  the book's own, trained on reviews that no split holds
+"""

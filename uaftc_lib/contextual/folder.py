@@ -109,8 +109,6 @@ def looked_over(model: nn.Module, tokenizer: Tokenizer, folder: Path, longest: i
     if 0 not in special:
         raise ValueError(f"the tokenizer in {folder} finds no piece in the word 'a': is it empty?")
     first, last = special.index(0), len(special) - special[::-1].index(0)
-    padding = next(each for each in (model.config.pad_token_id, tokenizer.pad_token_id, 0) if each is not None)
-    unknown = next(each for each in (tokenizer.unk_token_id, padding) if each is not None)
     table = model.get_input_embeddings()
     if not isinstance(table, nn.Embedding):
         raise ValueError(f"{folder} holds a {name}, which reads no pieces of words: give an encoder of text")
@@ -119,6 +117,9 @@ def looked_over(model: nn.Module, tokenizer: Tokenizer, folder: Path, longest: i
             f"the tokenizer in {folder} has {pieces:,} pieces, the transformer rows for {table.num_embeddings:,}: "
             "they do not belong together"
         )
+    own = getattr(model.config, "pad_token_id", None)
+    padding = next(each for each in (own, tokenizer.pad_token_id, 0) if each is not None)
+    unknown = next(each for each in (tokenizer.unk_token_id, padding) if each is not None)
     try:
         states = states_of_rows(model, torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.long))
         assert states.shape[:2] == (1, len(ids))
