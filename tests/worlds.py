@@ -13,6 +13,8 @@ from uaftc_lib.book import contents
 from uaftc_lib.book.chapters.embedding_geometry import STARTS
 from uaftc_lib.book.chapters.lam import LAMS
 from uaftc_lib.book.chapters.learnt_first.detection import LENGTHS, POOLINGS, STRENGTHS
+from uaftc_lib.book.chapters.pretrained.similar_words import STARTS as STARTS_OF_WORDS
+from uaftc_lib.book.chapters.pretrained.unseen_words import LEARNING
 from uaftc_lib.book.chapters.staying_true import objectives
 from uaftc_lib.book.chapters.variants import LAST
 from uaftc_lib.book.panels import panels
@@ -390,6 +392,40 @@ def factor_more(true):
     )
 
 
+def unseen_words(true):
+    knows = {"vectors": 0.5 if true else 0.0, "dealt out": 0.0, "permuted labels": 0.0 if true else 0.3}
+    return pd.DataFrame(
+        job | {"kind": kind, "learning": learning, "polarity": value, "attention": value}
+        for job in STUDIES["unseen_words"].jobs
+        for kind, value in knows.items()
+        for learning in LEARNING
+    )
+
+
+def similar_words(true):
+    cost = 0.5 if true else -0.5
+    return pd.DataFrame(
+        job
+        | {"start": start}
+        | {f"{name} without others": 5.0 for name in ("vote", "lead")}
+        | {f"{name} without like": 5.0 - cost for name in ("vote", "lead")}
+        for job in STUDIES["similar_words"].jobs
+        for start in STARTS_OF_WORDS
+    )
+
+
+def contextual_readers(true, reader, **_):
+    lead = (0.9 if true else 0.6) if reader != "permuted labels" else (0.5 if true else 0.7)
+    s = 0.1 if true else -0.1
+    return {
+        "AUC positive over neutral": lead,
+        "AUC negative over neutral": lead,
+        "AUC polarity": 0.99 if true else 0.6,
+        "τ attention, again": 0.5 + (s if reader != "words" else 0),
+        "attention alone and in its text": 0.5 + s,
+    }
+
+
 def needle_strengths(true):
     def needed(length, attends):
         return 2.0 + 0.8 * np.log(length) if attends == true else length**0.5
@@ -417,7 +453,8 @@ def world(true):
                                                 "learned_together", "signal_in_pairs", "weights_by_length",
                                                 "polarised", "rates", "length_aware",
                                                 "u_of_full_batches", "u_of_permuted_labels",
-                                                "polarity_first_of_classes")}  # fmt: skip
+                                                "polarity_first_of_classes",
+                                                "contextual_readers")}  # fmt: skip
     made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
     made |= {
         f.__name__: f(true)
@@ -431,6 +468,8 @@ def world(true):
             parts_of_speech,
             needle_strengths,
             factor_more,
+            unseen_words,
+            similar_words,
         )
     }
     for name in ("word_level", "word_level_lams"):

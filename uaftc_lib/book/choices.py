@@ -54,6 +54,7 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
         "strength": AtLeast(0.0, "it is what the objective is multiplied by"),
         "texts": AtLeast(100, "with fewer nothing is learnt"),
     },
+    "16_pretrained": lambda: {"lam": [1.0, 10.0, 100.0]},
     "17_scorecard": lambda: {"section": ["all", *sections()], "verdict": ["all", *WORDS]},
     "19_speed": lambda: TO_ROUNDING | {"dataset": ["sst", "imdb", "synthetic-1", "synthetic-2"]},
     "20_since_2020": lambda: TO_ROUNDING | {"texts": AtLeast(4, "both classes must be among them")},

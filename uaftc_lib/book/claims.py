@@ -30,7 +30,7 @@ ALONE = {"supported": "which supports it", "contradicted": "which contradicts it
          OPEN: "too few seeds"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
 
-KINDS = ("claim", "identity", "definition", "assumption", "neighbour", "since 2020")
+KINDS = ("claim", "identity", "definition", "assumption", "neighbour", "since 2020", "open question")
 GRADED = ("claim", *OTHERS)
 # Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
 UNNAMED = ("W₀ within ±0.1", "W ±0.1", "M ±0.1", "M ±3/√d")

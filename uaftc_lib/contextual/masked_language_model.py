@@ -14,6 +14,7 @@ import shutil
 import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -40,7 +41,7 @@ from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import generator, stream_seed
 from uaftc_lib.threads import one_thread
-from uaftc_lib.vectors.unused_reviews import Count, unused_reviews
+from uaftc_lib.vectors.unused_reviews import Count, unused_reviews, word_hash
 
 NAME, RULES, TOLD = "transformer-imdb", 1, 10
 
@@ -90,7 +91,8 @@ def own_transformer(data_home: str | os.PathLike | None = None, sizes: Sizes | N
     folder = prepared_folder(home, NAME, RULES)
     if folder.exists():
         return folder
-    with needs("training a transformer", "uaftc-lib[transformers]"):
+    with needs("training a transformer", "uaftc-lib[transformers,vectors]"):
+        import gensim  # noqa: F401
         import transformers  # noqa: F401
     splits, sizes = load_dataset("imdb", home), sizes or Sizes()
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +106,9 @@ def own_transformer(data_home: str | os.PathLike | None = None, sizes: Sizes | N
         try:
             about = {"reviews": vars(count), "words": sum(map(len, texts))} | train_and_save(texts, sizes, temporary)
             about["seconds"] = round(time.perf_counter() - begin, 1)
-            about["versions"] = {name: version(name) for name in ("torch", "transformers", "tokenizers", "spacy")}
+            about["versions"] = {
+                name: version(name) for name in ("torch", "transformers", "tokenizers", "gensim", "spacy")
+            }
             (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
             temporary.chmod(0o755)
             temporary.rename(folder)  # it is there whole, or not at all
@@ -123,6 +127,7 @@ def train_and_save(texts: list[list[str]], sizes: Sizes, folder: Path) -> dict:
     specials = {kind: cutter.convert_tokens_to_ids(piece) for kind, piece in SPECIAL_PIECES.items()}
     model = untrained(sizes, len(cutter), specials)
     seen, kept = pieces_of(cutter, read), pieces_of(cutter, held)
+    start_from_vectors(model, seen, sizes)
     curve = train_masked(model, seen, kept, sizes, specials)
     model.save_pretrained(folder)
     cutter.save_pretrained(folder)
@@ -158,6 +163,24 @@ def untrained(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> nn.Mod
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(sizes.seed, "initial values"))
         return ModernBertForMaskedLM(config)
+
+
+@torch.no_grad()
+def start_from_vectors(model: nn.Module, seen: Pieces, sizes: Sizes) -> None:
+    """Let the embeddings of pieces, which are those that masked ones are told by, begin as their skip-gram vectors.
+
+    What stands beside a piece is learnt by these in two minutes; the transformer alone would spend its time on that.
+    """
+    with needs("training a transformer", "uaftc-lib[transformers,vectors]"):
+        from gensim.models import Word2Vec
+    names, cuts = [str(piece) for piece in seen.pieces.tolist()], seen.offsets.tolist()
+    texts = [names[begin:end] for begin, end in pairwise(cuts)]
+    training = {"sg": 1, "window": 5, "negative": 5, "min_count": 1, "epochs": 2, "seed": sizes.seed, "workers": 1}
+    found = Word2Vec(texts, vector_size=sizes.dimension, hashfxn=word_hash, **training).wv
+    table = model.get_input_embeddings().weight
+    ids = torch.tensor([int(name) for name in found.index_to_key])
+    vectors = torch.from_numpy(found.vectors.copy())
+    table[ids] = (vectors - vectors.mean(0)) / vectors.std() * sizes.spread
 
 
 def train_masked(model: nn.Module, seen: Pieces, kept: Pieces, sizes: Sizes, specials: dict[str, int]) -> list[dict]:

@@ -1,0 +1,10 @@
+"""Chapter 16_pretrained: words that come with a meaning, and words that know their text."""
+
+from uaftc_lib.book.chapters.pretrained import (  # noqa: F401  (registers)
+    contextual,
+    lifted_by,
+    readings,
+    similar_words,
+    sources,
+    unseen_words,
+)
