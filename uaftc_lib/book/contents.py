@@ -33,6 +33,7 @@ MODULES = {
     "13_words_and_classes": "words_and_classes",
     "14_is_it_explanation": "is_it_explanation",
     "15_staying_true": "staying_true",
+    "16_pretrained": "pretrained",
     "17_scorecard": "scorecard",
     "A4_map": "map",
 }
