@@ -139,48 +139,71 @@ def carried_shares(first: AttentionClassifier, last: AttentionClassifier, types:
     return found
 
 
-def term_jobs() -> list[dict]:
-    """Adagrad, as in the paper, from all mirrored starts at λ = 10; elsewhere from V and −V, or as drawn."""
-    names = [*MIRRORS]
-    cells = [(data, "Adagrad", 10.0, names) for data in DATASETS] + [("sst", "Adagrad", 100.0, names[:2])]
-    cells += [("sst", "SGD", 10.0, names[:2]), ("20news-1", "SGD", 10.0, names[:1])]
-    return [
-        {"dataset": data, "start": start, "optimizer": optimizer, "lam": lam, "mirror": mirror, "seed": seed}
-        for seed in SEEDS
-        for data, optimizer, lam, mirrors in cells
-        for start, mirror in product(STARTS, mirrors)
-    ]
+def far_model(dataset: Dataset, start: str, lam: float, seed: int, **options) -> AttentionClassifier:
+    """A DP of the paper's size, with E from a start."""
+    vectors = start_vectors(start, book_vectors(), dataset, seed)
+    return AttentionClassifier(len(dataset.vocabulary), lam=lam, vectors=vectors, seed=seed, **options)
 
 
-@experiment(jobs=term_jobs(), rows=1)
-def far_terms(dataset: str, start: str, optimizer: str, lam: float, mirror: str, seed: int) -> list[dict]:
-    """From each start of E, without dropout: what A to F have added, π and ρ, and the gap beside V₀·(the W that grows).
+@experiment(
+    jobs=[
+        {"dataset": data, "start": start, "optimizer": optimizer, "lam": 10.0, "seed": seed}
+        for seed, data, optimizer, start in product(SEEDS, DATASETS, ("Adagrad", "SGD"), STARTS)
+    ],
+    rows=1,
+)
+def far_terms(dataset: str, start: str, optimizer: str, lam: float, seed: int) -> list[dict]:
+    """From each start of E, without dropout: π, ρ and what A to F have added, means over the words of each kind.
 
-    In the form of "sst_terms", for each kind of words; with V₀, W₀ as drawn and with other signs.
+    In the form of "sst_terms": π and ρ are the mean of looks after every epoch. With what V and W brought alone.
     """
     data, looks = load_dataset(dataset), []
-    types, vectors = examined_types(data), start_vectors(start, book_vectors(), data, seed)
-    model = AttentionClassifier(len(data.vocabulary), lam=lam, vectors=vectors, seed=seed, dtype=torch.float64)
-    with torch.no_grad():
-        for parameter, sign in zip((model.V, model.W), MIRRORS[mirror]):
-            parameter *= sign
-    first, growing = deepcopy(model), growing_vector(model, data.train)
-    told = {"start": dot_product(model), "growing": float(model.V.detach() @ growing)}
-    told |= {"‖W₀‖": float(model.W.detach().norm()), "‖growing‖": float(growing.norm())}
-    told |= {f"{name} at the start": value for name, value in ends(model, types).items() if name in ("gap", "lead")}
+    types, model = examined_types(data), far_model(data, start, lam, seed, dtype=torch.float64)
+    first = deepcopy(model)
 
     def look(epoch: int, model: AttentionClassifier) -> dict:
         if epoch:
-            looks.append(by_kind(dynamics.token_sums(model, data.train)._asdict(), types))
+            sums = dynamics.token_sums(model, data.train)
+            looks.append(by_kind({"π": sums.pi, "ρ": sums.rho}, types))
         return {}
 
     only = replace(data, dev=None, test=None)
     run, ledgers = fit_with_ledger(model, only, sst_config(optimizer, seed), look)
     names = {name: name for name in "ABCDEF"} | {"rest of s": "polarity_remainder", "rest of a": "attention_remainder"}
-    added = {name: getattr(ledgers[-1], entry) for name, entry in names.items()}
-    seen = pd.DataFrame(looks).mean().rename(lambda name: name.replace("pi", "π").replace("rho", "ρ")).to_dict()
-    shares = carried_shares(first, model, types)
-    return [told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]} | seen | by_kind(added, types) | shares]
+    added = by_kind({name: getattr(ledgers[-1], entry) for name, entry in names.items()}, types)
+    seen = pd.DataFrame(looks).mean().to_dict() | {"loss": run.history["loss"].iloc[-1]}
+    return [seen | added | ends(model, types) | carried_shares(first, model, types)]
+
+
+@experiment(
+    jobs=[
+        {"dataset": data, "start": start, "optimizer": optimizer, "lam": lam, "seed": seed}
+        for seed in SEEDS
+        for data, optimizer, lam in (
+            ("sst", "Adagrad", 10.0),
+            ("20news-1", "Adagrad", 10.0),
+            ("sst", "Adagrad", 100.0),
+            ("sst", "SGD", 10.0),
+        )
+        for start in STARTS
+    ],
+    rows=len(MIRRORS),
+)
+def far_pairs(dataset: str, start: str, optimizer: str, lam: float, seed: int) -> list[dict]:
+    """From each start of E, with V₀ and W₀ as drawn and with other signs: the gap, and V₀·(the W that grows)."""
+    data = load_dataset(dataset)
+    types, only, rows = examined_types(data), replace(data, dev=None, test=None), []
+    for mirror, signs in MIRRORS.items():
+        model = far_model(data, start, lam, seed)
+        with torch.no_grad():
+            for parameter, sign in zip((model.V, model.W), signs):
+                parameter *= sign
+        V, W, growing = model.V.detach().clone(), model.W.detach(), growing_vector(model, data.train)
+        told = {"V₀·W₀": float(V @ W), "V₀·growing": float(V @ growing), "‖W₀‖": float(W.norm())}
+        told |= {"‖growing‖": float(growing.norm()), "gap at the start": ends(model, types)["gap"]}
+        run = fit(model, only, sst_config(optimizer, seed), progress=False)
+        rows.append({"mirror": mirror} | told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]})
+    return rows
 
 
 def middle_of_band(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
@@ -270,30 +293,29 @@ def correlation(rows: pd.DataFrame, one: str, other: str, draws: int = 2000) -> 
 
 
 def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
-    """How well V₀·(the W that grows) tells the gap, a row for each data set, optimizer, λ and start.
+    """How well V₀·(the W that grows) tells the gap in "far_pairs"; by data set, optimizer, λ and start.
 
     "told": the share of runs in which the gap has its sign, first in each seed; "change told": the same of what
-    training added to the gap of the start. "correlation": :func:`correlation`. "along": half the difference of the gaps
-    from V₀ and −V₀, with the sign of V₀·growing; "besides": half their sum, which no V₀·W can tell.
+    training added to the gap of the start. "along": the gap with the sign of V₀·growing, which −V₀ turns; "besides":
+    the mean gap of V₀ and −V₀, which no V₀·W can tell. And correlations (:func:`correlation`).
     """
-    rows = rows.assign(change=rows["gap"] - rows["gap at the start"])
-    for name, values in (("told", rows["gap"]), ("change told", rows["change"])):
-        rows[name] = (np.sign(values) == np.sign(rows["growing"])).astype(float)
-    sides = rows.assign(sign=np.where(rows["mirror"].str.contains("V"), -1.0, 1.0))
-    sides["of W"] = np.where(sides["mirror"].str.contains("W"), "−W", "W")
-    sides = sides.assign(along=sides["gap"] * np.sign(sides["growing"]), besides=sides["gap"])
-    found = by_start(sides, ("told", "change told", "along", "besides"), "dataset", "optimizer", "lam")
-    keys = ["dataset", "optimizer", "lam", "start"]
-    for values, some in rows.groupby(keys, sort=False):
-        for one in ("gap", "change"):
-            of = {"measure": f"{one} with V₀·growing"} | correlation(some, one, "growing")._asdict()
-            found.loc[len(found)] = dict(zip(keys, values)) | of
-    return found
+    sign = np.sign(rows["V₀·growing"])
+    rows = rows.assign(change=rows["gap"] - rows["gap at the start"], along=sign * rows["gap"], besides=rows["gap"])
+    rows["told"] = (sign == np.sign(rows["gap"])).astype(float)
+    rows["change told"] = (sign == np.sign(rows["change"])).astype(float)
+    keys = ("dataset", "optimizer", "lam")
+    found = by_start(rows, ("told", "change told", "along", "besides"), *keys).to_dict("records")
+    for values, some in rows.groupby([*keys, "start"], sort=False):
+        where = dict(zip((*keys, "start"), values))
+        for name in ("gap", "change"):
+            told = correlation(some, name, "V₀·growing")._asdict()
+            found.append(where | {"measure": f"{name} with V₀·growing"} | told)
+    return pd.DataFrame(found)
 
 
 def frames_from(start: str) -> dict[str, pd.DataFrame]:
     """The tables that claims read of SST and 20News I, as they are from one start of E."""
-    terms = stored("far_terms", start=start, mirror="as drawn", dataset="sst", lam=10.0)
+    terms = stored("far_terms", start=start, dataset="sst")
     scores = stored("far_scores", start=start, dataset="sst")
     return {
         "sst_scores": scores[scores["lam"].isin((10.0, 100.0))],
