@@ -83,7 +83,7 @@ def test_starts_differ_in_the_embeddings_that_have_a_vector_and_in_nothing_else(
         assert torch.equal(model.V, usual.V) and torch.equal(model.W, usual.W)
         same = (model.embedding == usual.embedding).all(1)[: len(has)]
         assert torch.equal(same, ~has | (start == "random"))
-    lengths = {start: float(model.embedding[: len(has)][has].square().mean().sqrt()) for start, model in models.items()}
+    lengths = {start: float(model.embedding.detach()[: len(has)][has].square().mean().sqrt()) for start, model in models.items()}
     assert lengths["short vectors"] == pytest.approx(0.1 / 3**0.5)
     assert lengths["long random"] == pytest.approx(lengths["vectors"]) == pytest.approx(lengths["dealt out"])
     assert lengths["vectors"] > 10 * lengths["random"]
