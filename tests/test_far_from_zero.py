@@ -14,11 +14,17 @@ from uaftc_lib.book.chapters.pretrained.starts import (
     STARTS,
     carried_shares,
     changes,
-    dealt_out,
+    dealt_among_like,
     random_directions,
     start_vectors,
 )
-from uaftc_lib.book.chapters.pretrained.turned import by_start, correlation, gap_law, turned, with_shares
+from uaftc_lib.book.chapters.pretrained.turned import (
+    correlation_by_seed,
+    gap_law,
+    means_by_start,
+    turned_verdicts,
+    with_shares,
+)
 from uaftc_lib.book.small_data import small_data
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
@@ -66,13 +72,15 @@ def test_vectors_are_dealt_out_among_words_of_like_count_alone():
     matrix = torch.arange(3.0 * GROUP).unsqueeze(1).repeat(1, 2)
     matrix[7] = torch.nan
     counts = torch.arange(3 * GROUP).flip(0)  # the first word is the most frequent
-    dealt = dealt_out(matrix, counts, generator(0, "data"))
+    dealt = dealt_among_like(matrix, counts, generator(0, "data"))
     there = [i for i in range(3 * GROUP) if i != 7]
     assert dealt[7].isnan().all()
     for group in (there[:GROUP], there[GROUP : 2 * GROUP], there[2 * GROUP :]):
         assert sorted(dealt[group, 0].tolist()) == matrix[group, 0].tolist()
         assert (dealt[group] != matrix[group]).any(1).float().mean() > 0.8
-    shuffled = dealt_out(matrix, counts[torch.randperm(3 * GROUP, generator=generator(0, "order"))], torch.Generator())
+    shuffled = dealt_among_like(
+        matrix, counts[torch.randperm(3 * GROUP, generator=generator(0, "order"))], torch.Generator()
+    )
     assert sorted(shuffled[there[:GROUP], 0].tolist()) != matrix[there[:GROUP], 0].tolist()
 
 
@@ -83,10 +91,15 @@ def test_starts_differ_in_the_embeddings_that_have_a_vector_and_in_nothing_else(
         assert torch.equal(model.V, usual.V) and torch.equal(model.W, usual.W)
         same = (model.embedding == usual.embedding).all(1)[: len(has)]
         assert torch.equal(same, ~has | (start == "random"))
-    lengths = {start: float(model.embedding.detach()[: len(has)][has].square().mean().sqrt()) for start, model in models.items()}
+    lengths = {
+        start: float(model.embedding.detach()[: len(has)][has].square().mean().sqrt())
+        for start, model in models.items()
+    }
     assert lengths["short vectors"] == pytest.approx(0.1 / 3**0.5)
     assert lengths["long random"] == pytest.approx(lengths["vectors"]) == pytest.approx(lengths["dealt out"])
     assert lengths["vectors"] > 10 * lengths["random"]
+    rows, centred = (models[start].embedding.detach()[: len(has)][has] for start in ("vectors", "centred"))
+    torch.testing.assert_close(rows - centred, rows.mean(0).expand_as(rows))
     with pytest.raises(ValueError, match="start must be .*dealt out"):
         start_vectors("long", VECTORS, DATA, 0)
 
@@ -168,9 +181,9 @@ def test_the_law_of_the_gap_is_found_where_it_is(law):
 
 def test_seeds_are_what_intervals_are_of():
     rows = runs(1.0)
-    once, twice = (by_start(some, ["gap"]).iloc[0] for some in (rows, pd.concat([rows, rows])))
+    once, twice = (means_by_start(some, ["gap"]).iloc[0] for some in (rows, pd.concat([rows, rows])))
     assert once["n"] == 10 and once["low"] == twice["low"]  # the same runs again make no interval narrower
-    assert correlation(rows, "gap", "V₀·growing").n == 10
+    assert correlation_by_seed(rows, "gap", "V₀·growing").n == 10
 
 
 def test_shares_of_terms_stand_against_each_other():
@@ -190,7 +203,7 @@ def scores(attention: tuple[float, float, float]) -> pd.DataFrame:
 
 def test_a_verdict_that_turns_is_told_and_no_other():
     ours = {"random": (0.5, 0.8, -0.3), "same": (0.5, 0.8, -0.3), "planted": (-0.5, 0.8, -0.3)}
-    found = turned({start: {"sst_scores": scores(attention)} for start, attention in ours.items()})
+    found = turned_verdicts({start: {"sst_scores": scores(attention)} for start, attention in ours.items()})
     assert len(found) > 3 and (found["random"] == found["same"]).all()
     lines = found.set_index(["claim", "case"])
     fell = lines.loc[("figure_2_attention", "SST")]

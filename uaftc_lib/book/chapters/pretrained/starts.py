@@ -1,7 +1,8 @@
 """Starts of E far from zero and near it, with a geometry that means something and without; and what became of a start.
 
 Starts from word vectors differ from the paper's in two ways: embeddings are long, and like words are near each other.
-:data:`STARTS` has both, either and neither. V and W start as ever, and are the same in all starts of one seed.
+:data:`STARTS` has both, either and neither. Nearly all vectors of a file also share a direction, which words without a
+vector lack: one start is without it. V and W start as ever, and are the same in all starts of one seed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ STARTS = {
     "long random": "random directions, each as long as the word's vector: far from zero, without meaning",
     "dealt out": "the vectors, permuted among words of like frequency: far from zero, a geometry, no meaning",
     "vectors": "the book's own vectors: far from zero, with meaning",
+    "centred": "the vectors less their mean, so that having a vector is no common direction",
 }
 GROUP = 50  # words of like frequency, among which vectors are dealt out
 
@@ -37,7 +39,7 @@ def random_directions(vectors: Float[Tensor, "types d"], draws: torch.Generator)
     return drawn * (vectors.norm(dim=1) / drawn.norm(dim=1)).unsqueeze(1)
 
 
-def dealt_out(
+def dealt_among_like(
     vectors: Float[Tensor, "types d"], counts: Int[Tensor, "types"], draws: torch.Generator
 ) -> Float[Tensor, "types d"]:
     """The vectors, permuted within groups of :data:`GROUP` words that follow one another by count; nan stays."""
@@ -61,10 +63,12 @@ def start_vectors(start: str, vectors: WordVectors, dataset: Dataset, seed: int)
         return None
     scale = 0.1 if start == "short vectors" else None
     matrix, draws = vectors.aligned(dataset.vocabulary, dataset.train, scale).matrix, generator(seed, "data")
+    if start == "centred":
+        return matrix - matrix.nanmean(0)
     if start == "long random":
         return random_directions(matrix, draws)
     if start == "dealt out":
-        return dealt_out(matrix, torch.bincount(dataset.train.tokens, minlength=len(matrix)), draws)
+        return dealt_among_like(matrix, torch.bincount(dataset.train.tokens, minlength=len(matrix)), draws)
     return matrix
 
 

@@ -30,7 +30,7 @@ def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def by_start(rows: pd.DataFrame, columns: Iterable[str], *by: str) -> pd.DataFrame:
+def means_by_start(rows: pd.DataFrame, columns: Iterable[str], *by: str) -> pd.DataFrame:
     """Means with intervals over seeds: a row for each start (and each value of ``by``) and each column.
 
     Of several runs of one seed first the mean is taken: they share their V and W.
@@ -44,7 +44,7 @@ def by_start(rows: pd.DataFrame, columns: Iterable[str], *by: str) -> pd.DataFra
     return pd.DataFrame(found)
 
 
-def correlation(rows: pd.DataFrame, one: str, other: str, draws: int = 2000) -> rules.Interval:
+def correlation_by_seed(rows: pd.DataFrame, one: str, other: str, draws: int = 2000) -> rules.Interval:
     """Of two columns over all rows, with the middle 95 % of samples of whole seeds, drawn with replacement."""
     of_seeds = [some[[one, other]].to_numpy(float) for _, some in rows.groupby("seed")]
     choices = np.random.default_rng(0).integers(len(of_seeds), size=(draws, len(of_seeds)))
@@ -58,18 +58,18 @@ def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
 
     "told": the share of runs in which the gap has its sign, first in each seed; "change told": the same of what
     training added to the gap of the start. "along": the gap with the sign of V₀·growing, which −V₀ turns; "besides":
-    the mean gap of V₀ and −V₀, which no V₀·W can tell. And correlations (:func:`correlation`).
+    the mean gap of V₀ and −V₀, which no V₀·W can tell. And correlations (:func:`correlation_by_seed`).
     """
     sign = np.sign(rows["V₀·growing"])
     rows = rows.assign(change=rows["gap"] - rows["gap at the start"], along=sign * rows["gap"], besides=rows["gap"])
     rows["told"] = (sign == np.sign(rows["gap"])).astype(float)
     rows["change told"] = (sign == np.sign(rows["change"])).astype(float)
     keys = ("dataset", "optimizer", "lam")
-    found = by_start(rows, ("told", "change told", "along", "besides"), *keys).to_dict("records")
+    found = means_by_start(rows, ("told", "change told", "along", "besides"), *keys).to_dict("records")
     for values, some in rows.groupby([*keys, "start"], sort=False):
         where = dict(zip((*keys, "start"), values))
         for name in ("gap", "change"):
-            told = correlation(some, name, "V₀·growing")._asdict()
+            told = correlation_by_seed(some, name, "V₀·growing")._asdict()
             found.append(where | {"measure": f"{name} with V₀·growing"} | told)
     return pd.DataFrame(found)
 
@@ -85,7 +85,7 @@ def frames_from(start: str) -> dict[str, pd.DataFrame]:
     }
 
 
-def turned(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> pd.DataFrame:
+def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> pd.DataFrame:
     """The verdict on every case of a claim that these tables decide, from each start of E.
 
     Parameters
