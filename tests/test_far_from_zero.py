@@ -161,7 +161,7 @@ def runs(law: float, seeds: int = 10) -> pd.DataFrame:
         growing = draws.normal()
         for mirror, sign in (("as drawn", 1), ("−V", -1)):
             gap = law * sign * growing + 0.01 * draws.normal()
-            rows.append({"seed": seed, "mirror": mirror, "V₀·growing": sign * growing, "gap": gap})
+            rows.append({"seed": seed, "mirror": mirror, "V₀·growing": sign * growing, "V·W": -gap, "gap": gap})
     where = {"dataset": "sst", "optimizer": "SGD", "lam": 10.0, "start": "random", "gap at the start": 0.0}
     return pd.DataFrame(rows).assign(**where)
 
@@ -169,6 +169,7 @@ def runs(law: float, seeds: int = 10) -> pd.DataFrame:
 @pytest.mark.parametrize("law", [1.0, -1.0, 0.0])
 def test_the_law_of_the_gap_is_found_where_it_is(law):
     found = gap_law(runs(law)).set_index("measure")
+    assert found.loc["V·W tells", "mean"] == 0
     told, along = found.loc["told"], found.loc["along"]
     linear = found.loc["gap with V₀·growing"]
     if law:

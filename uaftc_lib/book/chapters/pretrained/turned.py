@@ -57,15 +57,17 @@ def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
     """How well V₀·(the W that grows) tells the gap in "far_pairs"; by data set, optimizer, λ and start.
 
     "told": the share of runs in which the gap has its sign, first in each seed; "change told": the same of what
-    training added to the gap of the start. "along": the gap with the sign of V₀·growing, which −V₀ turns; "besides":
-    the mean gap of V₀ and −V₀, which no V₀·W can tell. And correlations (:func:`correlation_by_seed`).
+    training added to the gap of the start; "V·W tells": that in which the gap has the sign of V·W at the end. "along":
+    the gap with the sign of V₀·growing, which −V₀ turns; "besides": the mean gap of V₀ and −V₀, which no V₀·W can
+    tell. And correlations (:func:`correlation_by_seed`).
     """
     sign = np.sign(rows["V₀·growing"])
     rows = rows.assign(change=rows["gap"] - rows["gap at the start"], along=sign * rows["gap"], besides=rows["gap"])
     rows["told"] = (sign == np.sign(rows["gap"])).astype(float)
     rows["change told"] = (sign == np.sign(rows["change"])).astype(float)
+    rows["V·W tells"] = (np.sign(rows["V·W"]) == np.sign(rows["gap"])).astype(float)
     keys = ("dataset", "optimizer", "lam")
-    found = means_by_start(rows, ("told", "change told", "along", "besides"), *keys).to_dict("records")
+    found = means_by_start(rows, ("told", "change told", "V·W tells", "along", "besides"), *keys).to_dict("records")
     for values, some in rows.groupby([*keys, "start"], sort=False):
         where = dict(zip((*keys, "start"), values))
         for name in ("gap", "change"):
