@@ -2,6 +2,7 @@
 
 from uaftc_lib.book.chapters.pretrained import (  # noqa: F401  (registers)
     contextual,
+    far_from_zero,
     lifted_by,
     readings,
     similar_words,

@@ -1,0 +1,144 @@
+"""What becomes of the dynamics, of the band and of the law of the gap when E starts far from zero: the runs."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from itertools import product
+
+import pandas as pd
+import torch
+
+from uaftc_lib import dynamics
+from uaftc_lib.book.chapters.attention_dynamics import sst_config
+from uaftc_lib.book.chapters.exact_dynamics import growing_vector
+from uaftc_lib.book.chapters.pretrained.starts import STARTS, book_vectors, carried_shares, start_vectors
+from uaftc_lib.book.chapters.scores import human_agreement, score_row
+from uaftc_lib.book.panels import score_rows, tilt
+from uaftc_lib.book.small_data import SEEDS, by_kind, ends
+from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.dynamics.laws import admissible_band
+from uaftc_lib.dynamics.ledger import fit_with_ledger
+from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.table2 import table2_cell
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import Types, examined_types, score_frame
+from uaftc_lib.training import fit
+
+DATASETS = ("sst", "20news-1")
+CLAIMED, OTHER_LAMS = (10.0, 100.0), (1.0, 0.1, 10000.0)  # λ of the claims; those that show the band, of fewer starts
+FEWER = ("random", "long random", "dealt out", "vectors")
+MIRRORS = {"as drawn": (1, 1), "−V": (-1, 1), "−W": (1, -1), "−V −W": (-1, -1)}  # the signs of V and W
+
+
+def far_model(dataset: Dataset, start: str, lam: float, seed: int, **options) -> AttentionClassifier:
+    """A DP of the paper's size, with E from a start."""
+    vectors = start_vectors(start, book_vectors(), dataset, seed)
+    return AttentionClassifier(len(dataset.vocabulary), lam=lam, vectors=vectors, seed=seed, **options)
+
+
+@experiment(
+    jobs=[
+        {"dataset": data, "start": start, "optimizer": optimizer, "lam": 10.0, "seed": seed}
+        for seed, data, optimizer, start in product(SEEDS, DATASETS, ("Adagrad", "SGD"), STARTS)
+    ],
+    rows=1,
+)
+def far_terms(dataset: str, start: str, optimizer: str, lam: float, seed: int) -> list[dict]:
+    """From each start of E, without dropout: π, ρ and what A to F have added, means over the words of each kind.
+
+    In the form of "sst_terms": π and ρ are the mean of looks after every epoch. With what V and W brought alone.
+    """
+    data, looks = load_dataset(dataset), []
+    types, model = examined_types(data), far_model(data, start, lam, seed, dtype=torch.float64)
+    first = deepcopy(model)
+
+    def look(epoch: int, model: AttentionClassifier) -> dict:
+        if epoch:
+            sums = dynamics.token_sums(model, data.train)
+            looks.append(by_kind({"π": sums.pi, "ρ": sums.rho}, types))
+        return {}
+
+    only = replace(data, dev=None, test=None)
+    run, ledgers = fit_with_ledger(model, only, sst_config(optimizer, seed), look)
+    names = {name: name for name in "ABCDEF"} | {"rest of s": "polarity_remainder", "rest of a": "attention_remainder"}
+    added = by_kind({name: getattr(ledgers[-1], entry) for name, entry in names.items()}, types)
+    seen = pd.DataFrame(looks).mean().to_dict() | {"loss": run.history["loss"].iloc[-1]}
+    return [seen | added | ends(model, types) | carried_shares(first, model, types)]
+
+
+@experiment(
+    jobs=[
+        {"dataset": data, "start": start, "optimizer": optimizer, "lam": lam, "seed": seed}
+        for data, optimizer, lam in (
+            ("sst", "Adagrad", 10.0),
+            ("20news-1", "Adagrad", 10.0),
+            ("sst", "Adagrad", 100.0),
+            ("sst", "SGD", 10.0),
+        )
+        for seed, start in product(SEEDS, STARTS)
+    ],
+    rows=len(MIRRORS),
+)
+def far_pairs(dataset: str, start: str, optimizer: str, lam: float, seed: int) -> list[dict]:
+    """From each start of E, with V₀ and W₀ as drawn and with other signs: the gap, and V₀·(the W that grows)."""
+    data = load_dataset(dataset)
+    types, only, rows = examined_types(data), replace(data, dev=None, test=None), []
+    for mirror, signs in MIRRORS.items():
+        model = far_model(data, start, lam, seed)
+        with torch.no_grad():
+            for parameter, sign in zip((model.V, model.W), signs):
+                parameter *= sign
+        V, W, growing = model.V.detach().clone(), model.W.detach(), growing_vector(model, data.train)
+        told = {"V₀·W₀": float(V @ W), "V₀·growing": float(V @ growing), "‖W₀‖": float(W.norm())}
+        told |= {"‖growing‖": float(growing.norm()), "gap at the start": ends(model, types)["gap"]}
+        run = fit(model, only, sst_config(optimizer, seed), progress=False)
+        rows.append({"mirror": mirror} | told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]})
+    return rows
+
+
+def middle_of_band(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
+    """The ends of the band of λ (:func:`admissible_band`): their medians over polar words."""
+    polar = torch.cat([types["positive"], types["negative"]])
+    found = admissible_band(model, dataset.train)._asdict()
+    return {f"{name} end": float(values[polar].nanmedian()) for name, values in found.items()}
+
+
+@experiment(
+    jobs=[
+        {"dataset": data, "start": start, "lam": lam, "penalty": penalty, "seed": seed}
+        for lam, seed, data, start, penalty in product(CLAIMED + OTHER_LAMS, SEEDS, DATASETS, STARTS, (0.0, 1e-4))
+        if (not penalty or data == "sst" and lam in CLAIMED) and (start in FEWER or lam in CLAIMED)
+    ],
+    rows=1,
+)
+def far_scores(dataset: str, start: str, lam: float, penalty: float, seed: int) -> list[dict]:
+    """The paper's training from each start of E: scores and accuracies, gap, lead, and the band at start and end.
+
+    In the form of "sst_scores"; of 20News I without what people say of words.
+    """
+    data = load_dataset(dataset)
+    types, cell = examined_types(data), table2_cell(dataset, lam=lam, penalty=penalty, seed=seed)
+    model = cell.classifier(data, "cpu", vectors=start_vectors(start, book_vectors(), data, seed))
+    first = deepcopy(model)
+    run = fit(model, data, cell.training(), progress=False)
+    row = score_row(model, run, score_frame(model, data, types), types) | ends(model, types)
+    row |= {f"{name} at the start": value for name, value in middle_of_band(first, data, types).items()}
+    row |= middle_of_band(model, data, types) | carried_shares(first, model, types)
+    return [row | (human_agreement(model, data) if dataset == "sst" else {})]
+
+
+@experiment(
+    jobs=[
+        {"dataset": data, "model": "DP", "lam": lam, "start": start, "seed": seed}
+        for seed, (data, lam), start in product(SEEDS, (("sst", 10.0), ("sst", 100.0), ("20news-1", 10.0)), STARTS)
+    ],
+    rows=12,
+)
+def far_panels(dataset: str, model: str, lam: float, start: str, seed: int) -> list[dict]:
+    """The same in the form of "figure_scores": distributions of scores and weights by kind of word."""
+    data, cell = load_dataset(dataset), table2_cell(dataset, model=model, lam=lam, seed=seed)
+    classifier = cell.classifier(data, "cpu", vectors=start_vectors(start, book_vectors(), data, seed))
+    fit(classifier, data, cell.training(), progress=False)
+    return [row | {"V·W": tilt(classifier)} for row in score_rows(classifier, data, examined_types(data))]
