@@ -12,10 +12,9 @@ from uaftc_lib import AttentionClassifier, TrainingConfig
 from uaftc_lib.book.chapters.pretrained import contextual, lifted_by, similar_words, slider, unseen_words
 from uaftc_lib.book.chapters.pretrained.readings import beyond_controls, boost
 from uaftc_lib.book.chapters.pretrained.similar_words import asked_words, nearest_words, stand_ins
-from uaftc_lib.book.chapters.pretrained.unseen_words import Gained, compared, dealt_out, drawn_words, short
+from uaftc_lib.book.chapters.pretrained.unseen_words import Gained, compared, drawn_words
 from uaftc_lib.book.small_data import small_data
 from uaftc_lib.experiments.registry import stored
-from uaftc_lib.settings import ModelSettings
 
 KINDS = {"positive": range(5), "negative": range(5, 10), "neutral": range(10, 40)}
 LISTS = {kind: torch.tensor([*ids]) for kind, ids in KINDS.items()}
@@ -27,24 +26,6 @@ def vectors(types=60, d=6):
     matrix = torch.randn(types, d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     matrix[torch.tensor([3, 50])] = torch.nan
     return matrix
-
-
-def test_vectors_are_dealt_out_among_words_of_like_frequency(monkeypatch):
-    monkeypatch.setattr(unseen_words, "ALIKE", 5)
-    counts = torch.arange(60, 0, -1)
-    dealt, matrix = dealt_out(vectors(), counts, 0), vectors()
-    there = (~matrix.isnan().any(1)).nonzero()[:, 0]
-    assert dealt.isnan().equal(matrix.isnan()) and not torch.equal(dealt[there], matrix[there])
-    for group in there.split(5):  # the counts fall
-        assert torch.equal(dealt[group].sort(0).values, matrix[group].sort(0).values)
-    assert not torch.equal(dealt_out(vectors(), counts, 1)[there], dealt[there])
-
-
-def test_short_vectors_are_as_long_as_random_ones_and_point_the_same_way():
-    some, whole = short(vectors()), vectors()
-    there = ~whole.isnan().any(1)
-    assert float(some[there].square().mean().sqrt()) == pytest.approx(ModelSettings.embedding_range / 3**0.5)
-    assert torch.allclose(torch.cosine_similarity(some[there], whole[there]), torch.ones(1, dtype=torch.float64))
 
 
 def test_words_without_a_vector_are_not_drawn():
@@ -132,13 +113,18 @@ def toy(monkeypatch):
     for k, kind in enumerate(("positive", "negative")):
         ids = [i for i, word in enumerate(data.vocabulary.words) if word.startswith(kind)]
         matrix[ids] += 3 * torch.eye(6, dtype=torch.float64)[k]
+
+    def starts_from(start, dataset, seed=0):
+        dealt = matrix[torch.randperm(len(matrix), generator=draws)]
+        return {"random": None, "dealt out": dealt}.get(start, matrix)
+
     lists = {
         kind: torch.tensor([i for i, word in enumerate(data.vocabulary.words) if word.startswith(kind)])
         for kind in ("positive", "negative", "neutral")
     }
     for module in (unseen_words, similar_words, lifted_by):
         monkeypatch.setattr(module, "load_dataset", lambda _: data)
-        monkeypatch.setattr(module, "starting_matrix", lambda _: matrix)
+        monkeypatch.setattr(module, "from_book", starts_from)
         monkeypatch.setattr(module, "token_types", lambda *_: lists)
     learning = {"frozen": unseen_words.LEARNING["frozen"] | {"epochs": 20}, "trained": {"epochs": 3}}
     for module in (unseen_words, similar_words):

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from uaftc_lib import explain
-from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS, starting_matrix
+from uaftc_lib.book.chapters.pretrained.starts import from_book
+from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS
 from uaftc_lib.book.chapters.scores.nulls import score_measures, separations
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
@@ -65,7 +66,7 @@ def fresh_reader(data: Dataset, reader: str, lam: float, seed: int) -> Attention
     if reader == "words":
         return AttentionClassifier(len(words), **known)
     if reader == "vectors":
-        matrix = starting_matrix(data.name)
+        matrix = from_book("vectors", data)
         return AttentionClassifier(len(words), matrix.shape[1], vectors=matrix, **known)
     if reader in ("frozen", "permuted labels"):
         return TransformerClassifier(held_states(data.name), words, **known)

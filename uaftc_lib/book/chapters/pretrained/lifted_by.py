@@ -16,13 +16,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from uaftc_lib import dynamics
+from uaftc_lib.book.chapters.pretrained.starts import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import (
     DATASETS,
     LEAST,
     SEEDS,
-    dealt_out,
     drawn_words,
-    starting_matrix,
     word_counts,
 )
 from uaftc_lib.corpus import Corpus, Dataset
@@ -95,10 +94,9 @@ def lifted_by(lam: float, kind: str, learning: str, dataset: str, seed: int) -> 
 
     Votes towards a word's class; means over the words. The last row has all givers, ``shared`` whatever gave it.
     """
-    data, matrix = load_dataset(dataset), starting_matrix(dataset)
+    data = load_dataset(dataset)
+    matrix = from_book(kind, data, seed)
     counts, out = word_counts(data), drawn_words(matrix, seed)
-    if kind == "dealt out":
-        matrix = dealt_out(matrix, counts, seed)
     without = replace(data, train=data.train.without(out[data.train.tokens]))
     lists = token_types(data.train, data.vocabulary)
     kinds = {name: ids[(out & (counts >= LEAST))[ids]] for name, ids in lists.items()}

@@ -17,12 +17,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from uaftc_lib.book.chapters.pretrained.starts import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import (
     DATASETS,
     LEARNING,
     LEAST,
-    dealt_out,
-    starting_matrix,
     word_counts,
 )
 from uaftc_lib.book.small_data import SEEDS
@@ -98,7 +97,8 @@ def boosted(
 )
 def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     """What words lose when those like them are not read, and when others as telling are not: mean y s and mean a."""
-    data, matrix = load_dataset(dataset), starting_matrix(dataset)
+    data = load_dataset(dataset)
+    matrix = from_book("vectors", data)
     counts, lists = word_counts(data), token_types(data.train, data.vocabulary)
     usable = ~matrix.isnan().any(1) & (counts >= LEAST)
     asked = asked_words(lists, usable, seed)
@@ -119,7 +119,7 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     }
     rows = []
     for start, (learning, is_read) in STARTS.items():
-        given = {"random": None, "dealt out": dealt_out(matrix, counts, seed)}.get(start, matrix)
+        given = from_book(start if start in ("random", "dealt out") else "vectors", data, seed)
         row = {"start": start}
         for name, ids in cut.items():
             gone = torch.isin(data.train.tokens, torch.as_tensor(ids))

@@ -78,6 +78,11 @@ def book_vectors() -> WordVectors:
     return read_vectors(own_vectors())
 
 
+def from_book(start: str, dataset: Dataset, seed: int = 0) -> Float[Tensor, "types d"] | None:
+    """:func:`start_vectors` of the book's own vectors."""
+    return start_vectors(start, book_vectors(), dataset, seed)
+
+
 class Change(NamedTuple):
     """The change of a score by its two causes, "types" or "types classes"; see :func:`changes`."""
 

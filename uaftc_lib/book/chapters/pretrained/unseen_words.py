@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -22,24 +21,22 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import mannwhitneyu, spearmanr
 from torch import Tensor
 
+from uaftc_lib.book.chapters.pretrained.starts import from_book
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.store import guard, replaced
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.settings import ModelSettings, TrainingConfig
+from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.streams import generator
 from uaftc_lib.token_lists import token_types
 from uaftc_lib.training import fit
-from uaftc_lib.vectors.unused_reviews import own_vectors
-from uaftc_lib.vectors.word_vectors import read_vectors
 
 DATASETS, LAMS = ("sst", "20news-1"), (1.0, 10.0, 100.0)
 SEEDS = range(10, 20)  # those below were looked at while the protocol was made
 HELD_OUT = 0.2  # of the words that have a vector
 LEAST = 10  # occurrences in the whole texts of a word that is looked at: the scores of rarer ones tell little
-ALIKE = 50  # words of like frequency, among which vectors are dealt out
 OTHER = 1000  # added to the seed of the model that read the texts whole
 # With vectors that do not move V and W alone learn: at a larger rate and for longer, or they are not done.
 LEARNING = {
@@ -50,32 +47,9 @@ KINDS = ("vectors", "dealt out", "permuted labels")
 SHOWN_LAMS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # stops of the slider
 
 
-@cache
-def starting_matrix(dataset: str) -> Float[Tensor, "types d"]:
-    """The book's own vectors of a data set's words."""
-    data = load_dataset(dataset)
-    return read_vectors(own_vectors()).aligned(data.vocabulary, data.train).matrix
-
-
 def word_counts(dataset: Dataset) -> Int[Tensor, "types"]:
     """Occurrences of each type in training."""
     return torch.bincount(dataset.train.tokens, minlength=len(dataset.vocabulary))
-
-
-def dealt_out(matrix: Float[Tensor, "types d"], counts: Int[Tensor, "types"], seed: int) -> Float[Tensor, "types d"]:
-    """The vectors, given to other words that are about as frequent."""
-    draws, there = generator(seed, "data"), (~matrix.isnan().any(1)).nonzero()[:, 0]
-    there = there[counts[there].argsort(descending=True, stable=True)]
-    changed = matrix.clone()
-    for group in there.split(ALIKE):
-        changed[group] = matrix[group[torch.randperm(len(group), generator=draws)]]
-    return changed
-
-
-def short(matrix: Float[Tensor, "types d"]) -> Float[Tensor, "types d"]:
-    """The vectors, all shortened by one factor, as long as the paper's random ones in root mean square."""
-    usual = ModelSettings.embedding_range / 3**0.5
-    return matrix * usual / matrix[~matrix.isnan()].square().mean().sqrt()
 
 
 def drawn_words(matrix: Float[Tensor, "types d"], seed: int) -> Bool[Tensor, "types"]:
@@ -126,12 +100,12 @@ def unseen(
     dataset: str, lam: float, seed: int, kinds: tuple[str, ...] = KINDS
 ) -> Iterator[tuple[dict, Gained, Gained, Tensor]]:
     """Of each kind of run and of learning: its name, the run without the drawn words, that with them, who is asked."""
-    data, matrix = load_dataset(dataset), starting_matrix(dataset)
-    counts, out = word_counts(data), drawn_words(matrix, seed)
+    data = load_dataset(dataset)
+    counts, out = word_counts(data), drawn_words(from_book("vectors", data), seed)
     whole, asked = gained(data, None, "trained", lam, seed + OTHER), out & (counts >= LEAST)
     without = replace(data, train=data.train.without(out[data.train.tokens]))
     for kind in kinds:
-        given = {"dealt out": dealt_out(matrix, counts, seed), "short": short(matrix)}.get(kind, matrix)
+        given = from_book({"dealt out": "dealt out", "short": "short vectors"}.get(kind, "vectors"), data, seed)
         of = with_permuted_labels(without, seed) if kind == "permuted labels" else without
         for learning in LEARNING:
             yield {"kind": kind, "learning": learning}, gained(of, given, learning, lam, seed), whole, asked
