@@ -204,10 +204,11 @@ def scores(attention: tuple[float, float, float]) -> pd.DataFrame:
 
 def test_a_verdict_that_turns_is_told_and_no_other():
     ours = {"random": (0.5, 0.8, -0.3), "same": (0.5, 0.8, -0.3), "planted": (-0.5, 0.8, -0.3)}
-    found = turned_verdicts({start: {"sst_scores": scores(attention)} for start, attention in ours.items()})
-    assert len(found) > 3 and (found["random"] == found["same"]).all()
+    frames = {start: {"sst_scores": scores(attention)} for start, attention in ours.items()}
+    found = turned_verdicts(frames | {"without runs": {}})
+    assert len(found) > 3 and (found["random"] == found["same"]).all() and (found["without runs"] == "").all()
     lines = found.set_index(["claim", "case"])
     fell = lines.loc[("figure_2_attention", "SST")]
     assert (fell["random"], fell["planted"], fell["turned by"]) == ("supported", "contradicted", "planted")
     assert lines.loc[("figure_2_polarity", "SST"), "turned by"] == ""
-    assert "same" not in " ".join(found["turned by"])
+    assert {*" ".join(found["turned by"]).split()} == {"planted"}

@@ -100,7 +100,7 @@ def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = No
     -------
     DataFrame
         claim, case; the verdict from each start, under its name; "turned by", the starts from which it is another than
-        from the first; what was found from each, under "found from" and its name.
+        from the first; what was found from each, under "found from" and its name. Empty where a start lacks the runs.
     """
     contents.load()
     frames = frames or {start: frames_from(start) for start in STARTS}
@@ -112,8 +112,10 @@ def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = No
                 if part.verdict != OPEN:
                     row = found.setdefault((claim.name, part.case), {"claim": claim.name, "case": part.case})
                     row |= {start: part.verdict, f"found from {start}": part.found}
-    rows = pd.DataFrame(found.values(), columns=["claim", "case", *frames, *(f"found from {one}" for one in frames)])
+    rows = pd.DataFrame(
+        found.values(), columns=["claim", "case", *frames, *(f"found from {one}" for one in frames)]
+    ).fillna("")
     others = [one for one in frames if one != first]
-    differs = [", ".join(one for one in others if row[one] != row[first]) for row in rows.to_dict("records")]
+    differs = [", ".join(one for one in others if row[one] not in ("", row[first])) for row in rows.to_dict("records")]
     rows.insert(2 + len(frames), "turned by", differs)
     return rows
