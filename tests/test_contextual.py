@@ -41,7 +41,7 @@ def word_piece(folder):
 
 
 def byte_pairs(folder):
-    """Pieces of bytes that hold the space before them, as RoBERTa's do."""
+    """PieceTexts of bytes that hold the space before them, as RoBERTa's do."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
     made = Tokenizer(models.BPE())
@@ -165,20 +165,22 @@ def test_gradients_reach_the_transformer_or_not(folders):
         reached = {name for name, each in model.named_parameters() if each.grad is not None and each.grad.any()}
         assert {"V", "W"} <= reached
         assert (len(reached) == 2) == frozen and "embedding" not in reached
+        assert all(each.requires_grad != frozen for each in model.recurrent.parameters())
     assert len(reached) > 20
 
 
 def test_the_loss_falls_with_its_gradient(folders):
-    """The derivative with respect to one weight of the first layer, against a difference."""
+    """The largest derivative with respect to a weight of the first layer, against a difference."""
     model = TransformerClassifier(folders["bert"], VOCABULARY, frozen=False, lam=0.5, dtype=torch.float64)
     model.loss(CORPUS).backward()
-    weight = model.recurrent.transformer.encoder.layer[0].attention.self.query.weight
+    weight = model.recurrent.transformer.encoder.layer[0].attention.self.value.weight
+    place = weight.grad.abs().argmax()
     with torch.no_grad():
         losses = []
-        for step in (1e-5, -2e-5):
-            weight[1, 2] += step
+        for step in (1e-3, -2e-3):
+            weight.view(-1)[place] += step
             losses.append(float(model.loss(CORPUS)))
-    assert float(weight.grad[1, 2]) == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-5)
+    assert float(weight.grad.view(-1)[place]) == pytest.approx((losses[0] - losses[1]) / 2e-3, rel=1e-4)
 
 
 def test_a_long_text_is_read_in_windows_and_nothing_is_cut(folders):
@@ -346,7 +348,7 @@ TINY = own.Sizes(
     learning_rate=1e-2, held_out=0.5,
 )  # fmt: skip
 SPECIALS = dict(zip(cut.SPECIAL_PIECES, range(5)))
-PIECES = cut.Pieces(torch.arange(5, 65), torch.tensor([0, 3, 40, 60]))
+PIECES = cut.PieceTexts(torch.arange(5, 65), torch.tensor([0, 3, 40, 60]))
 
 
 def test_crops_are_consecutive_pieces_of_one_text_between_the_special_ones():
@@ -385,7 +387,7 @@ def test_of_the_pieces_that_are_asked_for_eight_in_ten_are_masked():
 
 def test_where_a_piece_stands_tells_the_own_transformer_nothing():
     """In the middle of a text longer than any in training states are those of a crop that holds all they see."""
-    model = own.untrained(replace(TINY, spread=0.5), 65, SPECIALS).eval()
+    model = own.new_model(replace(TINY, spread=0.5), 65, SPECIALS).eval()
     long = torch.randint(5, 65, (1, 60), generator=torch.Generator().manual_seed(0))
     reach = TINY.layers * TINY.window // 2
 
@@ -425,6 +427,9 @@ def test_own_transformer_is_trained_once_and_comes_out_the_same_again(small_imdb
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith(f"{folder}: 2 layers of 16, {about['parameters']:,} parameters\n")
     assert f"masked pieces of 3 other reviews: {100 * about['held out']['right']:.1f} % told rightly" in done.stdout
+    # The package tokenizers trains a tokenizer that differs from time to time; all else follows the seed.
+    same = transformers.AutoTokenizer.from_pretrained(folder)
+    monkeypatch.setattr(own, "trained_tokenizer", lambda *_: same)
     shutil.rmtree(folder)
     own.own_transformer(tmp_path, TINY)
     assert weights.read_bytes() == first

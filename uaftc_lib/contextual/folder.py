@@ -61,7 +61,7 @@ def read_transformer(
     ----------
     folder : path
     longest : int, optional
-        Pieces that are read at once, the special ones included; as many as the transformer has positions for.
+        PieceTexts that are read at once, the special ones included; as many as the transformer has positions for.
     dtype : torch.dtype
 
     Raises

@@ -27,7 +27,7 @@ from torch.nn import functional
 from uaftc_lib.contextual.pieces import (
     SPECIAL_PIECES,
     Masked,
-    Pieces,
+    PieceTexts,
     all_rows,
     drawn_rows,
     masked_rows,
@@ -125,7 +125,7 @@ def train_and_save(texts: list[list[str]], sizes: Sizes, folder: Path) -> dict:
     held, read = ([texts[i] for i in sorted(part)] for part in (order[:kept_out], order[kept_out:]))
     cutter = trained_tokenizer(read, sizes.pieces, sizes.positions)
     specials = {kind: cutter.convert_tokens_to_ids(piece) for kind, piece in SPECIAL_PIECES.items()}
-    model = untrained(sizes, len(cutter), specials)
+    model = new_model(sizes, len(cutter), specials)
     seen, kept = pieces_of(cutter, read), pieces_of(cutter, held)
     start_from_vectors(model, seen, sizes)
     curve = train_masked(model, seen, kept, sizes, specials)
@@ -142,7 +142,7 @@ def train_and_save(texts: list[list[str]], sizes: Sizes, folder: Path) -> dict:
     }
 
 
-def untrained(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> nn.Module:
+def new_model(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> nn.Module:
     """The transformer at its start, which does not touch torch's own random numbers."""
     with needs("training a transformer", "uaftc-lib[transformers]"):
         from transformers import ModernBertConfig, ModernBertForMaskedLM
@@ -166,7 +166,7 @@ def untrained(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> nn.Mod
 
 
 @torch.no_grad()
-def start_from_vectors(model: nn.Module, seen: Pieces, sizes: Sizes) -> None:
+def start_from_vectors(model: nn.Module, seen: PieceTexts, sizes: Sizes) -> None:
     """Let the embeddings of pieces, which are those that masked ones are told by, begin as their skip-gram vectors.
 
     What stands beside a piece is learnt by these in two minutes; the transformer alone would spend its time on that.
@@ -183,7 +183,9 @@ def start_from_vectors(model: nn.Module, seen: Pieces, sizes: Sizes) -> None:
     table[ids] = (vectors - vectors.mean(0)) / vectors.std() * sizes.spread
 
 
-def train_masked(model: nn.Module, seen: Pieces, kept: Pieces, sizes: Sizes, specials: dict[str, int]) -> list[dict]:
+def train_masked(
+    model: nn.Module, seen: PieceTexts, kept: PieceTexts, sizes: Sizes, specials: dict[str, int]
+) -> list[dict]:
     """Train in place by AdamW, with a warm-up and a linear decay; the loss as it fell, and that of what is kept out."""
     crops, masks = generator(sizes.seed, "order"), generator(sizes.seed, "masked words")
     decayed = [parameter for parameter in model.parameters() if parameter.dim() > 1]
@@ -229,7 +231,7 @@ def told(model: nn.Module, masked: Masked, there: Tensor) -> Float[Tensor, "aske
 
 
 @torch.no_grad()
-def asked_of(kept: Pieces, sizes: Sizes, specials: dict[str, int], vocabulary: int) -> list[tuple[Masked, Tensor]]:
+def asked_of(kept: PieceTexts, sizes: Sizes, specials: dict[str, int], vocabulary: int) -> list[tuple[Masked, Tensor]]:
     """All texts kept out of training, masked the same way whenever they are asked about, in batches."""
     masks = generator(sizes.seed + 1, "masked words")
     length = max(sizes.lengths)
@@ -244,7 +246,7 @@ def asked_of(kept: Pieces, sizes: Sizes, specials: dict[str, int], vocabulary: i
 
 
 @torch.no_grad()
-def told_of_masked(model: nn.Module, kept: Pieces, sizes: Sizes, specials: dict[str, int]) -> dict:
+def told_of_masked(model: nn.Module, kept: PieceTexts, sizes: Sizes, specials: dict[str, int]) -> dict:
     """The mean −log p of masked pieces, in nats, and how many of them are told rightly."""
     was_training = model.training
     model.eval()
@@ -258,13 +260,15 @@ def told_of_masked(model: nn.Module, kept: Pieces, sizes: Sizes, specials: dict[
     return {"asked": count, "loss": round(total / max(count, 1), 4), "right": round(right / max(count, 1), 4)}
 
 
-def log_shares(seen: Pieces, vocabulary: int) -> Float[Tensor, "pieces"]:
+def log_shares(seen: PieceTexts, vocabulary: int) -> Float[Tensor, "pieces"]:
     """The logarithms of the shares of pieces in some texts; one is added to each count."""
     counts = 1.0 + torch.bincount(seen.pieces, minlength=vocabulary)
     return (counts / counts.sum()).log()
 
 
-def told_by_frequency(seen: Pieces, kept: Pieces, sizes: Sizes, specials: dict[str, int], vocabulary: int) -> dict:
+def told_by_frequency(
+    seen: PieceTexts, kept: PieceTexts, sizes: Sizes, specials: dict[str, int], vocabulary: int
+) -> dict:
     """The same of the shares of pieces in training, whatever stands beside them."""
     shares = log_shares(seen, vocabulary)
     answers = torch.cat([masked.answers for masked, _ in asked_of(kept, sizes, specials, vocabulary)])

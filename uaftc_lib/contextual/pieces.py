@@ -56,14 +56,14 @@ def trained_tokenizer(texts: Sequence[Sequence[str]], pieces: int, longest: int)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=longest, **specials)
 
 
-class Pieces(NamedTuple):
+class PieceTexts(NamedTuple):
     """Texts as pieces, laid end to end: text t is ``pieces[offsets[t]:offsets[t + 1]]``."""
 
     pieces: Int[Tensor, "positions"]
     offsets: Int[Tensor, "boundaries"]
 
 
-def pieces_of(tokenizer: Tokenizer, texts: Sequence[Sequence[str]]) -> Pieces:
+def pieces_of(tokenizer: Tokenizer, texts: Sequence[Sequence[str]]) -> PieceTexts:
     """The pieces of texts, without special ones; a text of which nothing is left goes."""
     with serial_tokenizers():
         cut = (
@@ -71,7 +71,7 @@ def pieces_of(tokenizer: Tokenizer, texts: Sequence[Sequence[str]]) -> Pieces:
             for i in range(0, len(texts), 1000)
         )
         found = [torch.tensor(ids) for part in cut for ids in part["input_ids"] if ids]
-    return Pieces(torch.cat(found), torch.tensor([0, *map(len, found)]).cumsum(0))
+    return PieceTexts(torch.cat(found), torch.tensor([0, *map(len, found)]).cumsum(0))
 
 
 class Rows(NamedTuple):
@@ -81,8 +81,8 @@ class Rows(NamedTuple):
     there: Bool[Tensor, "rows length"]
 
 
-def rows_at(
-    texts: Pieces, begins: Int[Tensor, "rows"], ends: Int[Tensor, "rows"], length: int, specials: dict[str, int]
+def crops_at(
+    texts: PieceTexts, begins: Int[Tensor, "rows"], ends: Int[Tensor, "rows"], length: int, specials: dict[str, int]
 ) -> Rows:
     """What stands from ``begins`` on, not beyond ``ends``, between [CLS] and [SEP]; padded to ``length``."""
     step = torch.arange(length)
@@ -92,7 +92,7 @@ def rows_at(
     return Rows(rows.masked_fill(step == 0, specials["cls"]), step <= taken + 1)
 
 
-def drawn_rows(texts: Pieces, rows: int, length: int, specials: dict[str, int], draws: torch.Generator) -> Rows:
+def drawn_rows(texts: PieceTexts, rows: int, length: int, specials: dict[str, int], draws: torch.Generator) -> Rows:
     """Crops of texts, every position as likely as any other to be where one begins.
 
     One that would run beyond the end of its text begins earlier.
@@ -100,16 +100,16 @@ def drawn_rows(texts: Pieces, rows: int, length: int, specials: dict[str, int], 
     begins = torch.randint(len(texts.pieces), (rows,), generator=draws)
     text = torch.searchsorted(texts.offsets, begins, right=True) - 1
     first, ends = texts.offsets[text], texts.offsets[text + 1]
-    return rows_at(texts, torch.minimum(begins, ends - length + 2).maximum(first), ends, length, specials)
+    return crops_at(texts, torch.minimum(begins, ends - length + 2).maximum(first), ends, length, specials)
 
 
-def all_rows(texts: Pieces, length: int, specials: dict[str, int]) -> Rows:
+def all_rows(texts: PieceTexts, length: int, specials: dict[str, int]) -> Rows:
     """All of some texts, in consecutive crops."""
     begins, ends = [], []
     for begin, end in zip(texts.offsets[:-1].tolist(), texts.offsets[1:].tolist()):
         for start in range(begin, end, length - 2):
             begins.append(start), ends.append(end)
-    return rows_at(texts, torch.tensor(begins), torch.tensor(ends), length, specials)
+    return crops_at(texts, torch.tensor(begins), torch.tensor(ends), length, specials)
 
 
 class Masked(NamedTuple):
