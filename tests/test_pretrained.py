@@ -172,5 +172,6 @@ def test_the_slider_shows_what_is_stored(dataset):
 def test_every_reader_is_asked_at_every_lam_that_is_said():
     jobs = pd.DataFrame(contextual.contextual_jobs())
     assert not jobs.duplicated().any()
-    seeds = jobs.groupby(["dataset", "reader", "lam"]).seed.nunique()
-    assert set(seeds.drop("fine-tuned, untrained", level="reader")) == {10}
+    seeds = jobs.groupby(["reader", "dataset", "lam"]).seed.nunique()
+    assert set(seeds[["words", "vectors", "frozen", "permuted labels"]]) == {10}
+    assert seeds["frozen"].index.get_level_values("lam").nunique() == len(contextual.LAMS)
