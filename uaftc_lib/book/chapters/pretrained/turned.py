@@ -82,7 +82,7 @@ def frames_from(start: str) -> dict[str, pd.DataFrame]:
     scores = stored("far_scores", start=start, dataset="sst")
     return {
         "sst_scores": scores[scores["lam"].isin((10.0, 100.0))],
-        "sst_terms": terms.assign(labels="real", moment="epoch"),
+        "sst_terms": terms.assign(labels="real", lists="training", moment="epoch"),
         "figure_scores": stored("far_panels", start=start),
     }
 
