@@ -82,7 +82,7 @@ def frames_from(start: str) -> dict[str, pd.DataFrame]:
     scores = stored("far_scores", start=start, dataset="sst")
     return {
         "sst_scores": scores[scores["lam"].isin((10.0, 100.0))],
-        "sst_terms": terms.assign(labels="real", moment="epoch"),
+        "sst_terms": terms.assign(labels="real", lists="training", moment="epoch"),
         "figure_scores": stored("far_panels", start=start),
     }
 
@@ -112,9 +112,8 @@ def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = No
                 if part.verdict != OPEN:
                     row = found.setdefault((claim.name, part.case), {"claim": claim.name, "case": part.case})
                     row |= {start: part.verdict, f"found from {start}": part.found}
-    rows = pd.DataFrame(
-        found.values(), columns=["claim", "case", *frames, *(f"found from {one}" for one in frames)]
-    ).fillna("")
+    columns = ["claim", "case", *frames, *(f"found from {one}" for one in frames)]
+    rows = pd.DataFrame([[row.get(name, "") for name in columns] for row in found.values()], columns=columns)
     others = [one for one in frames if one != first]
     differs = [", ".join(one for one in others if row[one] not in ("", row[first])) for row in rows.to_dict("records")]
     rows.insert(2 + len(frames), "turned by", differs)
