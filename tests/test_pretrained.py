@@ -12,7 +12,7 @@ from uaftc_lib import AttentionClassifier, TrainingConfig
 from uaftc_lib.book.chapters.pretrained import contextual, lifted_by, similar_words, slider, unseen_words
 from uaftc_lib.book.chapters.pretrained.readings import beyond_controls, boost
 from uaftc_lib.book.chapters.pretrained.similar_words import asked_words, nearest_words, stand_ins
-from uaftc_lib.book.chapters.pretrained.unseen_words import Gained, compared, drawn_words
+from uaftc_lib.book.chapters.pretrained.unseen_words import Gained, unseen_row, words_cut_out
 from uaftc_lib.book.small_data import small_data
 from uaftc_lib.experiments.registry import stored
 
@@ -29,7 +29,7 @@ def vectors(types=60, d=6):
 
 
 def test_words_without_a_vector_are_not_drawn():
-    drawn = torch.stack([drawn_words(vectors(), seed) for seed in range(200)])
+    drawn = torch.stack([words_cut_out(vectors(), seed) for seed in range(200)])
     assert not drawn[:, [3, 50]].any() and drawn[:, [0, 10]].any(0).all()
     assert abs(float(drawn.double().mean()) - unseen_words.HELD_OUT * 58 / 60) < 0.01
 
@@ -45,12 +45,14 @@ def test_unseen_words_are_compared_by_rank_and_by_their_lists():
     side = torch.zeros(60)
     side[:5], side[5:10] = 1, -1
     noise = torch.rand(60, generator=torch.Generator().manual_seed(1))
-    found = compared(planted(side + noise / 9, side.abs()), planted((side + noise / 9) ** 3, -side.abs()), asked, LISTS)
+    found = unseen_row(
+        planted(side + noise / 9, side.abs()), planted((side + noise / 9) ** 3, -side.abs()), asked, LISTS
+    )
     assert found["polarity"] == pytest.approx(1) and found["attention"] == pytest.approx(-1)
     assert found["unseen: positive over negative"] == found["unseen: polar over neutral"] == 1
     assert found["read: polar over neutral"] == 0 and found["positive words"] == 5
     asked[:2] = False
-    assert compared(planted(side, side), planted(side, side), asked, LISTS)["positive words"] == 3
+    assert unseen_row(planted(side, side), planted(side, side), asked, LISTS)["positive words"] == 3
 
 
 def test_nearest_words_are_others_that_can_be_used():

@@ -79,7 +79,7 @@ def fresh_reader(data: Dataset, reader: str, lam: float, seed: int) -> Attention
         return TransformerClassifier(start, words, frozen=reader == "untrained", **known)
 
 
-def read(data: Dataset, reader: str, lam: float, seed: int) -> tuple[AttentionClassifier, float]:
+def trained_reader(data: Dataset, reader: str, lam: float, seed: int) -> tuple[AttentionClassifier, float]:
     """A classifier of one kind, trained, and its accuracy on the test set."""
     model = fresh_reader(data, reader, lam, seed)
     tuned = reader.startswith("fine-tuned")
@@ -96,7 +96,7 @@ def first_texts(data: Dataset) -> Corpus:
 
 
 @torch.no_grad()
-def explained(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
+def erasure_agreements(model: AttentionClassifier, corpus: Corpus) -> dict[str, float]:
     """Kendall's τ within texts of what is said of a word with what leaving it out does, states held or read again."""
     out, left = whole_output(model, corpus), left_out(model, corpus)
     logit = out.polarity.cpu().numpy()[corpus.instance_of.cpu().numpy()]
@@ -125,7 +125,7 @@ def story(model: AttentionClassifier, data: Dataset) -> dict[str, float]:
     row = score_measures(model, data, types)
     row |= {f"local {name}": value for name, value in separations(local).items()}
     row["local AUC polarity"] = separation(local, "polarity", "positive", "negative")
-    return row | alone_and_in_texts(model, data.test) | explained(model, first_texts(data))
+    return row | alone_and_in_texts(model, data.test) | erasure_agreements(model, first_texts(data))
 
 
 def contextual_jobs() -> list[dict]:
@@ -147,5 +147,5 @@ def contextual_jobs() -> list[dict]:
 def contextual_readers(dataset: str, reader: str, lam: float, seed: int) -> list[dict]:
     """The head of the paper over words and over transformers: accuracy, scores, what of them explains a decision."""
     data = load_dataset(dataset)
-    model, right = read(data, reader, lam, seed)
+    model, right = trained_reader(data, reader, lam, seed)
     return [{"right": right} | story(model, data)]

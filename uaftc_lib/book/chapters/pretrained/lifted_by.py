@@ -21,8 +21,8 @@ from uaftc_lib.book.chapters.pretrained.unseen_words import (
     DATASETS,
     LEAST,
     SEEDS,
-    drawn_words,
-    word_counts,
+    training_counts,
+    words_cut_out,
 )
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
@@ -96,7 +96,7 @@ def lifted_by(lam: float, kind: str, learning: str, dataset: str, seed: int) -> 
     """
     data = load_dataset(dataset)
     matrix = from_book(kind, data, seed)
-    counts, out = word_counts(data), drawn_words(matrix, seed)
+    counts, out = training_counts(data), words_cut_out(matrix, seed)
     without = replace(data, train=data.train.without(out[data.train.tokens]))
     lists = token_types(data.train, data.vocabulary)
     kinds = {name: ids[(out & (counts >= LEAST))[ids]] for name, ids in lists.items()}

@@ -74,7 +74,7 @@ def over_transformers(value: Callable[[pd.DataFrame, pd.DataFrame], pd.Series], 
     return parts
 
 
-def polar_lead(rows: pd.DataFrame) -> pd.Series:
+def lesser_lead(rows: pd.DataFrame) -> pd.Series:
     """The probability that a polar word has more attention, alone, than a neutral one: the lesser of both kinds."""
     return least(column(rows, "AUC positive over neutral"), column(rows, "AUC negative over neutral"))
 
@@ -85,7 +85,7 @@ def minus_other(name: str) -> Callable[[pd.DataFrame, pd.DataFrame], pd.Series]:
 
 
 reading(
-    over_transformers(lambda rows, others: polar_lead(rows) - np.maximum(polar_lead(others), 0.5), "permuted labels"),
+    over_transformers(lambda rows, others: lesser_lead(rows) - np.maximum(lesser_lead(others), 0.5), "permuted labels"),
     "context_keeps_the_lead",
 )
 reading(

@@ -22,7 +22,7 @@ from uaftc_lib.book.chapters.pretrained.unseen_words import (
     DATASETS,
     LEARNING,
     LEAST,
-    word_counts,
+    training_counts,
 )
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
@@ -99,7 +99,7 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     """What words lose when those like them are not read, and when others as telling are not: mean y s and mean a."""
     data = load_dataset(dataset)
     matrix = from_book("vectors", data)
-    counts, lists = word_counts(data), token_types(data.train, data.vocabulary)
+    counts, lists = training_counts(data), token_types(data.train, data.vocabulary)
     usable = ~matrix.isnan().any(1) & (counts >= LEAST)
     asked = asked_words(lists, usable, seed)
     unit = normalize(matrix.nan_to_num())

@@ -47,12 +47,12 @@ KINDS = ("vectors", "dealt out", "permuted labels")
 SHOWN_LAMS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # stops of the slider
 
 
-def word_counts(dataset: Dataset) -> Int[Tensor, "types"]:
+def training_counts(dataset: Dataset) -> Int[Tensor, "types"]:
     """Occurrences of each type in training."""
     return torch.bincount(dataset.train.tokens, minlength=len(dataset.vocabulary))
 
 
-def drawn_words(matrix: Float[Tensor, "types d"], seed: int) -> Bool[Tensor, "types"]:
+def words_cut_out(matrix: Float[Tensor, "types d"], seed: int) -> Bool[Tensor, "types"]:
     """A fifth of the words that have a vector."""
     drawn = torch.rand(len(matrix), generator=generator(seed, "masked words")) < HELD_OUT
     return drawn & ~matrix.isnan().any(1)
@@ -82,7 +82,7 @@ def side(values: Float[Tensor, "types"], above: Int[Tensor, "some"], below: Int[
     return float(found / (len(above) * len(below)))
 
 
-def compared(mine: Gained, whole: Gained, asked: Bool[Tensor, "types"], lists: dict[str, Tensor]) -> dict[str, float]:
+def unseen_row(mine: Gained, whole: Gained, asked: Bool[Tensor, "types"], lists: dict[str, Tensor]) -> dict[str, float]:
     """How the unseen words' gains agree with those of the model that read them, and where the lists' words stand.
 
     Rank correlations; AUC of unseen positive over negative words by polarity, of polar over neutral ones by attention.
@@ -101,7 +101,7 @@ def unseen(
 ) -> Iterator[tuple[dict, Gained, Gained, Tensor]]:
     """Of each kind of run and of learning: its name, the run without the drawn words, that with them, who is asked."""
     data = load_dataset(dataset)
-    counts, out = word_counts(data), drawn_words(from_book("vectors", data), seed)
+    counts, out = training_counts(data), words_cut_out(from_book("vectors", data), seed)
     whole, asked = gained(data, None, "trained", lam, seed + OTHER), out & (counts >= LEAST)
     without = replace(data, train=data.train.without(out[data.train.tokens]))
     for kind in kinds:
@@ -120,7 +120,7 @@ def unseen_words(dataset: str, lam: float, seed: int) -> list[dict]:
     data = load_dataset(dataset)
     lists = token_types(data.train, data.vocabulary)
     return [
-        name | compared(mine, whole, asked, lists)
+        name | unseen_row(mine, whole, asked, lists)
         | {"words": int(asked.sum()), "right": mine.accuracy, "right, all words read": whole.accuracy}
         for name, mine, whole, asked in unseen(dataset, lam, seed)
     ]  # fmt: skip
@@ -134,7 +134,7 @@ def unseen_words_short(dataset: str, lam: float, seed: int) -> list[dict]:
     data = load_dataset(dataset)
     lists = token_types(data.train, data.vocabulary)
     return [
-        name | compared(mine, whole, asked, lists) | {"right": mine.accuracy}
+        name | unseen_row(mine, whole, asked, lists) | {"right": mine.accuracy}
         for name, mine, whole, asked in unseen(dataset, lam, seed, ("short",))
     ]
 
@@ -158,7 +158,7 @@ def unseen_frames(dataset: str, folder: Path) -> list[dict]:
             for word, value in zip(words, run.scores[name][ids].tolist()):
                 word[f"{name} {of}"] = round(value, 4)
         frames.append({"lam": lam, "words": words})
-        rows.append({"lam": lam, "seed": SEEDS[0], "words": len(ids)} | compared(mine, whole, asked, lists))
+        rows.append({"lam": lam, "seed": SEEDS[0], "words": len(ids)} | unseen_row(mine, whole, asked, lists))
     path = path_of_unseen(folder, dataset)
     with guard(path), replaced(path) as part:
         Path(part).write_text(json.dumps(frames, ensure_ascii=False), encoding="utf-8")
