@@ -206,6 +206,13 @@ def test_a_long_text_is_read_in_windows_and_nothing_is_cut(folders):
     assert torch.allclose(states(short, long), expected, atol=2e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_kind_is_given_more_than_it_has_positions_for(folders, kind):
+    model = TransformerClassifier(folders[kind], VOCABULARY)
+    assert model.recurrent.room == (62 if kind == "modernbert" else 14)
+    assert states(model, Corpus.from_lists([list(range(14)) * 12], [1])).isfinite().all()
+
+
 @pytest.mark.parametrize("frozen", [True, False])
 def test_global_scores_are_those_of_a_word_as_a_text_by_itself(folders, frozen):
     model = TransformerClassifier(folders["roberta"], VOCABULARY, frozen=frozen, classes=3)
