@@ -16,10 +16,12 @@ from torch import Tensor
 
 from uaftc_lib import checks
 from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets.cache import prepared_folder
+from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types
 from uaftc_lib.streams import generator
-from uaftc_lib.vectors.unused_reviews import own_vectors
+from uaftc_lib.vectors.unused_reviews import NAME, RULES, own_vectors
 from uaftc_lib.vectors.word_vectors import WordVectors, read_vectors
 
 STARTS = {
@@ -70,6 +72,11 @@ def start_vectors(start: str, vectors: WordVectors, dataset: Dataset, seed: int)
     if start == "dealt out":
         return dealt_among_like(matrix, torch.bincount(dataset.train.tokens, minlength=len(matrix)), draws)
     return matrix
+
+
+def vectors_are_there() -> bool:
+    """Whether the book's own vectors have been made on this machine: if not, that takes minutes."""
+    return prepared_folder(find_data_home(), NAME, RULES).exists()
 
 
 @cache
