@@ -170,8 +170,9 @@ def fold_sections(doctree):
         first = 2 if isinstance(section.children[1], nodes.paragraph) else 1
         rest = section.children[first:]
         words = sum(len(one.astext().split()) for node in rest for one in node.findall(nodes.paragraph))
-        figures = len(re.findall("<figure", "".join(map(html_of, rest))))
-        parts = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((figures, "figure"), (words, "word")) if n]
+        figures, tables = (len(re.findall(f"<{tag}\\b", "".join(map(html_of, rest)))) for tag in ("figure", "table"))
+        counted = ((figures, "figure"), (tables, "table"), (words, "word"))
+        parts = [f"{n} {what}{'s' * (n > 1)}" for n, what in counted if n]
         del section.children[first:]
         opening = f'<details class="section-more"><summary>More: {", ".join(parts)}</summary>'
         section += [nodes.raw("", opening, format="html"), *rest, nodes.raw("", "</details>", format="html")]
