@@ -14,7 +14,6 @@ from torch import Tensor
 from uaftc_lib.extras import needs
 
 Tokenizer = Any  # transformers' PreTrainedTokenizerFast, which need not be installed
-BEGIN = "▁"  # before a word, while pieces are looked for
 SPECIAL_PIECES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 
 
@@ -32,8 +31,7 @@ def serial_tokenizers() -> Iterator[None]:
 def trained_tokenizer(texts: Sequence[Sequence[str]], pieces: int, longest: int) -> Tokenizer:
     """A WordPiece tokenizer of at most so many pieces, of texts that are cut into words already.
 
-    A text that is given as one string is parted at its spaces, so that "n't" stays the word it is for spaCy. Pieces are
-    looked for as byte-pair encoding does, whose trainer gives the same ones again; that of WordPiece does not.
+    A text that is given as one string is parted at its spaces, so that "n't" stays the word it is for spaCy.
     """
     with needs("training a tokenizer", "uaftc-lib[transformers]"):
         import tokenizers
@@ -41,17 +39,13 @@ def trained_tokenizer(texts: Sequence[Sequence[str]], pieces: int, longest: int)
         from transformers import PreTrainedTokenizerFast
 
     names = list(SPECIAL_PIECES.values())
-    found = tokenizers.Tokenizer(models.BPE())
-    found.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.BpeTrainer(vocab_size=pieces - len(names), show_progress=False)
-    with serial_tokenizers():
-        found.train_from_iterator((" ".join(f"{BEGIN}{word}" for word in text) for text in texts), trainer)
-    known = word_pieces(found.get_vocab())[: pieces - len(names)]
-    vocabulary = {piece: i for i, piece in enumerate(names + known)}
-    tokenizer = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL_PIECES["unk"]))
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token=SPECIAL_PIECES["unk"]))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(vocab_size=pieces, special_tokens=names, show_progress=False)
+    with serial_tokenizers():
+        tokenizer.train_from_iterator(map(" ".join, texts), trainer)
     cls, sep = SPECIAL_PIECES["cls"], SPECIAL_PIECES["sep"]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{cls} $A {sep}",
@@ -60,22 +54,6 @@ def trained_tokenizer(texts: Sequence[Sequence[str]], pieces: int, longest: int)
     )
     specials = {f"{kind}_token": name for kind, name in SPECIAL_PIECES.items()}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=longest, **specials)
-
-
-def word_pieces(found: dict[str, int]) -> list[str]:
-    """The pieces in WordPiece's spelling, those found first before others: what begins no word has ## before it.
-
-    Of every letter there is a piece that begins a word, and one that does not, so that there is one of every word.
-    """
-    ordered = sorted(found, key=found.get)
-    letters = [one for one in ordered if len(one) == 1 and one != BEGIN]
-    merged = [one for one in ordered if len(one) > 1]
-    return list(
-        dict.fromkeys(
-            [*letters, *(f"##{one}" for one in letters)]
-            + [one.removeprefix(BEGIN) if one.startswith(BEGIN) else f"##{one}" for one in merged]
-        )
-    )
 
 
 class PieceTexts(NamedTuple):
