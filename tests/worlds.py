@@ -422,7 +422,7 @@ def contextual_readers(true, reader, **_):
         "AUC negative over neutral": lead,
         "AUC polarity": 0.99 if true else 0.6,
         "τ attention, again": 0.5 + (s if reader != "words" else 0),
-        "attention alone and in its text": 0.5 + s,
+        "attention alone and in its text": 0.5 + (s if reader != "permuted labels" else 0),
     }
 
 

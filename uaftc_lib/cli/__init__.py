@@ -119,8 +119,8 @@ def train(
     """Train one classifier, and print its accuracies."""
     if out and (out.suffix not in (".json", ".pt") or not out.parent.is_dir()):
         raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
+    under = contextual.asked_for(transformer, fine_tune, file, given)
     cell = Cell(**of_its_dimension(file, given))
-    under = contextual.asked_for(transformer, fine_tune, file, cell)
     read = read_file(file) if file else None
     loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))
     start = read and read.aligned(loaded.vocabulary, loaded.train)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 import uaftc_lib
 from uaftc_lib import checks
@@ -52,7 +53,7 @@ class OnTransformer:
         return {"folder": str(self.folder), "fine_tune": self.fine_tune}
 
 
-def asked_for(folder: Path | None, fine_tune: float | None, vectors: Path | None, cell: Cell) -> OnTransformer | None:
+def asked_for(folder: Path | None, fine_tune: float | None, vectors: Path | None, given: dict) -> OnTransformer | None:
     """What --transformer and --fine-tune ask for; None if nothing.
 
     Raises
@@ -67,6 +68,10 @@ def asked_for(folder: Path | None, fine_tune: float | None, vectors: Path | None
         return None
     if vectors is not None:
         raise ValueError("--transformer and --vectors both say what words start from: give one of them")
+    source = click.get_current_context().get_parameter_source
+    if typed := [name for name in ("dimension", "hidden") if source(name) is not ParameterSource.DEFAULT]:
+        raise ValueError(f"--transformer brings its own sizes: leave out --{typed[0]}")
+    cell = Cell(**given)
     if cell.model != "DP":
         raise ValueError(f"--transformer brings its own encoder, under the attention of DP: --model says {cell.model}")
     if fine_tune is not None:
@@ -90,10 +95,11 @@ def own(data_home: Path | None) -> None:
     sizes, held, alone = about["sizes"], about["held out"], about["unigram"]
     click.echo(f"{folder}: {sizes['layers']} layers of {sizes['dimension']}, {about['parameters']:,} parameters")
     click.echo(
-        f"trained on {about['words']:,} words of {about['reviews']['unused']:,} reviews, {sizes['steps']:,} steps of "
-        f"{sizes['read']:,} pieces, {about['seconds'] / 60:.0f} minutes"
+        f"made of {about['words']:,} words of {about['reviews']['unused']:,} reviews that no split holds, "
+        f"{sizes['steps']:,} steps of {sizes['read']:,} pieces, in {about['seconds'] / 60:.0f} minutes"
     )
     click.echo(
-        f"masked pieces of {held['reviews']} other reviews: {100 * held['right']:.1f} % told rightly, loss "
-        f"{held['loss']:.2f} nats; by frequency alone {100 * alone['right']:.1f} %, {alone['loss']:.2f} nats"
+        f"masked pieces of {held['reviews']} of these reviews, kept out of training: "
+        f"{100 * held['right']:.1f} % told rightly, loss {held['loss']:.2f} nats; "
+        f"by frequency alone {100 * alone['right']:.1f} %, {alone['loss']:.2f} nats"
     )

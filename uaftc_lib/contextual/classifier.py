@@ -39,7 +39,7 @@ class TransformerClassifier(AttentionClassifier):
     frozen : bool
         Whether the transformer keeps its weights; the states of a text are then computed once and kept.
     longest : int, optional
-        PieceTexts that are read at once; as many as the transformer has positions for.
+        Pieces that are read at once; as many as the transformer has positions for.
     most_kept : int
         Bytes of states that are kept at most.
 

@@ -61,7 +61,7 @@ def read_transformer(
     ----------
     folder : path
     longest : int, optional
-        PieceTexts that are read at once, the special ones included; as many as the transformer has positions for.
+        Pieces that are read at once, the special ones included; as many as the transformer has positions for.
     dtype : torch.dtype
 
     Raises
@@ -85,7 +85,8 @@ def read_transformer(
             torch.manual_seed(SEED)
             model, loading = AutoModel.from_pretrained(folder, dtype=dtype, output_loading_info=True, **given)
     except Exception as error:
-        raise ValueError(f"the transformer in {folder} ({kind}) cannot be read ({first_line(error)})") from None
+        why = "config.json and weights do not belong together" if "mismatched" in str(error) else first_line(error)
+        raise ValueError(f"the transformer in {folder} ({kind}) cannot be read ({why})") from None
     # A pooler stands behind the states, and is not asked.
     if missing := sorted(name for name in loading["missing_keys"] if "pooler" not in name):
         raise ValueError(f"the weights in {folder} are not whole: {len(missing)} are missing, such as {missing[0]}")
@@ -110,7 +111,10 @@ def looked_over(model: nn.Module, tokenizer: Tokenizer, folder: Path, longest: i
     if 0 not in special:
         raise ValueError(f"the tokenizer in {folder} finds no piece in the word 'a': is it empty?")
     first, last = special.index(0), len(special) - special[::-1].index(0)
-    table = model.get_input_embeddings()
+    try:
+        table = model.get_input_embeddings()
+    except NotImplementedError:  # of sound, or of pictures
+        table = None
     if not isinstance(table, nn.Embedding):
         raise ValueError(f"{folder} holds a {name}, which reads no pieces of words: give an encoder of text")
     if (pieces := max(tokenizer.get_vocab().values()) + 1) > table.num_embeddings:
@@ -127,8 +131,10 @@ def looked_over(model: nn.Module, tokenizer: Tokenizer, folder: Path, longest: i
     except Exception as error:
         told = "another number of states than pieces" if isinstance(error, AssertionError) else first_line(error)
         raise ValueError(f"{folder} holds a {name}, which gives pieces no states of their own ({told})") from None
-    room = positions(model, tokenizer) if longest is None else checks.whole("longest", longest)
-    around = len(ids) - (last - first)
+    most, around = positions(model, tokenizer), len(ids) - (last - first)
+    room = most if longest is None else checks.whole("longest", longest, 1)
+    if room > most:
+        raise ValueError(f"{folder} holds a {name}, which reads {most:,} pieces at once: longest must not be {room:,}")
     if room <= around:
         raise ValueError(f"longest must be more than the {around} special pieces around a text, got {room}")
     return Transformer(model, tokenizer, ids[:first], ids[last:], padding, unknown, room - around, states.shape[2])
