@@ -115,7 +115,7 @@ def test_of_a_word_that_stands_there_twice_the_first_counts_and_it_is_told(tmp_p
         (tmp_path / name).write_bytes(content)
         read = read_vectors(tmp_path / name)
         assert read.repeated == 1 and list(read.words) == WORDS and np.array_equal(read.matrix, MATRIX)
-        assert "1 words stand there again" in read.aligned(VOCABULARY, CORPUS).told
+        assert "1 word stands there again" in read.aligned(VOCABULARY, CORPUS).told
 
 
 def test_without_gensim_it_is_said_what_to_install(tmp_path, monkeypatch):

@@ -40,7 +40,8 @@ class StartingVectors:
     @property
     def told(self) -> str:
         """The same in a sentence."""
-        again = f"; {self.repeated:,} words stand there again, and the first vector of each was taken"
+        stand = "1 word stands" if self.repeated == 1 else f"{self.repeated:,} words stand"
+        again = f"; {stand} there again, and the first vector of each was taken"
         return (
             f"{self.source} has vectors of {self.matrix.shape[1]} numbers for {100 * self.words:.1f} % of the words, "
             f"{100 * self.occurrences:.1f} % of their occurrences; the others start at random"
