@@ -22,6 +22,7 @@ from uaftc_lib.contextual.states import WordStates
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.extras import needs
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.again import left_out, part_shares, whole_output
 from uaftc_lib.neighbours.words_kept import alone_and_in_texts
@@ -46,7 +47,8 @@ ENCODER_RATE = 3e-4
 
 def untrained(folder: Path, seed: int, to: str) -> str:
     """A folder with a transformer of the same architecture and tokenizer, its weights at random."""
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    with needs("a transformer with random weights", "uaftc-lib[transformers]"):
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)
