@@ -314,6 +314,9 @@ def test_a_folder_that_cannot_be_used_is_refused_in_words(folders, tmp_path, unt
     transformers.T5Model(t5).save_pretrained(tmp_path / "t5"), word_piece(tmp_path / "t5")
     vit = transformers.ViTConfig(**SIZES, image_size=32)
     transformers.ViTModel(vit).save_pretrained(tmp_path / "vit"), word_piece(tmp_path / "vit")
+    parts = {"text_config": SIZES | {"vocab_size": 60}, "vision_config": SIZES | {"image_size": 32, "patch_size": 16}}
+    clip = transformers.CLIPConfig(**parts, projection_dim=8)
+    transformers.CLIPModel(clip).save_pretrained(tmp_path / "clip"), word_piece(tmp_path / "clip")
     for folder, words in (
         (tmp_path / "nosuch", "nosuch is not there: give a folder that"),
         (bert / "config.json", "is a file: give a folder"),
@@ -325,14 +328,17 @@ def test_a_folder_that_cannot_be_used_is_refused_in_words(folders, tmp_path, unt
         (unknown, r"\(nosuch\) cannot be read|tokenizer in .*unknown cannot be read"),
         (swapped, r"swapped has 30\d pieces, the transformer rows for 60: they do not belong together"),
         (larger, "are not whole: 16 are missing, such as encoder.layer.2"),
-        (wider, r"wider \(bert\) cannot be read"),
+        (wider, r"wider \(bert\) cannot be read \(config.json and weights do not belong together\)"),
         (tmp_path / "t5", "holds a T5Model, which reads one text and writes another: give an encoder"),
         (tmp_path / "vit", "holds a ViTModel, which reads no pieces of words"),
+        (tmp_path / "clip", "holds a CLIPModel, which"),
     ):
         with pytest.raises(ValueError, match=words):
             TransformerClassifier(folder, VOCABULARY)
     with pytest.raises(ValueError, match="longest must be more than the 2 special pieces"):
         TransformerClassifier(bert, VOCABULARY, longest=2)
+    with pytest.raises(ValueError, match="which reads 16 pieces at once: longest must not be 17"):
+        TransformerClassifier(bert, VOCABULARY, longest=17)
     with pytest.raises(ValueError, match="give a Vocabulary, got int"):
         TransformerClassifier(bert, 17)
     model = TransformerClassifier(bert, VOCABULARY)
@@ -433,10 +439,8 @@ def test_own_transformer_is_trained_once_and_comes_out_the_same_again(small_imdb
     done = CliRunner().invoke(app, ["transformer", "--data-home", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith(f"{folder}: 2 layers of 16, {about['parameters']:,} parameters\n")
-    assert (
-        f"masked pieces of 3 of these reviews, kept out of training: {100 * about['held out']['right']:.1f} % told rightly"
-        in done.stdout
-    )
+    told = f"{100 * about['held out']['right']:.1f} % told rightly"
+    assert f"masked pieces of 3 of these reviews, kept out of training: {told}" in done.stdout
     # The package tokenizers trains a tokenizer that differs from time to time; all else follows the seed.
     same = transformers.AutoTokenizer.from_pretrained(folder)
     monkeypatch.setattr(own, "trained_tokenizer", lambda *_: same)
@@ -479,6 +483,8 @@ def test_train_on_a_transformer(folders, tmp_path, tune, untyped):
         (["--transformer", "nosuch"], "nosuch is not there: give a folder that transformers' save_pretrained wrote"),
         (["--transformer", "nosuch", "--vectors", "x.txt"], "both say what words start from: give one of them"),
         (["--transformer", "nosuch", "--model", "DP-L"], "under the attention of DP: --model says DP-L"),
+        (["--transformer", "nosuch", "--dimension", "50"], "brings its own sizes: leave out --dimension"),
+        (["--transformer", "nosuch", "--vectors", "nosuch"], "both say what words start from: give one of them"),
         (["--fine-tune"], "--fine-tune goes with --transformer FOLDER"),
         (["--transformer", "BERT", "--fine-tune", "0"], "a learning rate, must be a finite number above 0, got 0.0"),
         (["--transformer", "BERT", "--method", "fast", "--optimizer", "sgd"], "method=.fast. would not be exact"),
