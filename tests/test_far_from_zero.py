@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib.book.chapters.pretrained import far_from_zero
+from uaftc_lib.book.chapters.pretrained import far_from_zero, starts
 from uaftc_lib.book.chapters.pretrained.far_from_zero import far_pairs, far_scores, far_terms
 from uaftc_lib.book.chapters.pretrained.starts import (
     GROUP,
@@ -52,7 +52,7 @@ def small_world(monkeypatch):
     """The experiments, on small data and its vectors."""
     world = replace(DATA, dev=DATA.train, test=DATA.train)
     monkeypatch.setattr(far_from_zero, "load_dataset", lambda name: world)
-    monkeypatch.setattr(far_from_zero, "book_vectors", lambda: VECTORS)
+    monkeypatch.setattr(starts, "book_vectors", lambda: VECTORS)
 
 
 def test_random_directions_keep_every_length_and_no_direction():

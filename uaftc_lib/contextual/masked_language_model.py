@@ -7,16 +7,13 @@ any in training is read as these were.
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import shutil
 import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from tempfile import mkdtemp
 
 import torch
 from filelock import FileLock
@@ -35,13 +32,13 @@ from uaftc_lib.contextual.pieces import (
     trained_tokenizer,
 )
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.datasets.cache import prepared_folder, tokenizer
+from uaftc_lib.datasets.cache import prepared_folder
 from uaftc_lib.extras import needs
 from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import generator, stream_seed
 from uaftc_lib.threads import one_thread
-from uaftc_lib.vectors.unused_reviews import Count, unused_reviews, word_hash
+from uaftc_lib.vectors.unused_reviews import Count, cut_reviews, made_whole, word_hash
 
 NAME, RULES, TOLD = "transformer-imdb", 1, 10
 
@@ -99,21 +96,14 @@ def own_transformer(data_home: str | os.PathLike | None = None, sizes: Sizes | N
     with FileLock(folder.with_name(f"{folder.name}.lock")):
         if folder.exists():  # another process was quicker
             return folder
-        count, cut, begin = Count(), tokenizer(), time.perf_counter()
-        bar = progress_bar(unused_reviews(home, splits, count), desc="reviews", unit="", delay=3, leave=False)
-        texts = [[token.lower_ for token in cut(text) if not token.is_space] for text in bar]
-        temporary = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            about = {"reviews": vars(count), "words": sum(map(len, texts))} | train_and_save(texts, sizes, temporary)
+        count, begin = Count(), time.perf_counter()
+        texts = cut_reviews(home, splits, count)
+        about = {"reviews": vars(count), "words": sum(map(len, texts))}
+        with made_whole(folder, about) as place:
+            about |= train_and_save(texts, sizes, place)
             about["seconds"] = round(time.perf_counter() - begin, 1)
-            about["versions"] = {
-                name: version(name) for name in ("torch", "transformers", "tokenizers", "gensim", "spacy")
-            }
-            (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-            temporary.chmod(0o755)
-            temporary.rename(folder)  # it is there whole, or not at all
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            packages = ("torch", "transformers", "tokenizers", "gensim", "spacy")
+            about["versions"] = {name: version(name) for name in packages}
     return folder
 
 

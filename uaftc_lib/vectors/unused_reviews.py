@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -82,6 +83,26 @@ def word_hash(word: str) -> int:
     return crc32(word.encode("utf-8"))
 
 
+def cut_reviews(data_home: Path, splits: uaftc_lib.Dataset, count: Count) -> list[list[str]]:
+    """The words of :func:`unused_reviews`, as spaCy cuts them, lower-cased; a token of white space alone is no word."""
+    cut = tokenizer()
+    bar = progress_bar(unused_reviews(data_home, splits, count), desc="reviews", unit="", delay=3, leave=False)
+    return [[token.lower_ for token in cut(text) if not token.is_space] for text in bar]
+
+
+@contextmanager
+def made_whole(folder: Path, about: dict) -> Iterator[Path]:
+    """A place whose files are in ``folder`` once all are written, with ``about`` as about.json: all there, or none."""
+    temporary = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        yield temporary
+        (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+        temporary.chmod(0o755)
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
 def own_vectors(data_home: str | os.PathLike | None = None) -> Path:
     """The file of the book's own vectors (word2vec format, binary); trained when it is asked for the first time.
 
@@ -107,10 +128,8 @@ def own_vectors(data_home: str | os.PathLike | None = None) -> Path:
     with FileLock(folder.with_name(f"{folder.name}.lock")):
         if folder.exists():  # another process was quicker
             return folder / FILE
-        count, cut, begin = Count(), tokenizer(), time.perf_counter()
-        bar = progress_bar(unused_reviews(home, splits, count), desc="reviews", unit="", delay=3, leave=False)
-        # A token of white space alone would break the file's format, in which a space ends a word.
-        texts = [[token.lower_ for token in cut(text) if not token.is_space] for text in bar]
+        count, begin = Count(), time.perf_counter()
+        texts = cut_reviews(home, splits, count)
         model = Word2Vec(texts, workers=1, hashfxn=word_hash, **TRAINING)
         about = {
             "reviews": vars(count),
@@ -119,12 +138,6 @@ def own_vectors(data_home: str | os.PathLike | None = None) -> Path:
             "training": TRAINING,
             "seconds": round(time.perf_counter() - begin, 1),
         }
-        temporary = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            model.wv.save_word2vec_format(str(temporary / FILE), binary=True)
-            (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-            temporary.chmod(0o755)
-            temporary.rename(folder)  # it is there whole, or not at all
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        with made_whole(folder, about) as place:
+            model.wv.save_word2vec_format(str(place / FILE), binary=True)
     return folder / FILE

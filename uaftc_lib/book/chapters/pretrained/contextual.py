@@ -37,11 +37,8 @@ FINE_TUNED_SEEDS = (("sst", "fine-tuned", 5), ("sst", "fine-tuned, untrained", 3
 LOOKED_AT = {"sst": 200, "20news-1": 40}  # test texts whose words are left out one by one: the first so many
 LONGEST = 300  # words of such a text
 HEAD = {"learning_rate": 0.05, "epochs": 10}  # of the paper's own training
-FINE_TUNED = {
-    "optimizer": "adam",
-    "learning_rate": 1e-3,
-    "epochs": 3,
-}  # three passes, as is usual (Devlin et al., 2019)
+# Three passes, as is usual (Devlin et al., 2019).
+FINE_TUNED = {"optimizer": "adam", "learning_rate": 1e-3, "epochs": 3}
 ENCODER_RATE = 3e-4
 
 

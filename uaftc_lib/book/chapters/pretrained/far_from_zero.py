@@ -12,7 +12,7 @@ import torch
 from uaftc_lib import dynamics
 from uaftc_lib.book.chapters.attention_dynamics import sst_config
 from uaftc_lib.book.chapters.exact_dynamics import growing_vector
-from uaftc_lib.book.chapters.pretrained.starts import STARTS, book_vectors, carried_shares, start_vectors
+from uaftc_lib.book.chapters.pretrained.starts import STARTS, carried_shares, from_book
 from uaftc_lib.book.chapters.scores import human_agreement, score_row
 from uaftc_lib.book.panels import score_rows, tilt
 from uaftc_lib.book.small_data import SEEDS, by_kind, ends
@@ -34,7 +34,7 @@ MIRRORS = {"as drawn": (1, 1), "−V": (-1, 1), "−W": (1, -1), "−V −W": (-
 
 def far_model(dataset: Dataset, start: str, lam: float, seed: int, **options) -> AttentionClassifier:
     """A DP of the paper's size, with E from a start."""
-    vectors = start_vectors(start, book_vectors(), dataset, seed)
+    vectors = from_book(start, dataset, seed)
     return AttentionClassifier(len(dataset.vocabulary), lam=lam, vectors=vectors, seed=seed, **options)
 
 
@@ -127,7 +127,7 @@ def far_scores(dataset: str, start: str, lam: float, penalty: float, seed: int) 
     """
     data = load_dataset(dataset)
     types, cell = examined_types(data), table2_cell(dataset, lam=lam, penalty=penalty, seed=seed)
-    model = cell.classifier(data, "cpu", vectors=start_vectors(start, book_vectors(), data, seed))
+    model = cell.classifier(data, "cpu", vectors=from_book(start, data, seed))
     first = deepcopy(model)
     run = fit(model, data, cell.training(), progress=False)
     row = score_row(model, run, score_frame(model, data, types), types) | ends(model, types)
@@ -146,6 +146,6 @@ def far_scores(dataset: str, start: str, lam: float, penalty: float, seed: int) 
 def far_panels(dataset: str, model: str, lam: float, start: str, seed: int) -> list[dict]:
     """The same in the form of "figure_scores": distributions of scores and weights by kind of word."""
     data, cell = load_dataset(dataset), table2_cell(dataset, model=model, lam=lam, seed=seed)
-    classifier = cell.classifier(data, "cpu", vectors=start_vectors(start, book_vectors(), data, seed))
+    classifier = cell.classifier(data, "cpu", vectors=from_book(start, data, seed))
     fit(classifier, data, cell.training(), progress=False)
     return [row | {"V·W": tilt(classifier)} for row in score_rows(classifier, data, examined_types(data))]
