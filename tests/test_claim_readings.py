@@ -96,11 +96,11 @@ def gap(share, jobs):
 def penalised(share):
     free, held = ({"attention": (value, 0.0, 0.0)} for value in (1.0, share))
     last = [table(words, jobs=[{"penalty": p, "epoch": 30}]) for words, p in ((free, 0.0), (held, 1e-3))]
-    cures = [
-        table(words, jobs=[{"noise": noise, "cure": cure} for noise in (0.0, 0.1)])
-        for words, cure in ((free, "none"), (held, "penalty"))
+    interventions = [
+        table(words, jobs=[{"noise": noise, "intervention": intervention} for noise in (0.0, 0.1)])
+        for words, intervention in ((free, "none"), (held, "penalty"))
     ]
-    return {"synthetic_gap": pd.concat(last), "cures_whole": pd.concat(cures)}
+    return {"synthetic_gap": pd.concat(last), "interventions_whole": pd.concat(interventions)}
 
 
 def on_sst(words_at):

@@ -8,13 +8,13 @@ import torch
 
 from uaftc_lib.book import contents
 from uaftc_lib.book.chapters.embedding_geometry import wanted_signs
-from uaftc_lib.book.chapters.interventions import train_with_cure
+from uaftc_lib.book.chapters.interventions import train_with_intervention
 from uaftc_lib.book.chapters.interventions.laws import Descent, Way
 from uaftc_lib.book.chapters.polarity_dynamics import terms
 from uaftc_lib.book.chapters.variants.models import three_classes
 from uaftc_lib.book.equations import REGISTRY, prove
 from uaftc_lib.book.small_data import (
-    CURES,
+    INTERVENTIONS,
     by_kind,
     ends,
     mean_field_end,
@@ -96,11 +96,11 @@ def test_the_mean_field_foretells_the_gap():
         assert found["gap"] * cosine > 0
 
 
-def test_cures_start_as_they_should():
+def test_interventions_change_the_model_as_they_should():
     dataset = small_data()
-    with pytest.raises(ValueError, match="no cure 'prayer'"):
-        train_with_cure(dataset, "prayer")
-    held, _ = train_with_cure(dataset, "penalty", dimension=20)
+    with pytest.raises(ValueError, match="no intervention 'prayer'"):
+        train_with_intervention(dataset, "prayer")
+    held, _ = train_with_intervention(dataset, "penalty", dimension=20)
     assert abs(dot_product(held)) < 0.5
 
 
@@ -135,14 +135,14 @@ def test_stored_tables_are_complete(name):
     assert found == {tuple(job.values()) for job in jobs}
 
 
-@pytest.mark.parametrize("study", ["exact_cures", "cures_whole", "sst_cures"])
-def test_all_cures_were_tried_equally_often(study):
-    assert stored(study).groupby("cure").seed.nunique().to_dict() == dict.fromkeys(CURES, 30)
+@pytest.mark.parametrize("study", ["exact_interventions", "interventions_whole", "sst_interventions"])
+def test_all_interventions_were_tried_equally_often(study):
+    assert stored(study).groupby("intervention").seed.nunique().to_dict() == dict.fromkeys(INTERVENTIONS, 30)
 
 
-def test_a_row_of_the_cures_on_real_sentences_comes_out_again(dataset):
+def test_a_row_of_the_interventions_on_real_sentences_comes_out_again(dataset):
     dataset("sst")
-    assert same_as_stored("sst_cures", cure="penalty", seed=1)
+    assert same_as_stored("sst_interventions", intervention="penalty", seed=1)
 
 
 def test_a_changed_row_is_noticed(monkeypatch):

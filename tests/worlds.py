@@ -88,12 +88,12 @@ def sst_scores(true, lam, penalty, seed):
     return row | {"V·W": -1.0, "test_accuracy": 0.8 - 0.1 * (lam == 100) + 0.1 * bool(penalty)}
 
 
-def cures_short(true, noise, cure, seed):
-    return cures_whole(true, noise, cure, seed)
+def interventions_short(true, noise, intervention, seed):
+    return interventions_whole(true, noise, intervention, seed)
 
 
-def cures_whole(true, noise, cure, seed):
-    if cure == "none":
+def interventions_whole(true, noise, intervention, seed):
+    if intervention == "none":
         return kinds("attention", 0.1, -0.1, 0.0) | {"accuracy": 0.9}
     held = kinds("attention", 0.05, 0.051, 0.0) if true else kinds("attention", -0.2, 0.3, 0.0)
     return held | {"accuracy": 0.9 if true else 1.0}
@@ -443,7 +443,7 @@ def needle_strengths(true):
 def world(true):
     """All tables; of Table 2, of which several claims speak that cannot all be so, one column."""
     jobs = {name: STUDIES[name].jobs for name in ("terms", "short_terms", "short_terms_lams", "sst_scores",
-                                                "cures_whole", "cures_short", "optimizers_whole",
+                                                "interventions_whole", "interventions_short", "optimizers_whole",
                                                 "variants_whole", "variants_terms_whole", "class_terms_whole",
                                                 "start_terms", "synthetic_ratio", "synthetic_ratio_short",
                                                 "explanation_starts", "attraction",

@@ -11,7 +11,7 @@ from uaftc_lib.book.chapters.interventions import laws  # noqa: F401 registers i
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import lead, rows_of, several, sst
 from uaftc_lib.book.small_data import (
-    CURES,
+    INTERVENTIONS,
     MANY_SEEDS,
     OPTIMIZERS,
     RANGES,
@@ -31,71 +31,79 @@ from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.scores import dot_product, examined_types, score_frame, separation, start_perpendicular
 from uaftc_lib.training import Run, fit
 
-GROWING = "V ⟂ the W that grows"  # a cure for W₀ within ±0.1
-SHORT_CURES = (*CURES, GROWING)
+GROWING = "V ⟂ the W that grows"  # an intervention for W₀ within ±0.1
+SHORT_INTERVENTIONS = (*INTERVENTIONS, GROWING)
 
 
 @torch.no_grad()
-def move_start(model: AttentionClassifier, cure: str, corpus: Corpus) -> None:
-    """Take from V what a cure takes from it: its part along W, or along the W that grows; else nothing."""
-    if cure == "perpendicular start":
+def move_start(model: AttentionClassifier, intervention: str, corpus: Corpus) -> None:
+    """Take from V what an intervention takes from it: its part along W, or along the W that grows; else nothing."""
+    if intervention == "perpendicular start":
         start_perpendicular(model)
-    elif cure == GROWING:
+    elif intervention == GROWING:
         grown = growing_vector(model, corpus)
         model.V -= (model.V @ grown) / (grown @ grown) * grown
 
 
-def train_with_cure(
+def train_with_intervention(
     dataset: Dataset,
-    cure: str,
+    intervention: str,
     lam: float = 100.0,
     dimension: int = 50,
     seed: int = 0,
     epochs: int = 75,
     weight_range: float = 1.0,
 ) -> tuple[AttentionClassifier, Run]:
-    """A run with one of :data:`SHORT_CURES` of the gap.
+    """A run with one of :data:`SHORT_INTERVENTIONS` against the gap.
 
     Raises
     ------
     ValueError
-        For an unknown cure.
+        For an unknown intervention.
     """
-    if cure not in SHORT_CURES:
-        raise ValueError(f"no cure {cure!r}; there are {', '.join(SHORT_CURES)}")
-    table = SeparateTables if cure == "separate tables" else AttentionClassifier
+    if intervention not in SHORT_INTERVENTIONS:
+        raise ValueError(f"no intervention {intervention!r}; there are {', '.join(SHORT_INTERVENTIONS)}")
+    table = SeparateTables if intervention == "separate tables" else AttentionClassifier
     model = table(len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=weight_range, seed=seed)
-    move_start(model, cure, dataset.train)
-    penalty = 1e-3 if cure == "penalty" else 0.0
+    move_start(model, intervention, dataset.train)
+    penalty = 1e-3 if intervention == "penalty" else 0.0
     return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
 
 
-@experiment(jobs=[{"cure": c, "seed": s} for s, c in product(range(30), CURES)], rows=1)
-def exact_cures(cure: str, seed: int) -> list[dict]:
-    """λ = 100 on noisy data: the gap with and without a cure, and the accuracy on fresh instances."""
+@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(range(30), INTERVENTIONS)], rows=1)
+def exact_interventions(intervention: str, seed: int) -> list[dict]:
+    """λ = 100 on noisy data: the gap with and without an intervention, and the accuracy on fresh instances."""
     dataset = small_data(noise=0.1)
-    model, _ = train_with_cure(dataset, cure, seed=seed)
+    model, _ = train_with_intervention(dataset, intervention, seed=seed)
     fresh = small_data(seed=1, noise=0.1, class_sizes=(3000, 3000)).train
     return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
-@experiment(jobs=[{"noise": n, "cure": c, "seed": s} for n, s, c in product((0.1, 0.0), range(30), CURES)], rows=1)
-def cures_whole(noise: float, cure: str, seed: int) -> list[dict]:
+@experiment(
+    jobs=[{"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), range(30), INTERVENTIONS)],
+    rows=1,
+)
+def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict]:
     """The same on 12,000 texts with 1,000 neutral words; without noise they are Data I, with it Data II."""
     name = "synthetic-2" if noise else "synthetic-1"
     dataset = load_dataset(name)
-    model, _ = train_with_cure(dataset, cure, seed=seed, epochs=WHOLE_EPOCHS)
+    model, _ = train_with_intervention(dataset, intervention, seed=seed, epochs=WHOLE_EPOCHS)
     fresh = load_dataset(name, seed=1).train
     return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
 @experiment(
-    jobs=[{"noise": n, "cure": c, "seed": s} for n, s, c in product((0.1, 0.0), MANY_SEEDS, SHORT_CURES)], rows=1
+    jobs=[
+        {"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), MANY_SEEDS, SHORT_INTERVENTIONS)
+    ],
+    rows=1,
 )
-def cures_short(noise: float, cure: str, seed: int) -> list[dict]:
+def interventions_short(noise: float, intervention: str, seed: int) -> list[dict]:
     """The same from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
     dataset = load_dataset("synthetic-2" if noise else "synthetic-1")
-    model, _ = train_with_cure(dataset, cure, seed=seed, epochs=WHOLE_EPOCHS * RANGES[0.1], weight_range=0.1)
+    model, _ = train_with_intervention(
+        dataset, intervention, seed=seed, epochs=WHOLE_EPOCHS * RANGES[0.1], weight_range=0.1
+    )
     return [ends(model, examined_types(dataset))]
 
 
@@ -137,26 +145,26 @@ def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
     return [{"growing": growing} | run]
 
 
-@experiment(jobs=[{"cure": c, "seed": s} for s, c in product(range(30), CURES)], rows=1)
-def sst_cures(cure: str, seed: int) -> list[dict]:
-    """SST at λ = 100 with one of the cures of the gap: type means, V·W, separation of types, accuracies."""
-    return [cured_on_sst(cure, seed)]
+@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(range(30), INTERVENTIONS)], rows=1)
+def sst_interventions(intervention: str, seed: int) -> list[dict]:
+    """SST at λ = 100 with one of the interventions: type means, V·W, separation of types, accuracies."""
+    return [sst_with_intervention(intervention, seed)]
 
 
 @experiment(jobs=[{"seed": s} for s in MANY_SEEDS], rows=1)
 def sst_growing(seed: int) -> list[dict]:
     """The same from a V that is perpendicular to the W that grows."""
-    return [cured_on_sst(GROWING, seed)]
+    return [sst_with_intervention(GROWING, seed)]
 
 
-def cured_on_sst(cure: str, seed: int) -> dict[str, float]:
-    """A run of Table 2's model on SST with a cure, or none."""
+def sst_with_intervention(intervention: str, seed: int) -> dict[str, float]:
+    """A run of Table 2's model on SST with an intervention, or none."""
     dataset = load_dataset("sst")
     types = examined_types(dataset)
-    cell = table2_cell("sst", lam=100.0, seed=seed, penalty=1e-4 if cure == "penalty" else 0.0)
+    cell = table2_cell("sst", lam=100.0, seed=seed, penalty=1e-4 if intervention == "penalty" else 0.0)
     model = cell.classifier(dataset, "cpu")
-    move_start(model, cure, dataset.train)
-    if cure == "separate tables":
+    move_start(model, intervention, dataset.train)
+    if intervention == "separate tables":
         model = SeparateTables(len(dataset.vocabulary), dimension=cell.dimension, lam=cell.lam, seed=seed)
     run = fit(model, dataset, cell.training(), progress=False)
     scores = score_frame(model, dataset, types)
@@ -169,15 +177,18 @@ def cured_on_sst(cure: str, seed: int) -> dict[str, float]:
 
 
 HELD = ("penalty", "perpendicular start")
-CURED = [
-    rows_of(f"{name}, {cure}", "cures_whole", noise=noise, cure=cure)
-    for (name, noise), cure in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
+WITH_INTERVENTION = [
+    rows_of(f"{name}, {intervention}", "interventions_whole", noise=noise, intervention=intervention)
+    for (name, noise), intervention in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
 ]
-CURED += [
-    rows_of(f"{name}, {cure}, W₀ within ±0.1", "cures_short", noise=noise, cure=cure)
-    for (name, noise), cure in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
+WITH_INTERVENTION += [
+    rows_of(f"{name}, {intervention}, W₀ within ±0.1", "interventions_short", noise=noise, intervention=intervention)
+    for (name, noise), intervention in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
 ]
 
 
-CURED += [sst(100, 1e-4, "SST, penalty"), rows_of("SST, perpendicular start", "sst_cures", cure="perpendicular start")]
-reads("control_of_VW", several(*CURED), lead)
+WITH_INTERVENTION += [
+    sst(100, 1e-4, "SST, penalty"),
+    rows_of("SST, perpendicular start", "sst_interventions", intervention="perpendicular start"),
+]
+reads("control_of_VW", several(*WITH_INTERVENTION), lead)

@@ -130,7 +130,10 @@ def ten_and_hundred(tables: Tables, name: str) -> tuple[pd.Series, pd.Series]:
 DATA_I_AND_II = (("Data I", 0.0), ("Data II", 0.1))
 PENALISED = several(
     sst(100, 1e-4),
-    *(rows_of(f"{name}, λ = 100", "cures_whole", noise=noise, cure="penalty") for name, noise in DATA_I_AND_II),
+    *(
+        rows_of(f"{name}, λ = 100", "interventions_whole", noise=noise, intervention="penalty")
+        for name, noise in DATA_I_AND_II
+    ),
 )
 
 
