@@ -169,20 +169,20 @@ def test_ledger_closes_on_the_run_of_the_reference(case, optimizer, several, bat
 def test_ledger_holds_the_terms_of_every_step(several, case, rate):
     """Full batch SGD: each entry is the learning rate times the sum of the closed-form term."""
     model, corpus = model_and_corpus(case, "DP", several)
-    stepped, books = copy.deepcopy(model), {}
+    stepped, recorded = copy.deepcopy(model), {}
     config = TrainingConfig(optimizer="sgd", learning_rate=rate, batch_size=None, epochs=4)
     for _ in range(4):
         polarity = dynamics.polarity_update(stepped, corpus)
         attention = dynamics.attention_update(stepped, corpus)
         for name in ("A", "B", "C"):
-            books[name] = books.get(name, 0) + rate * getattr(polarity, name)
+            recorded[name] = recorded.get(name, 0) + rate * getattr(polarity, name)
         for name in ("D", "E", "F"):
-            books[name] = books.get(name, 0) + rate * getattr(attention, name)
+            recorded[name] = recorded.get(name, 0) + rate * getattr(attention, name)
         stepped = sgd_step(stepped, corpus, rate)
     _, ledgers = fit_with_ledger(model, dataset_of(corpus, case.types), config)
-    for name, expected in books.items():
+    for name, expected in recorded.items():
         assert torch.allclose(getattr(ledgers[-1], name), expected, rtol=1e-9, atol=1e-12), name
-    assert set(books) <= {*POLARITY, *ATTENTION}
+    assert set(recorded) <= {*POLARITY, *ATTENTION}
 
 
 def test_ledger_of_mini_batches_books_what_other_batches_did():
@@ -241,5 +241,5 @@ def test_ledger_costs_at_most_a_second_run(dataset):
         run(model, data, config)
         return time.process_time() - begin
 
-    plain, booked = (min(seconds(run) for _ in range(3)) for run in (fit, fit_with_ledger))
-    assert booked < 2 * plain, f"{booked:.2f} s with the ledger, {plain:.2f} s without"
+    plain, followed = (min(seconds(run) for _ in range(3)) for run in (fit, fit_with_ledger))
+    assert followed < 2 * plain, f"{followed:.2f} s with the ledger, {plain:.2f} s without"

@@ -63,7 +63,7 @@ AGAIN = [  # in float64 to the digits that are stored
     ("turned_starts", {"weight_range": 0.1, "lam": 100.0, "turn": "W₀ along V₀", "seed": 3}, 1e-4),
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
     pytest.param("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE, marks=pytest.mark.long),
-    ("adagrad_books", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
+    ("adagrad_ledgers", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
     ("class_terms", {"seed": 3}, TOLERANCE),
     ("attraction", {"weight_range": 1.0, "lam": 10.0, "seed": 3}, 1e-4),
     ("first_epoch", {"embedding_range": 1.0, "weight_range": 1.0, "seed": 3}, TOLERANCE),

@@ -1,4 +1,4 @@
-"""The books of the affine and the additive model."""
+"""The ledger of the affine and the additive model."""
 
 import copy
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from uaftc_lib import dynamics
-from uaftc_lib.book.chapters.variants.books import TermTrainer, seen_cosine, train_to_loss
+from uaftc_lib.book.chapters.variants.ledger import TermTrainer, seen_cosine, train_to_loss
 from uaftc_lib.book.chapters.variants.models import RATES, RUNS, variant_model
 from uaftc_lib.book.small_data import small_config, small_data
 from uaftc_lib.experiments.registry import same_as_stored
@@ -15,7 +15,7 @@ from uaftc_lib.training import fit
 DATA = small_data(class_sizes=(100, 100))
 
 
-def booked(variant, penalty, rate=None, epochs=20):
+def recorded_run(variant, penalty, rate=None, epochs=20):
     """A float64 model, the trainer that trained it, and how its attention scores moved."""
     model = variant_model(DATA, variant, dimension=12, seed=3).double()
     rate = rate or RATES[variant]
@@ -24,17 +24,17 @@ def booked(variant, penalty, rate=None, epochs=20):
     reference = copy.deepcopy(model)
     fit(model, DATA, config, trainer=lambda *arguments: trainers.append(TermTrainer(*arguments)) or trainers[0])
     fit(reference, DATA, config)
-    return model, reference, trainers[0].books, model.token_scores().attention - before
+    return model, reference, trainers[0].ledger, model.token_scores().attention - before
 
 
 @pytest.mark.parametrize("variant,penalty", RUNS)
 def test_steps_are_those_of_fit_and_the_books_close(variant, penalty):
-    model, reference, books, moved = booked(variant, penalty)
+    model, reference, ledger, moved = recorded_run(variant, penalty)
     for name, parameter in model.named_parameters():
         assert torch.allclose(parameter, reference.get_parameter(name), rtol=1e-9, atol=1e-11), name
-    assert float((sum(books.values()) - moved).abs().max()) < 1e-12
-    assert ("penalty" in books) == bool(penalty)
-    assert ("M_pi" in books, "M_rho" in books) == (variant == "DP-A", variant != "DP")
+    assert float((sum(ledger.values()) - moved).abs().max()) < 1e-12
+    assert ("penalty" in ledger) == bool(penalty)
+    assert ("M_pi" in ledger, "M_rho" in ledger) == (variant == "DP-A", variant != "DP")
 
 
 @pytest.mark.parametrize("variant", RATES)
@@ -42,7 +42,7 @@ def test_what_the_terms_leave_is_of_second_order(variant, monkeypatch):
     """Half the step for twice as long: half the remainder. With a term forgotten it stays."""
 
     def remainder(rate, epochs):
-        return booked(variant, 0.0, rate, epochs)[2]["second order"].abs().sum()
+        return recorded_run(variant, 0.0, rate, epochs)[2]["second order"].abs().sum()
 
     assert 1.8 < remainder(0.1, 10) / remainder(0.05, 20) < 2.2
     complete = dynamics.attention_update
@@ -63,7 +63,7 @@ def test_training_stops_at_the_loss_or_says_that_it_cannot():
 def test_terms_are_booked_for_plain_gradient_descent_only():
     model = variant_model(DATA, "DP")
     for options in ({"optimizer": "adam"}, {"dropout": 0.5}, {"learning_rates": {"V": 0.1}}):
-        with pytest.raises(ValueError, match="booked for SGD"):
+        with pytest.raises(ValueError, match="recorded for SGD"):
             TermTrainer(model, DATA.train, small_config(**options))
 
 

@@ -10,7 +10,7 @@ optimizer (Adagrad) multiplies Δe, ΔV and ΔW element by element; the sum stay
 part of Δe along the old V did to s, and so on.
 
 A batch moves V and W, and with them the scores of every type, but the embeddings of its own types only.
-Between two visits of a type its C and F are therefore the change of its scores, and are booked at the next
+Between two visits of a type its C and F are therefore the change of its scores, and are recorded at the next
 visit: a step costs O(tokens + types of the batch·d).
 """
 
@@ -74,12 +74,12 @@ class LedgerTrainer(TypewiseTrainer):
             raise ValueError(f"the ledger is kept for DP, this model is {dynamics.kind(model)}")
         for name in ("dropout", "penalty"):
             if getattr(config, name):
-                raise ValueError(f"the ledger books A to F alone: {name} must be 0, got {getattr(config, name)}")
+                raise ValueError(f"the ledger records A to F alone: {name} must be 0, got {getattr(config, name)}")
         if reason := obstacle(model, config):
             raise ValueError(f"the ledger is kept on the fast path only: {reason}")
         super().__init__(model, corpus, config)
         self.start = self.scores()
-        self.seen = self.start.clone()  # the scores when they were last booked
+        self.seen = self.start.clone()  # the scores when they were last recorded
         # By what moved them: the embedding along V, along some W, a head, two things at once.
         self.along_V, self.along_W, self.by_heads, self.remainder = (torch.zeros_like(self.start) for _ in range(4))
 

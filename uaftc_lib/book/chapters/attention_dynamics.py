@@ -1,4 +1,4 @@
-"""Chapter 04_attention_dynamics: Equations 21 to 27, the books of SST, and what Section 4.2 says of D, E and F."""
+"""Chapter 04_attention_dynamics: Equations 21 to 27, the ledger of SST, and what Section 4.2 says of D, E and F."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def sst_ledgers_wide(optimizer: str, lam: float, seed: int) -> list[dict]:
 
 
 @experiment(jobs=[{"weight_range": reach, "seed": seed} for reach, seed in product((1.0, 0.1), SEEDS)], rows=1)
-def adagrad_books(weight_range: float, seed: int) -> list[dict]:
+def adagrad_ledgers(weight_range: float, seed: int) -> list[dict]:
     """Data I by Adagrad, λ = 10: what D, E and F have given to the mean neutral word, and where it ended ("attention").
 
     "sum of E": over all words, in units of the sum of their sizes; shares: "words that E lowers", of the neutral ones,

@@ -161,7 +161,7 @@ def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: fl
     return {name: learning_rate**2 * matrix for name, matrix in drift.items()}
 
 
-def booked(ledger: Ledger, types: Types, names: str = "DEF") -> dict[str, float]:
+def entry_means(ledger: Ledger, types: Types, names: str = "DEF") -> dict[str, float]:
     """Means of entries of a ledger over the types of each kind: "D positive", ..."""
     return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in names for kind, ids in types.items()}
 
@@ -176,7 +176,7 @@ def exact_gap(lam: float, seed: int) -> list[dict]:
     gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS)
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS, seed=seed))
     predicted = {"start": start, "cosine": cosine, "predicted gap": gap, "predicted lead": lead}
-    return [predicted | ends(model, types) | booked(ledgers[-1], types)]
+    return [predicted | ends(model, types) | entry_means(ledgers[-1], types)]
 
 
 SST_STEPS = {  # as in chapter 04: no dropout, no epoch chosen
@@ -238,7 +238,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
         epochs = WHOLE_EPOCHS if data == "Data I" else WHOLE_STEPS // 6
         config = small_config(epochs=epochs * longer, seed=seed)
     run, ledgers = fit_with_ledger(model, dataset, config)
-    of = booked(ledgers[-1], types)
+    of = entry_means(ledgers[-1], types)
     told |= {f"{term} gap": of[f"{term} positive"] - of[f"{term} negative"] for term in "DEF"}
     return [told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]}]
 

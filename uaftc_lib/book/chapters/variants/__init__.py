@@ -10,7 +10,7 @@ import torch
 
 from uaftc_lib.book.cases import SMALL, SURE, Part, Tables, exceeds
 from uaftc_lib.book.chapters.variants import velocities  # noqa: F401  (registers its experiments and readings)
-from uaftc_lib.book.chapters.variants.books import booked_run
+from uaftc_lib.book.chapters.variants.ledger import run_with_ledger
 from uaftc_lib.book.chapters.variants.models import (
     M_OF_LIBRARY,
     NO_M,
@@ -133,7 +133,7 @@ def followed_run(
 )
 def variants_terms(variant: str, penalty: float, lam: float, seed: int) -> list[dict]:
     """Models trained to one loss: the type means, and what each term did to the attention of each kind."""
-    return [booked_run(small_data(), variant, penalty, lam, seed)]
+    return [run_with_ledger(small_data(), variant, penalty, lam, seed)]
 
 
 @experiment(
@@ -146,7 +146,7 @@ def variants_terms(variant: str, penalty: float, lam: float, seed: int) -> list[
 )
 def variants_terms_whole(variant: str, penalty: float, M: str, lam: float, seed: int) -> list[dict]:
     """The same on the whole of Data I, by the start of M; epochs are counted in 1,200 texts."""
-    return [booked_run(load_dataset("synthetic-1"), variant, penalty, lam, seed, M)]
+    return [run_with_ledger(load_dataset("synthetic-1"), variant, penalty, lam, seed, M)]
 
 
 def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int, weight_range: float = 1.0) -> dict[str, float]:
@@ -217,7 +217,7 @@ def variant(name: str, penalty: float = 0.0, where: str = "") -> Cases:
     return by_start("variants_whole", where, variant=name, penalty=penalty, epoch=LAST)
 
 
-def booked_terms(name: str, lam: float) -> Cases:
+def recorded_terms(name: str, lam: float) -> Cases:
     """One of the models on Data I, with what each term did to attention."""
     starts = STARTS_OF_M if lam == 10 else [M_OF_LIBRARY]
     return by_start("variants_terms_whole", f"{name}, λ = {lam:g}, ", starts, variant=name, penalty=0.0, lam=lam)
@@ -245,7 +245,7 @@ def dominates(rows: pd.DataFrame) -> pd.Series:
 PENALISED = variant("DP-A", 1e-3, "with penalty, ")
 BOTH_AFFINE = several(variant("DP-A", 0.0, "without penalty, "), PENALISED)
 ON_REAL_DATA = (("sst", "AD"), ("imdb", "AD"))
-BOOKED = {name: several(*(booked_terms(name, lam) for lam in (10.0, 100.0))) for name in ("DP-A", "AD")}
+RECORDED = {name: several(*(recorded_terms(name, lam) for lam in (10.0, 100.0))) for name in ("DP-A", "AD")}
 THREE = several(
     rows_of("12,000 texts of three classes", "class_terms_whole"),
     rows_of("12,000 texts of three classes, W₀ within ±0.1", "class_terms_short"),
@@ -272,13 +272,13 @@ reads(
     sure_votes,
     null=True,
 )
-reads("affine_sides", BOOKED["DP-A"], lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
-reads("affine_E_of_polar", BOOKED["DP-A"], lambda rows: both(rows, "E"))
-reads("affine_E_of_neutral", BOOKED["DP-A"], lambda rows: SMALL - column(rows, "E neutral").abs() / size(rows, "E"))
-reads("additive_E_of_polar", BOOKED["AD"], lambda rows: both(rows, "E"))
-reads("additive_sides", BOOKED["AD"], lambda rows: on_both_sides(rows, "D"))
-reads("additive_E_dominates", BOOKED["AD"], dominates)
-reads("terms_set_aside", several(*BOOKED.values()), set_aside)
+reads("affine_sides", RECORDED["DP-A"], lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
+reads("affine_E_of_polar", RECORDED["DP-A"], lambda rows: both(rows, "E"))
+reads("affine_E_of_neutral", RECORDED["DP-A"], lambda rows: SMALL - column(rows, "E neutral").abs() / size(rows, "E"))
+reads("additive_E_of_polar", RECORDED["AD"], lambda rows: both(rows, "E"))
+reads("additive_sides", RECORDED["AD"], lambda rows: on_both_sides(rows, "D"))
+reads("additive_E_dominates", RECORDED["AD"], dominates)
+reads("terms_set_aside", several(*RECORDED.values()), set_aside)
 reads("heads_apart", THREE, lambda rows: SMALL - column(rows, "largest W·W'") / column(rows, "smallest ‖W‖²"))
 reads("own_class", THREE, lambda rows: least(*(column(rows, f"own polarity {k}") for k in "012")) - SURE)
 reads("classes_attract", THREE, lambda rows: column(rows, "within") - column(rows, "across"))

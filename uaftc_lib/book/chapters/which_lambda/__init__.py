@@ -130,7 +130,7 @@ TURNS = {  # how the start as drawn is changed: by W₀, its length kept or that
     rows=1,
 )
 def turned_starts(weight_range: float, lam: float, turn: str, seed: int) -> list[dict]:
-    """The books of polar words on Data I, and |nα − 1| of a text of n words at most, from W₀ turned against V₀."""
+    """The ledger of polar words on Data I, and |nα − 1| of a text of n words at most, from W₀ turned against V₀."""
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     polar = torch.cat([types["positive"], types["negative"]])
@@ -139,8 +139,8 @@ def turned_starts(weight_range: float, lam: float, turn: str, seed: int) -> list
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed))
     lengths = dataset.train.lengths[dataset.train.instance_of]
     farthest = float((lengths * model(dataset.train).weights.detach() - 1).abs().max())
-    books = {name: float(getattr(ledgers[-1], name)[polar].abs().mean()) for name in "ABC"}
-    return [books | {"farthest weight": farthest} | ends(model, types)]
+    entries = {name: float(getattr(ledgers[-1], name)[polar].abs().mean()) for name in "ABC"}
+    return [entries | {"farthest weight": farthest} | ends(model, types)]
 
 
 def heaviest(model: AttentionClassifier, corpus: Corpus) -> tuple[Tensor, Tensor]:

@@ -18,9 +18,9 @@ CHECKED = 6  # batches between two looks at the loss: an epoch of small Data I
 
 
 class TermTrainer:
-    """SGD that books what each term of da/dτ did to the attention scores; it steps as :func:`fit` does.
+    """SGD that records what each term of da/dτ did to the attention scores; it steps as :func:`fit` does.
 
-    ``books``: "D", "E", "F", "M_pi", "M_rho" (those that the model has), each the sum over steps of η times the term of
+    ``ledger``: "D", "E", "F", "M_pi", "M_rho" (those that the model has), each the sum over steps of η times the term of
     :func:`uaftc_lib.dynamics.attention_update`, "types"; "second order", what the step on the loss did beyond
     them; and "penalty", what the step on the penalty did. Together they are the change of the scores.
 
@@ -33,13 +33,13 @@ class TermTrainer:
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig):
         odd = config.dropout or config.weight_decay or config.learning_rate_decay or config.learning_rates
         if config.optimizer != "sgd" or odd:
-            raise ValueError(f"terms are booked for SGD at one learning rate, without dropout or decay, got {config}")
+            raise ValueError(f"terms are recorded for SGD at one learning rate, without dropout or decay, got {config}")
         self.model, self.corpus, self.config = model, corpus, config
-        self.books: dict[str, Tensor] = {}
+        self.ledger: dict[str, Tensor] = {}
 
-    def book(self, name: str, moved: Tensor) -> None:
+    def record(self, name: str, moved: Tensor) -> None:
         """Add to a sum."""
-        self.books[name] = self.books.get(name, 0) + moved.double()
+        self.ledger[name] = self.ledger.get(name, 0) + moved.double()
 
     def move(self, slopes: dict[str, Tensor], rate: float) -> Tensor:
         """A step down the slopes; the change of the attention scores."""
@@ -64,10 +64,10 @@ class TermTrainer:
             moved = self.move(slopes, rate)
             for name, term in terms._asdict().items():
                 if term is not None:
-                    self.book(name, rate * term)
-            self.book("second order", moved - rate * terms.total)
+                    self.record(name, rate * term)
+            self.record("second order", moved - rate * terms.total)
             if held:
-                self.book("penalty", self.move(held, rate))
+                self.record("penalty", self.move(held, rate))
         return total / sum(map(len, batches))
 
 
@@ -96,7 +96,7 @@ def seen_cosine(model: AttentionClassifier) -> float:
     return float(torch.cosine_similarity(*seen_vectors(model), dim=0))
 
 
-def booked_run(
+def run_with_ledger(
     dataset: Dataset, variant: str, penalty: float, lam: float, seed: int, M: str = M_OF_LIBRARY
 ) -> dict[str, float]:
     """A model trained to :data:`LOSS`: the type means, and what each term did to the attention of each kind."""
@@ -104,7 +104,9 @@ def booked_run(
     model = variant_model(dataset, variant, lam, seed=seed, M=M)
     trainer = TermTrainer(model, dataset.train, small_config(learning_rate=RATES[variant], penalty=penalty, seed=seed))
     epochs, loss = train_to_loss(trainer, LOSS)
-    books = {
-        f"{name} {kind}": float(sums[ids].mean()) for name, sums in trainer.books.items() for kind, ids in types.items()
+    recorded = {
+        f"{name} {kind}": float(sums[ids].mean())
+        for name, sums in trainer.ledger.items()
+        for kind, ids in types.items()
     }
-    return ends(model, types) | {"cosine": seen_cosine(model), "loss": loss, "epochs": epochs} | books
+    return ends(model, types) | {"cosine": seen_cosine(model), "loss": loss, "epochs": epochs} | recorded
