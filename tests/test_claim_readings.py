@@ -135,7 +135,7 @@ def on_panels(share):
 
 
 def on_real_data(share):
-    """What the ledger of SST holds; where neutral words have more than a fifth, polar ones are on the wrong side, too."""
+    """The ledger of SST; where neutral words have more than a fifth, polar ones are on the wrong side, too."""
     side = 1.0 if share < 0.2 else -1.0
     words = {name: (side * ALIKE, (-side if name in "πBCD" else side) * ALIKE, share * EITHER) for name in "πρBCDEF"}
     runs = {"labels": "real", "lists": "training", "moment": "epoch 12"}

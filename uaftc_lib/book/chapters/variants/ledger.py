@@ -20,8 +20,8 @@ CHECKED = 6  # batches between two looks at the loss: an epoch of small Data I
 class TermTrainer:
     """SGD that records what each term of da/dτ did to the attention scores; it steps as :func:`fit` does.
 
-    ``ledger``: "D", "E", "F", "M_pi", "M_rho" (those that the model has), each the sum over steps of η times the term of
-    :func:`uaftc_lib.dynamics.attention_update`, "types"; "second order", what the step on the loss did beyond
+    ``ledger``: "D", "E", "F", "M_pi", "M_rho" (those that the model has), each the sum over steps of η times the term
+    of :func:`uaftc_lib.dynamics.attention_update`, "types"; "second order", what the step on the loss did beyond
     them; and "penalty", what the step on the penalty did. Together they are the change of the scores.
 
     Raises
