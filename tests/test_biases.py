@@ -40,7 +40,7 @@ def test_steps_of_descent_are_those_of_the_gradient():
 
 def test_a_power_is_read_off():
     steps = np.arange(1, biases.STEPS + 1)
-    assert biases.power(3 * steps**-0.75) == pytest.approx(-0.75)
+    assert biases.growth_power(3 * steps**-0.75) == pytest.approx(-0.75)
 
 
 def test_entropies_are_in_units_of_the_even_weights_and_texts_of_one_word_have_none():

@@ -30,8 +30,8 @@ def test_the_bound_is_reached_by_one_word_above_others_that_are_alike():
 
 def test_equal_scores_fall_as_one_over_the_length_and_a_sharp_one_does_not():
     lengths = np.array([1, 2, 5, 10, 40])
-    assert dispersion.power(lengths, 1 / lengths) == pytest.approx(-1)
-    assert dispersion.power(lengths, dispersion.most(lengths, 50.0)) == pytest.approx(0, abs=1e-9)
+    assert dispersion.power_of_length(lengths, 1 / lengths) == pytest.approx(-1)
+    assert dispersion.power_of_length(lengths, dispersion.most(lengths, 50.0)) == pytest.approx(0, abs=1e-9)
 
 
 def test_an_encoder_has_no_score_for_a_word_type():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, dynamics, fit
 from uaftc_lib.book.chapters.exact_dynamics import discrete_drift
 from uaftc_lib.book.equations import relative_error
+from uaftc_lib.book.inner_products import vector_laws
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.models import SeparateTables, StructuredClassifier
 
@@ -169,7 +170,7 @@ def test_pointwise_identity_and_decay_of_the_conserved_matrix(case):
 @few
 def test_laws_of_V_and_W(kind, several, case):
     model, corpus = model_and_corpus(case, kind, several)
-    laws = dynamics.vector_laws(model, corpus)
+    laws = vector_laws(model, corpus)
     quantities = {
         "V·W": lambda probe: probe.V @ probe.W,
         "‖V‖²": lambda probe: probe.V @ probe.V,
@@ -384,7 +385,7 @@ def test_wrong_arguments_say_what_to_do():
         dynamics.admissible_band(*model_and_corpus(Case(), "AD", False))
     structured = StructuredClassifier(Case().types, dimension=6, encoder="lstm", hidden=4)
     with pytest.raises(ValueError, match="one attention distribution"):
-        dynamics.vector_laws(structured, corpus)
+        vector_laws(structured, corpus)
     model.encoder = "lstm"
     with pytest.raises(ValueError, match="autograd"):
         dynamics.token_sums(model, corpus)
@@ -420,7 +421,7 @@ ON_CORPORA = {
     "polarity_update": dynamics.polarity_update,
     "attention_update": dynamics.attention_update,
     "admissible_band": dynamics.admissible_band,
-    "vector_laws": dynamics.vector_laws,
+    "vector_laws": vector_laws,
     "discrete_drift": lambda model, corpus: discrete_drift(model, corpus, 0.1),
 }
 
@@ -442,7 +443,7 @@ def test_a_model_that_computes_something_else_is_refused(name, make, reason):
         calls[name](model, corpus)
 
 
-@pytest.mark.parametrize("law", [dynamics.conserved, lambda model: dynamics.vector_laws(model, Case().corpus(2))])
+@pytest.mark.parametrize("law", [dynamics.conserved, lambda model: vector_laws(model, Case().corpus(2))])
 def test_a_recurrent_model_that_computes_something_else_is_refused(law):
     with pytest.raises(ValueError, match="Doubled may compute something else"):
         law(Doubled(Case().types, dimension=6, encoder="lstm", hidden=3))

@@ -15,11 +15,11 @@ from test_dynamics import dataset_of, sgd_step
 from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, dynamics, fit, load_dataset
 from uaftc_lib.book.chapters.exact_dynamics import (
     crossing_time,
-    gram_flow,
     growing_vector,
     mean_margin,
     saddle_escape,
 )
+from uaftc_lib.book.inner_products import gram, gram_flow
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.dynamics import flow
@@ -47,7 +47,7 @@ def test_conserved_along_the_flow(kind, several, case):
 @few
 def test_gram_matrix_closes(several, case):
     model, corpus = model_and_corpus(case, "DP", several)
-    full = flow.gram(flow.integrate(model, corpus, TIMES)[-1]).numpy()
+    full = gram(flow.integrate(model, corpus, TIMES)[-1]).numpy()
     alone = gram_flow(model, corpus, TIMES)[-1]
     assert np.abs(full - alone).max() < 1e-7 * max(1, np.abs(full).max())
 
@@ -217,7 +217,7 @@ def test_flow_refuses_what_it_cannot_solve():
         flow.integrate(model.float(), corpus, [0, 1])
     model = model.double()
     with pytest.raises(ValueError, match="DP alone"):
-        flow.gram(Case().model("AD"))
+        gram(Case().model("AD"))
     with pytest.raises(ValueError, match="positive"):
         saddle_escape(model, corpus, margin=0.0)
     with pytest.raises(ValueError, match="belongs to none"):

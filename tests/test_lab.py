@@ -21,7 +21,7 @@ def trained(settings: str) -> tuple[list[dict], parity.Epoch]:
     """The rows that a page is held against, and the end of training: made once for all tests."""
     rows = []
     for moment in parity.train(json.loads(settings)):
-        rows.append(parity.row(moment))
+        rows.append(parity.epoch_row(moment))
     return rows, moment
 
 

@@ -265,7 +265,7 @@ def test_a_preset_says_what_it_shows_until_something_moves(quick):
         button = quick.get_by_role("button", name=preset["label"], exact=True)
         button.click()
         assert says.inner_text() == preset["says"] and button.get_attribute("aria-pressed") == "true"
-        assert quick.evaluate(f"{LAB.format(0)}.config") == parity.complete(preset["state"]) | {"decay": 0}
+        assert quick.evaluate(f"{LAB.format(0)}.config") == parity.complete_state(preset["state"]) | {"decay": 0}
         assert quick.locator("button[aria-pressed=true]").count() == 1
     set_lam(quick, 33)
     assert says.inner_text() == "A state of your own. The presets lead back."
@@ -1127,7 +1127,7 @@ def test_training_can_pause_within_milliseconds_in_every_setting(browser):
     there are more rounds.
     """
     page = browser.new_page()
-    configs = [parity.complete(state) | {"decay": 0} for state in LARGEST]
+    configs = [parity.complete_state(state) | {"decay": 0} for state in LARGEST]
     most = 6
     for config, (pieces, longest) in zip(configs, page.evaluate(PIECES, [module_source(), configs, most])):
         print(f"{config['data']}: {pieces} pieces, the longest {longest:.1f} ms")

@@ -67,7 +67,7 @@ def parameter_cells(name: str) -> tuple[str, str]:
 
 def opening_parameters(attributes: dict) -> dict:
     """What the command beside a lab sets before anyone moves λ; js/again.js writes the same."""
-    state = parity.complete(attributes["state"])
+    state = parity.complete_state(attributes["state"])
     taken = state["lam"] >= float(attributes.get("least", 0))
     return ({attributes.get("parameter", "lam"): float(state["lam"])} if taken else {}) | {"seed": state["seed"]}
 
@@ -77,7 +77,7 @@ def test_every_opening_command_is_accepted_by_its_chapter(name):
     given, check = parameter_cells(name)
     for attributes, _ in embedded(outputs(name)):
         least = float(attributes.get("least", 1e-3))
-        for lam in (parity.complete(attributes["state"])["lam"], least):
+        for lam in (parity.complete_state(attributes["state"])["lam"], least):
             wanted = opening_parameters(attributes | {"state": attributes["state"] | {"lam": lam}})
             namespace = {}
             exec(given, namespace)
@@ -204,7 +204,7 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
             press()
             page.wait_for_function(SHOWS, arg=[i, wanted])
             trained = page.locator("uaftc-lab").nth(i).evaluate("lab => [lab.run.config, lab.numbers.epoch]")
-            whole = parity.complete(states[i] | wanted)
+            whole = parity.complete_state(states[i] | wanted)
             assert trained == [whole | {"decay": 0}, whole["epochs"]]
             page.wait_for_function(STANDS, arg=[button.element_handle(), before])
         style, width = button.evaluate(FOCUS)

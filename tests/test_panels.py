@@ -101,7 +101,7 @@ def test_rows_are_those_of_the_scores():
 
 
 def test_the_stored_starts_are_those_of_the_study():
-    contents.load()
+    contents.load_chapters()
     stored = read_stored("figure_scores")
     jobs = EXPERIMENTS["figure_scores"].jobs
     made = stored[["dataset", "model", "lam", "seed"]].drop_duplicates()

@@ -605,8 +605,8 @@ def test_sizes_far_from_print_are_told():
 def test_numbers_commands_and_data_of_the_map():
     by_number = {item.number: item for item in figures.items()}
     assert {"Fig S13, top", "Fig S13, bottom", "Fig 2a"} <= set(by_number)
-    assert figures.whole("Fig S13, top") == "Fig S13" and figures.whole("Fig 2a") == "Fig 2"
-    assert figures.whole("Table S1") == "Table S1" and figures.order("Fig S13, bottom") == 13
+    assert figures.whole_figure("Fig S13, top") == "Fig S13" and figures.whole_figure("Fig 2a") == "Fig 2"
+    assert figures.whole_figure("Table S1") == "Table S1" and figures.order("Fig S13, bottom") == 13
     scores, points, weights, start, terms = (
         f"uaftc tables {name} --make"
         for name in ("figure_scores", "figure_points", "sst_weights", "embedding_start", "terms")

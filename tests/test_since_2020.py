@@ -104,7 +104,7 @@ def test_a_worse_tight_word_makes_a_choice_optimal_and_a_better_one_does_not():
 
 
 def test_the_flow_turns_to_the_programme_of_its_choice():
-    row = selected.told(*(pair := of_case(3)), selected.select(*pair))
+    row = selected.choice_measures(*(pair := of_case(3)), selected.select(*pair))
     assert row["cosine"] > 0.999 and row["condition"] == 1 and row["margin reached"] > 0.9
     assert row["cosine of the start"] < 0.9 and row["error"] < 1e-9 and row["rests"] == 0 and row["shared"] == 0
 
@@ -191,14 +191,14 @@ def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
 @pytest.mark.parametrize("lam", [1.0, 3.0, 10.0])
 @pytest.mark.parametrize("head", two_tables.HEADS)
 def test_score_and_length_are_tied_up_to_the_step(lam, head):
-    one, half = (two_tables.departure(lam, 5, head, step, False, 1) for step in (0.1, 0.05))
+    one, half = (two_tables.law_departure(lam, 5, head, step, False, 1) for step in (0.1, 0.05))
     assert one["error"] / half["error"] == pytest.approx(2, abs=0.2) and one["error"] < 0.1
     assert half["error"] < half["with a line for it"] < half["without the exponential"]
-    freed = two_tables.departure(lam, 5, head, 0.1, True, 1)
+    freed = two_tables.law_departure(lam, 5, head, 0.1, True, 1)
     assert freed["error"] > one["error"]
 
 
 def test_with_the_head_held_scores_come_to_one_size_whatever_lam_and_the_exponential_tells():
-    found = [two_tables.departure(lam, 5, "held", 0.1, False, 1) for lam in (1.0, 3.0, 10.0)]
+    found = [two_tables.law_departure(lam, 5, "held", 0.1, False, 1) for lam in (1.0, 3.0, 10.0)]
     assert [row["score"] for row in found] == pytest.approx([found[0]["score"]] * 3, rel=0.02)
     assert all(row["score"] > 2 and row["error"] < 0.002 and row["with a line for it"] > 0.3 for row in found)

@@ -28,7 +28,7 @@ from uaftc_lib.experiments.registry import EXPERIMENTS, same_as_stored, stored
 from uaftc_lib.scores import dot_product, examined_types
 from uaftc_lib.training import fit
 
-contents.load()  # registers the experiments
+contents.load_chapters()  # registers the experiments
 
 
 def test_set_cosine_turns_w_and_keeps_its_length():

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from uaftc_lib import load_dataset
+from uaftc_lib.book.chapters.scores import word_ratings
 from uaftc_lib.datasets import sst
 from uaftc_lib.datasets.download import DataUnavailable
 from uaftc_lib.locations import data_home
@@ -37,7 +38,7 @@ def test_ids_by_falling_frequency_over_all_splits(real):
 
 
 def test_people_rated_single_words(real):
-    ratings = sst.word_ratings(data_home()).set_index("word")
+    ratings = word_ratings(data_home()).set_index("word")
     assert ratings["rating"].between(0, 4).all()
     assert ratings.loc["good", "rating"] > 2.5 > 1.5 > ratings.loc["bad", "rating"]
     assert len(set(ratings.index) & set(real.vocabulary.words)) > 15_000

@@ -111,7 +111,7 @@ def made_up():
 
 def test_at_the_same_spread_only_what_is_beyond_it_is_left():
     tables = made_up()
-    rows = partial(objectives.rows_of, tables=tables)
+    rows = partial(objectives.seeds_of_variant, tables=tables)
     assert objectives.beyond_spread(rows("h + e"), tables).to_numpy() == pytest.approx(0.1)
     assert objectives.beyond_spread(rows(objectives.BASE), tables).to_numpy() == pytest.approx(0.0)
     few = Tables(

@@ -376,7 +376,7 @@ def test_of_a_run_with_another_best_epoch_the_beginning_is_compared():
 
 @pytest.fixture(scope="module")
 def listed():
-    contents.load()  # registers the experiments; processes that run the toys need none
+    contents.load_chapters()  # registers the experiments; processes that run the toys need none
 
     return {one.name: one for one in listing()}
 

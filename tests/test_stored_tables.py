@@ -19,11 +19,11 @@ from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.experiments.tables import grid_names, remake
 from uaftc_lib.locations import PAPER_NAMES
 
-contents.load()  # registers the experiments
+contents.load_chapters()  # registers the experiments
 
 
 def test_the_setting_of_every_run_is_told():
-    contents.load()
+    contents.load_chapters()
     told = settings_of_runs().set_index("table")
     assert {*EXPERIMENTS, *grid_names()} == {*told.index} and told.index.is_unique
     assert (told.seeds <= told.runs).all() and not told["what was run"].str.contains("[`:]func").any()

@@ -22,7 +22,7 @@ from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES
 from uaftc_lib.experiments.sweep import encode_errors
 from uaftc_lib.locations import PAPER_NAMES, published
 
-contents.load()  # registers the experiments
+contents.load_chapters()  # registers the experiments
 
 SEEDS = range(10)
 ALL_LAMS = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10000.0)

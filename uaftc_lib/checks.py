@@ -14,7 +14,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
     return int(value)
 
 
-def number(name: str, value: object, positive: bool = False) -> float:
+def finite(name: str, value: object, positive: bool = False) -> float:
     """``value`` as a float, or ValueError if it is not finite, negative, or (``positive``) zero."""
     is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or value < 0 or (positive and value == 0):
@@ -23,7 +23,7 @@ def number(name: str, value: object, positive: bool = False) -> float:
     return float(value)
 
 
-def share(name: str, value: object, whole_allowed: bool = True) -> float:
+def fraction(name: str, value: object, whole_allowed: bool = True) -> float:
     """``value`` as a float, or ValueError if it lies outside [0, 1], or is 1 where that is not allowed."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not (0 <= value < 1 or (whole_allowed and value == 1)):

@@ -80,7 +80,7 @@ class Chapter:
     def __init__(self, name: str, namespace: dict[str, object]):
         check_parameters(namespace, **choices.allowed(name))
         choices.check_together(name, namespace)
-        contents.load({name} & contents.MODULES.keys())  # its equations, experiments and claims
+        contents.load_chapters({name} & contents.MODULES.keys())  # its equations, experiments and claims
         self.name, self.lines, self.broken = name, [], []
         self.usual = published_parameters(name, namespace.get("In", []))
         self.changed = {key: namespace[key] for key, value in self.usual.items() if namespace.get(key) != value}

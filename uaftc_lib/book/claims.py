@@ -63,7 +63,7 @@ class Claim:
         ValueError
             If there is no such reading.
         """
-        contents.load([self.page.partition("#")[0]])
+        contents.load_chapters([self.page.partition("#")[0]])
         if self.name not in READINGS:
             raise ValueError(f"the claim {self.name} has no reading in the module of {self.page}")
         return tuple(READINGS[self.name](tables))

@@ -55,7 +55,7 @@ def chapter_of(module: str) -> str:
     raise ValueError(f"{module} serves no chapter: add it to uaftc_lib/book/contents.py")
 
 
-def load(chapters: Iterable[str] = tuple(MODULES)) -> None:
+def load_chapters(chapters: Iterable[str] = tuple(MODULES)) -> None:
     """Import the modules of some chapters, by default of all, so that what they register is known."""
     for chapter in chapters:
         import_module(f"{PACKAGE}.{MODULES[chapter]}")

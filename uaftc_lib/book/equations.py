@@ -184,7 +184,7 @@ def lookup(number: int) -> Equation:
         If there is no such equation.
     """
     if number not in REGISTRY:
-        contents.load()
+        contents.load_chapters()
     if number not in REGISTRY:
         raise ValueError(f"equations run from 1 to {max(REGISTRY)}, got {number}")
     return REGISTRY[number]
@@ -196,7 +196,7 @@ def errata_table(case: Case | None = None) -> pd.DataFrame:
     Columns: equation, title, status, standing, page, correction; measure, value, bound, holds (:class:`CheckResult`);
     failing_value, fails: of the form that must fail, where there is one.
     """
-    contents.load()
+    contents.load_chapters()
     case = case or Case()
     rows = []
     for number in sorted(REGISTRY):

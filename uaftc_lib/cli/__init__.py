@@ -190,7 +190,7 @@ def sweep(
     folder = uaftc_lib.results_folder() if grid in stored.grid_names() else Path()
     out = out or folder / f"{Path(grid or 'sweep').stem}.csv"
     if dry_run:
-        sweeps.check_request(out, workers, dask, device)
+        sweeps.check_sweep(out, workers, dask, device)
         told = sweeps.estimate(cells, out, device)
         click.echo(told.to_string(index=False, formatters={"hours": "{:.2f}".format}))
         open_ = told["runs"].sum() - told["finished"].sum()
@@ -220,12 +220,12 @@ def tables(
     if make or out:
         stored.check_made_here(names)
     if minutes is not None:
-        checks.number("minutes", minutes)
+        checks.finite("minutes", minutes)
         if not out:
             raise ValueError("--minutes goes with --out, the folder where tables are made anew")
     if out:
-        stored.check_folder(out)
-    contents.load()  # where the experiments stand
+        stored.check_remade(out)
+    contents.load_chapters()  # where the experiments stand
     if out:
         lines = stored.remake(names, out, workers, dask, minutes)
     elif make:

@@ -198,7 +198,7 @@ def train_masked(
         masked = masked_rows(rows, sizes.masked, model.config.vocab_size, specials, masks)
         if not len(masked.answers):
             continue
-        loss = functional.cross_entropy(told(model, masked, rows.there), masked.answers)
+        loss = functional.cross_entropy(asked_logits(model, masked, rows.there), masked.answers)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -214,7 +214,7 @@ def train_masked(
     return curve
 
 
-def told(model: nn.Module, masked: Masked, there: Tensor) -> Float[Tensor, "asked pieces"]:
+def asked_logits(model: nn.Module, masked: Masked, there: Tensor) -> Float[Tensor, "asked pieces"]:
     """Logits of the pieces that are asked for, and of no others: those of all would take longer than the rest."""
     states = model.model(input_ids=masked.read, attention_mask=there.long()).last_hidden_state
     return model.decoder(model.head(states[masked.asked]))
@@ -242,7 +242,7 @@ def told_of_masked(model: nn.Module, kept: PieceTexts, sizes: Sizes, specials: d
     model.eval()
     total, right, count = 0.0, 0, 0
     for masked, there in asked_of(kept, sizes, specials, model.config.vocab_size):
-        logits = told(model, masked, there)
+        logits = asked_logits(model, masked, there)
         total += float(functional.cross_entropy(logits, masked.answers, reduction="sum"))
         right += int((logits.argmax(1) == masked.answers).sum())
         count += len(masked.answers)

@@ -27,7 +27,7 @@ def trees(data_home: Path) -> dict[str, list[str]]:
         }
 
 
-def sentence(tree: str) -> str:
+def cleaned_sentence(tree: str) -> str:
     """The words of a tree as one string, cleaned as Jain & Wallace (2019) did."""
     text = " ".join(word for _, word in LEAF.findall(tree))
     text = text.replace("-LRB-", "").replace("-RRB-", " ")
@@ -40,7 +40,7 @@ def prepare_sst(data_home: Path) -> uaftc_lib.Dataset:
     texts = {}
     for split, lines in trees(data_home).items():
         kept = [line for line in lines if line.startswith("(") and line[1] != "2"]
-        words = [[token.lower_ for token in tokenize(sentence(line))] for line in kept]
+        words = [[token.lower_ for token in tokenize(cleaned_sentence(line))] for line in kept]
         texts[split] = (words, [int(int(line[1]) >= 3) for line in kept])
     return from_texts("sst", texts, CLASSES, {"source": URL, "sha256": SHA256, "rules": RULES})
 
@@ -49,17 +49,3 @@ def prepare_sst(data_home: Path) -> uaftc_lib.Dataset:
 def load_sst(data_home: Path) -> uaftc_lib.Dataset:
     """SST with the official splits; neutral sentences (root label 2) are dropped, positive is 3 or 4."""
     return prepared(data_home, "sst", RULES, lambda: prepare_sst(data_home))
-
-
-def word_ratings(data_home: Path) -> pandas.DataFrame:
-    """What people said of single words: columns word (lower case), rating (0 to 4, mean), trees (count)."""
-    import pandas  # whoever asks for a corpus need not wait for it
-
-    rated = [
-        (word.lower(), int(rating))
-        for lines in trees(data_home).values()
-        for line in lines
-        for rating, word in LEAF.findall(line)
-    ]
-    frame = pandas.DataFrame(rated, columns=["word", "rating"])
-    return frame.groupby("word")["rating"].agg(rating="mean", trees="size").reset_index()

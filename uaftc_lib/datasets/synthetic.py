@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import uaftc_lib
-from uaftc_lib.checks import share, whole
+from uaftc_lib.checks import fraction, whole
 from uaftc_lib.datasets import register
 from uaftc_lib.streams import stream_seed
 
@@ -52,7 +52,7 @@ def synthetic(
     ValueError
         If a number is impossible, for example more distinct tokens than types.
     """
-    noise = share("noise", noise)
+    noise = fraction("noise", noise)
     if not isinstance(class_sizes, (tuple, list)) or len(class_sizes) != 2:
         raise ValueError(f"class_sizes are the numbers of negative and positive instances, got {class_sizes}")
     class_sizes = tuple(whole("a class size", size) for size in class_sizes)

@@ -5,7 +5,6 @@ from uaftc_lib.dynamics.laws import (
     admissible_band,
     conserved,
     invariants,
-    vector_laws,
 )
 from uaftc_lib.dynamics.terms import (
     AttentionUpdate,
@@ -35,5 +34,4 @@ __all__ = [
     "sums_and_polarity",
     "sums_of_scores",
     "token_sums",
-    "vector_laws",
 ]

@@ -1,4 +1,4 @@
-"""Gradient flow: the whole model, and its Gram matrix.
+"""Gradient flow of the whole model.
 
 Time τ is that of dz/dτ = −∂ℓ/∂z (Eq 8); n steps of SGD with learning rate η reach τ = nη up to O(η).
 """
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from scipy.integrate import solve_ivp
-from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus
@@ -95,17 +94,3 @@ def integrate(
     return Trajectory(
         np.asarray(times, dtype=float), solve(derivative, start, times, method, rtol, atol), deepcopy(model)
     )
-
-
-def gram(model: AttentionClassifier) -> Float[Tensor, "rows rows"]:
-    """G = XXᵀ of X = [E; V; W], with a row for each type, for V, and for W (K classes: each W_k).
-
-    Raises
-    ------
-    ValueError
-        For models other than DP.
-    """
-    if dynamics.kind(model) != "DP":
-        raise ValueError(f"the Gram matrix closes for DP alone, this model is {dynamics.kind(model)}")
-    X = torch.cat([model.embedding, model.V[None], model.W.reshape(len(model.V), -1).T]).detach()
-    return X @ X.T

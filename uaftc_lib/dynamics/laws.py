@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.dynamics.terms import kind, residual, token_sums
-from uaftc_lib.models import AttentionClassifier, StructuredClassifier, departure, softmax_by_instance, sum_by_instance
+from uaftc_lib.dynamics.terms import kind, token_sums
+from uaftc_lib.models import AttentionClassifier, StructuredClassifier, departure
 from uaftc_lib.settings import RECURRENT
 
 
@@ -77,47 +77,6 @@ def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
     if not model.binary:
         found["Σ_k W_k"] = model.W.detach().sum(1)
     return found
-
-
-@torch.no_grad()
-def vector_laws(model: AttentionClassifier, corpus: Corpus) -> dict[str, Float[Tensor, "..."]]:
-    """d(V·W)/dτ, d‖V‖²/dτ and d‖W‖²/dτ from attention statistics of the instances.
-
-    With E, Var and Cov taken under the weights α of an instance and r = yβ:
-
-        d(V·W)/dτ = (1/m) Σ_t r [Var(s)/λ + λ E(a)]     DP, DP-A, and DP-L, of states instead of embeddings
-        d‖V‖²/dτ  = (2/m) Σ_t r Cov(a, s)               these, AD, and two tables
-        d‖W‖²/dτ  = (2/m) Σ_t r s                       these, AD, and two tables
-
-    The first needs keys and values that are the same vectors; it is left out for AD and two tables. K classes: r has
-    K entries, V·W and ‖W‖² become vectors (each W_k), Var(s) r becomes Cov(s) r, and Cov(a, s)·r is summed
-    over classes.
-
-    Raises
-    ------
-    ValueError
-        For structured attention.
-    """
-    which = family(model)
-    if model.attention == "structured":
-        raise ValueError("these laws are for one attention distribution, structured attention has several")
-    out = model(corpus)
-    instance_of, m = corpus.instance_of, len(corpus)
-    alpha = softmax_by_instance(out.scores, instance_of, m).unsqueeze(1)
-    s_j = out.token_polarity.reshape(len(alpha), -1)
-    s, a = out.polarity.reshape(m, -1), out.scores.unsqueeze(1)
-    r = residual(s, corpus)
-    mean_a = sum_by_instance(alpha * a, instance_of, m)
-    centred = s_j - s[instance_of]
-    pulled = alpha * (centred * r[instance_of]).sum(1, keepdim=True)
-    growth_VW = (pulled * centred).sum(0) / model.lam + model.lam * (r * mean_a).sum(0)
-    one_vector = model.attention == "dot" and which != "separate"
-    laws = {
-        **({"V·W": growth_VW / m} if one_vector else {}),
-        "‖V‖²": 2 * (pulled * (a - mean_a[instance_of])).sum() / m,
-        "‖W‖²": 2 * (r * s).sum(0) / m,
-    }
-    return {name: law.squeeze() for name, law in laws.items()} if model.binary else laws
 
 
 @torch.no_grad()

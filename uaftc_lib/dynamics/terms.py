@@ -136,7 +136,7 @@ def token_sums(model: AttentionClassifier, corpus: Corpus) -> TokenSums:
     return sums_of_scores(a, s, corpus)
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """What the closed forms are made of; π, W always with a dimension of classes."""
 
     kind: str
@@ -153,10 +153,9 @@ class _Parts(NamedTuple):
     slope: Tensor | None  # types d: diagonal of D_e = diag(1 − tanh² x_e)
 
 
-def _parts(model: AttentionClassifier, corpus: Corpus) -> _Parts:
-    pi, rho = token_sums(model, corpus)
+def parts_of(model: AttentionClassifier, E: Float[Tensor, "types d"], sums: TokenSums, m: int) -> Parts:
+    """The parts for some rows of the table, with the sums of their types over m instances."""
     which, V, W = kind(model), model.V.detach(), model.W.detach().reshape(len(model.V), -1)
-    E = model.embedding.detach()
     M = model.M.detach() if which in ("DP-A", "AD") else None
     H = keys = E
     slope = None
@@ -168,10 +167,15 @@ def _parts(model: AttentionClassifier, corpus: Corpus) -> _Parts:
     elif which == "separate":
         E = H = model.values.detach()
         keys = model.keys.detach()
-    return _Parts(which, len(corpus), model.lam, pi.reshape(len(pi), -1), rho, E, H, keys, V, W, M, slope)
+    return Parts(which, m, model.lam, sums.pi.reshape(len(E), -1), sums.rho, E, H, keys, V, W, M, slope)
 
 
-def _gradients(p: _Parts) -> dict[str, Tensor]:
+def _parts(model: AttentionClassifier, corpus: Corpus) -> Parts:
+    return parts_of(model, model.embedding.detach(), token_sums(model, corpus), len(corpus))
+
+
+def gradients_of(p: Parts) -> dict[str, Tensor]:
+    """The gradients of the mean loss by parameter: of E those rows', of W a column for each class."""
     by_pi, by_rho = -p.pi / p.m, -p.rho / (p.m * p.lam)
     found = {"V": p.keys.T @ by_rho, "W": p.H.T @ by_pi}
     if p.kind == "separate":
@@ -200,7 +204,7 @@ def gradients(model: AttentionClassifier, corpus: Corpus) -> dict[str, Tensor]:
     ValueError
         As :func:`token_sums`.
     """
-    found = _gradients(_parts(model, corpus))
+    found = gradients_of(_parts(model, corpus))
     found["W"] = found["W"].reshape(model.W.shape)
     return found
 

@@ -23,7 +23,7 @@ from uaftc_lib.settings import (
     ModelSettings,
     TrainingConfig,
     batch_size_of,
-    check,
+    check_fields,
     check_method,
     model_arguments,
     reworded,
@@ -80,7 +80,7 @@ class Cell(TrainingConfig, ModelSettings, Subject):
     options: str = setting("{}", "Of the data set, e.g. noise=0.2. Repeatable.")
 
     def __post_init__(self):
-        check(self)
+        check_fields(self)
         checks.one_of("dataset", self.dataset, dataset_names())
         if self.options != "{}":  # to look for the names of none, torch need not be there
             known("options", self.table("options"), dataset_options(self.dataset))

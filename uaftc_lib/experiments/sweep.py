@@ -126,7 +126,7 @@ def run_cell(cell: Cell, device: str = "cpu", data_home: str | None = None) -> d
     )
 
 
-def check_request(out: str | os.PathLike, workers: int = 1, dask: str | None = None, device: str = "cpu") -> None:
+def check_sweep(out: str | os.PathLike, workers: int = 1, dask: str | None = None, device: str = "cpu") -> None:
     """Whether a sweep could begin; the arguments are those of :func:`sweep`.
 
     Raises
@@ -166,7 +166,7 @@ def sweep(
     OSError
         If ``out`` cannot be written, or the processes are killed again and again.
     """
-    check_request(out, workers, dask, device)
+    check_sweep(out, workers, dask, device)
     store.fill(sweep_table(out), work(cells, device, data_home), workers, dask)
     return sweep_table(out).frame()
 

@@ -123,7 +123,7 @@ def check_made_here(names: Sequence[str]) -> None:
             raise ValueError(f"the table {name} is made by {BENCHMARKS[name]}")
 
 
-def check_folder(out: str | os.PathLike) -> Path:
+def check_remade(out: str | os.PathLike) -> Path:
     """The folder where tables are made anew, made if need be; ValueError if it is that of the results."""
     from uaftc_lib.locations import results_folder
 
@@ -200,7 +200,7 @@ def remake(
         As :func:`complete`.
     """
 
-    names, folder = chosen_tables(names), check_folder(out)
+    names, folder = chosen_tables(names), check_remade(out)
     return (line for name in names for line in said_of_comparison(name, folder, workers, dask, minutes))
 
 

@@ -100,21 +100,10 @@ def _fill(keep, seed, stream, step, first_row, numerator, digits):
 def draw_masks(
     seed: int, stream: int, step: int, first_row: int, rows: int, dimension: int, dropout: float
 ) -> Bool[Tensor, "rows dimension"]:
-    """Keep masks (True: the element survives) of some consecutive rows of one batch.
+    """Keep masks (True: the element survives) of rows first_row … first_row + rows − 1 of one batch.
 
-    Parameters
-    ----------
-    seed
-        Seed of the run, 0 or more.
-    stream
-        `EMBEDDINGS` or `POOLED`.
-    step
-        Number of the batch, counted over the whole run.
-    first_row, rows
-        Rows first_row … first_row + rows − 1 of that batch: its positions (`EMBEDDINGS`) or its instances
-        (`POOLED`).
-    dropout
-        Probability that an element is dropped, rounded as `keep_digits` says.
+    Rows are its positions (``stream`` `EMBEDDINGS`) or its instances (`POOLED`), ``step`` is its number, counted over
+    the whole run, and ``dropout`` the probability that an element is dropped, rounded as `keep_digits` says.
 
     Raises
     ------

@@ -16,18 +16,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.dynamics.terms import sums_and_polarity
+from uaftc_lib.dynamics.terms import TokenSums, gradients_of, parts_of, sums_and_polarity
 from uaftc_lib.fast import kernels, masks
+from uaftc_lib.fast.kernels import EPSILON
 from uaftc_lib.models import AttentionClassifier, departure
 from uaftc_lib.settings import slow
 from uaftc_lib.streams import stream_seed
-
-EPSILON = kernels.EPSILON
-
-
-def flushes_denormals() -> bool:
-    """Whether this thread takes denormal numbers for zero, which torch can set but not tell."""
-    return sys.float_info.min / 2 == 0.0
 
 
 def obstacle(model: AttentionClassifier, config) -> str | None:
@@ -105,7 +99,7 @@ class FusedTrainer:
         bounds = np.cumsum([0, *map(len, batches)])
         plan = kernels.Batches(*self.corpus, torch.cat(batches).numpy(), bounds)
         # Rows that only decay end among denormal numbers, which take a processor ten times as long: they are zero.
-        before = flushes_denormals()
+        before = sys.float_info.min / 2 == 0.0  # torch can set this, but not tell it
         torch.set_flush_denormal(True)
         try:
             loss = self.loop(self.parameters, plan, self.rule, self.step, self.work)
@@ -118,13 +112,11 @@ class FusedTrainer:
 
 
 class TypeSums(NamedTuple):
-    """Of the types of a batch: embeddings, what W and V read, scores, and π/m and ρ/m (K classes: π with K columns)."""
+    """Of the types of a batch: embeddings, scores, and π/m and ρ/m; s and π with a column for each class."""
 
     loss: Tensor
     types: Tensor
     E: Tensor
-    h: Tensor
-    keys: Tensor
     a: Tensor
     s: Tensor
     pi: Tensor
@@ -132,7 +124,7 @@ class TypeSums(NamedTuple):
 
 
 class TypewiseTrainer:
-    """DP, DP-A and AD without dropout, on any device: the same algebra in plain torch."""
+    """DP, DP-A and AD without dropout, on any device: the closed forms in plain torch."""
 
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config):
         self.model, self.corpus, self.config = model, corpus.to(model.embedding.device), config
@@ -145,67 +137,40 @@ class TypewiseTrainer:
         total = self.model.V.new_zeros(())
         for indices in batches:
             batch = self.corpus[indices.to(self.corpus.tokens.device)]
-            loss, types, gradients = self.gradients(batch)
-            total += loss * len(batch)
-            for name, gradient in gradients.items():
-                self.move(name, types if name == "embedding" else slice(None), gradient)
+            found = self.sums(batch)
+            total += found.loss * len(batch)
+            for name, gradient in self.gradients(batch, found).items():
+                self.move(name, found.types if name == "embedding" else slice(None), gradient)
             self.step += 1
         return float(total) / sum(map(len, batches))
 
     def sums(self, batch: Corpus) -> TypeSums:
         """Mean loss, types of the batch, and what acts on each of them (Eq 16, 20)."""
         model, m = self.model, len(batch)
-        W = model.W.reshape(len(model.V), -1)
         types, where = torch.unique(batch.tokens, return_inverse=True)
         E = model.embedding[types]
-        h = E @ model.M.T if model.encoder == "affine" else E
-        keys = torch.tanh(E @ model.M.T) if model.attention == "additive" else h
-        a, s = keys @ model.V / model.lam, h @ W
+        a, _, h = model.score(E)
+        s = h @ model.W.reshape(len(model.V), -1)
         (pi, rho), polarity = sums_and_polarity(a, s, batch._with(tokens=where))
         if model.binary:
             loss = functional.softplus(-batch.signs.to(s).unsqueeze(1) * polarity).mean()
         else:
             loss = functional.cross_entropy(polarity, batch.labels)
-        return TypeSums(loss, types, E, h, keys, a, s, pi / m, rho / m)
+        return TypeSums(loss, types, E, a, s, pi / m, rho / m)
 
-    def gradients(self, batch: Corpus) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Mean loss, types of the batch, and the gradients: of E those types' rows (Eq 14, 59, 67 and 77)."""
-        model, V, W = self.model, self.model.V, self.model.W.reshape(len(self.model.V), -1)
-        loss, types, E, h, keys, _, _, pi, rho = self.sums(batch)
-        key_gradient = -torch.outer(rho, V) / model.lam
-        value_gradient = -pi @ W.T
-        V_gradient, W_gradient = -(rho @ keys) / model.lam, -(h.T @ pi)
-        gradients = {}
-        if model.attention == "additive":
-            inner = key_gradient * (1 - keys * keys)
-            E_gradient = inner @ model.M + value_gradient
-            gradients["M"] = inner.T @ E
-        elif model.encoder == "affine":
-            h_gradient = key_gradient + value_gradient
-            E_gradient = h_gradient @ model.M
-            gradients["M"] = h_gradient.T @ E
-        else:
-            E_gradient = key_gradient + value_gradient
-        gradients |= {"embedding": E_gradient, "V": V_gradient, "W": W_gradient}
+    def gradients(self, batch: Corpus, found: TypeSums) -> dict[str, Tensor]:
+        """Of E the rows of the types of the batch (Eq 14, 59, 67 and 77), with penalty and weight decay."""
+        gradients = gradients_of(parts_of(self.model, found.E, TokenSums(found.pi, found.rho), m=1))
+        gradients["W"] = gradients["W"].reshape(self.model.W.shape)
         if self.config.penalty:
-            self.add_penalty(gradients)
+            names = [name for name in gradients if name != "embedding"]
+            with torch.enable_grad():
+                penalty = self.config.penalty * self.model.penalty(batch)
+            pulls = torch.autograd.grad(penalty, [*map(self.model.get_parameter, names)], allow_unused=True)
+            gradients |= {name: gradients[name] + pull for name, pull in zip(names, pulls) if pull is not None}
         if "M" in gradients:
-            gradients["M"] += self.config.weight_decay * model.M
-        gradients["W"] = gradients["W"].reshape(model.W.shape)
-        return loss, types, gradients
-
-    def add_penalty(self, gradients: dict[str, Tensor]) -> None:
-        """The gradient of Σ_k |V̂·Ŵ_k|, where V̂ and Ŵ are V and W, or MᵀV and MᵀW with an affine encoder."""
-        model = self.model
-        V, W = model.V, model.W.reshape(len(model.V), -1)
-        M = model.M if model.encoder == "affine" else torch.eye(len(V), dtype=V.dtype, device=V.device)
-        V_head, W_head = M.T @ V, M.T @ W
-        slope = self.config.penalty * torch.sign(V_head @ W_head)
-        V_side, W_side = W_head @ slope, torch.outer(V_head, slope)
-        gradients["V"] += M @ V_side
-        gradients["W"] += M @ W_side
-        if model.encoder == "affine":
-            gradients["M"] += torch.outer(V, V_side) + W @ W_side.T
+            gradients["M"] += self.config.weight_decay * self.model.M
+        return gradients
 
     def move(self, name: str, rows, gradient: Tensor) -> Tensor | float:
         """One step of SGD or Adagrad for some rows of a parameter; its size, element by element with Adagrad."""

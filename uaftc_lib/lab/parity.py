@@ -40,7 +40,7 @@ def settings() -> dict:
     return json.loads((resources.files(__package__) / "settings.json").read_text(encoding="utf-8"))
 
 
-def complete(state: dict | None = None) -> dict:
+def complete_state(state: dict | None = None) -> dict:
     """A state of the lab with every setting spelled out.
 
     Raises
@@ -127,7 +127,7 @@ def distinct(key: int, rows: int, count: int, bound: int) -> np.ndarray:
 
 def dataset(state: dict | None = None) -> Dataset:
     """The synthetic data of a state (Appendix C), token for token the one that the browser makes."""
-    config = complete(state)
+    config = complete_state(state)
     seed, instances = config["seed"], int(config["instances"])
     positives = math.floor(instances * config["ratio"] + 0.5)
     negatives = instances - positives
@@ -158,7 +158,7 @@ def dataset(state: dict | None = None) -> Dataset:
 
 def model(state: dict | None, types: int) -> AttentionClassifier:
     """The classifier of a state before training, in float64: E and W uniform in ±0.1, V of variance 1."""
-    config = complete(state)
+    config = complete_state(state)
     seed, d = config["seed"], config["d"]
     E = 0.1 * (2 * uniform(stream_key(seed, "embedding"), np.arange(types * d)) - 1).reshape(types, d)
     V = normal(stream_key(seed, "V"), d)
@@ -177,7 +177,7 @@ def model(state: dict | None, types: int) -> AttentionClassifier:
 
 def training(state: dict | None) -> TrainingConfig:
     """The training configuration of a state."""
-    config = complete(state)
+    config = complete_state(state)
     return TrainingConfig(
         optimizer=config["optimizer"],
         learning_rate=config["lr"],
@@ -190,7 +190,7 @@ def training(state: dict | None) -> TrainingConfig:
 
 def batches(state: dict | None, instances: int, epoch: int) -> list[torch.Tensor]:
     """Instance indices of each batch of an epoch, counted from 1, in the lab's order."""
-    config = complete(state)
+    config = complete_state(state)
     size = batch_size_of(config["batch"]) or instances
     if size >= instances:
         return [torch.arange(instances)]
@@ -218,7 +218,7 @@ def conserved_matrix(model: AttentionClassifier) -> Float[Tensor, "d d"]:
 
 def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Epoch]:
     """Train a state by autograd (:class:`AutogradTrainer`); each epoch yields the one model as it is then."""
-    config, data = complete(state), data or dataset(state)
+    config, data = complete_state(state), data or dataset(state)
     classifier = model(config, len(data.vocabulary))
     trainer, at_start = AutogradTrainer(classifier, data.train, training(config)), conserved_matrix(classifier)
     yield Epoch(0, math.nan, classifier, data, at_start)
@@ -259,7 +259,7 @@ def sums(scores: torch.Tensor, count: int = 8) -> list[float]:
     return [float(np.where(one, values, -values).sum()) for one in bits]
 
 
-def row(moment: Epoch) -> dict:
+def epoch_row(moment: Epoch) -> dict:
     """One epoch as the page is held against it. loss: None before training; the scores: their :func:`sums`."""
     scores = moment.model.token_scores()
     loss = moment.loss if moment.epoch else None
@@ -270,7 +270,7 @@ def reference() -> list[dict]:
     """What PyTorch finds at every epoch of some states, for the page to hold its own numbers against."""
     made = []
     for state in REFERENCE:
-        rows = [row(moment) for moment in train(state)]
+        rows = [epoch_row(moment) for moment in train(state)]
         made.append({"state": state} | {name: [one[name] for one in rows] for name in rows[0]})
     return made
 

@@ -50,7 +50,7 @@ class Lab:
     """A live figure in a state of its own. The last expression of a cell shows it; see :func:`lab`."""
 
     def __init__(self, state: dict, mode: str, figure: str, text: str, name: str, notebook: str, rule: tuple):
-        self.state, self.mode, self.figure = parity.complete(state), mode, figure
+        self.state, self.mode, self.figure = parity.complete_state(state), mode, figure
         self.text, self.name, self.notebook = text, name, notebook
         self.parameter, self.least = rule
         # Everything that differs from the defaults: a short attribute, and a stable one.

@@ -13,7 +13,7 @@ from torch.nn import functional
 from uaftc_lib import checks
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models.encoders import NETWORKS, Recurrent, consecutive_parts
-from uaftc_lib.settings import ATTENTIONS, ENCODERS, LOSSES, ModelSettings, check
+from uaftc_lib.settings import ATTENTIONS, ENCODERS, LOSSES, ModelSettings, check_fields
 from uaftc_lib.streams import generator
 
 
@@ -139,7 +139,7 @@ class AttentionClassifier(nn.Module):
         checks.whole("vocabulary_size", vocabulary_size, 1)
         checks.whole("classes", classes, 2)
         numbers = ModelSettings(lam, dimension, hidden, embedding_range, weight_range)
-        check(numbers)
+        check_fields(numbers)
         if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
             raise ValueError(f"dtype must be a floating-point type such as torch.float64, got {dtype!r}")
         device = usable_device(device)

@@ -38,7 +38,7 @@ def attention_scores(model: AttentionClassifier, corpus: Corpus) -> tuple[Float[
     return scores, float(np.ptp(scores[np.unique(corpus.tokens.numpy())]))
 
 
-def power(lengths: Int[np.ndarray, "texts"], weights: Float[np.ndarray, "texts"]) -> float:
+def power_of_length(lengths: Int[np.ndarray, "texts"], weights: Float[np.ndarray, "texts"]) -> float:
     """With which power of n weights change: the slope in logarithms, over texts of two words or more."""
     some = lengths > 1
     return float(np.polyfit(np.log(lengths[some]), np.log(weights[some]), 1)[0])

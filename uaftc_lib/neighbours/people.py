@@ -39,8 +39,8 @@ class Phrases(NamedTuple):
 
 
 def phrases_of_tree(tree: str) -> list[Node]:
-    """All phrases of a bracketed tree, the smallest first, over the sentence as :func:`uaftc_lib.datasets.sst.sentence`
-    cleans it."""
+    """All phrases of a bracketed tree, the smallest first, over the sentence as
+    :func:`uaftc_lib.datasets.sst.cleaned_sentence` cleans it."""
     found, open_, place = [], [], 0
     for rating, word, close in re.findall(r"\((\d) (?:([^() ]+)\))?|(\))", tree):
         if close:
@@ -57,7 +57,9 @@ def phrases_of_tree(tree: str) -> list[Node]:
 def rated(corpus: Corpus, vocabulary: Vocabulary, data_home: Path) -> Phrases:
     """The rated words and phrases of SST's sentences that begin and end with words of the corpus, each once."""
     trees = {
-        re.sub(r"\s", "", sst.sentence(tree)).lower(): tree for split in sst.trees(data_home).values() for tree in split
+        re.sub(r"\s", "", sst.cleaned_sentence(tree)).lower(): tree
+        for split in sst.trees(data_home).values()
+        for tree in split
     }
     found, tokens = {}, corpus.tokens.tolist()
     for t, (begin, end) in enumerate(zip(corpus.offsets[:-1].tolist(), corpus.offsets[1:].tolist())):

@@ -14,7 +14,7 @@ from uaftc_lib.settings import (
     above_0,
     at_least_1,
     below_1,
-    check,
+    check_fields,
     reworded,
     setting,
     whole_or,
@@ -41,7 +41,7 @@ class Settings:
     vectors: str | None = setting(None, "File of word vectors that the embeddings start from.")
 
     def __post_init__(self):
-        check(self)
+        check_fields(self)
 
     def training(self, rows: int, seed: int) -> TrainingConfig:
         """Small files are read more often and in smaller batches, or there would be too few steps."""

@@ -150,7 +150,7 @@ def cited_panel(figure: str) -> str:
     return f"Fig {figure}"
 
 
-def whole(number: str) -> str:
+def whole_figure(number: str) -> str:
     """The figure of a panel: "Fig 2a" -> "Fig 2", "Fig S13, top" -> "Fig S13"."""
     return re.match(r"\w+ S?\d+", number).group()
 
@@ -179,7 +179,7 @@ def items() -> list[Item]:
 
 def order(number: str) -> int:
     """The number of a figure: "Fig S13, top" -> 13. Its panels stay as the paper has them."""
-    return int("".join(filter(str.isdigit, whole(number))))
+    return int("".join(filter(str.isdigit, whole_figure(number))))
 
 
 def by_claims(shows: Mapping[str, tuple[str, ...]], judged: Mapping[str, Judged]) -> tuple[str, str]:

@@ -6,17 +6,13 @@ some at a time: their embeddings, masked, fill the rows of a small matrix, and t
 """
 
 import numpy as np
-from numba import njit
 
 from uaftc_lib.fast.kernels.lanes import LANES, add, keep, load, multiply_add, spread, store, tanh, total
-from uaftc_lib.fast.kernels.rows import INNER, add_product, fetch, kept, move
+from uaftc_lib.fast.kernels.rows import add_product, compiled, fetch, inlined, kept, move
 from uaftc_lib.fast.masks import keep_word
 
 BLOCK = 64  # slots at a time
 ALL = np.uint64(2**64 - 1)
-
-compiled = njit(**INNER)
-inlined = njit(forceinline=True, **INNER)
 
 
 @inlined

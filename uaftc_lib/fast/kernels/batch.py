@@ -1,14 +1,10 @@
 """The stages of one training step: find the types, score, attend, move the embeddings."""
 
 import numpy as np
-from numba import njit
 
 from uaftc_lib.fast.kernels.lanes import LANES, add, keep, load, multiply_add, spread, store, total
-from uaftc_lib.fast.kernels.rows import INNER, dot, fetch, kept, move
+from uaftc_lib.fast.kernels.rows import compiled, dot, fetch, inlined, kept, move
 from uaftc_lib.fast.masks import keep_word
-
-compiled = njit(**INNER)
-inlined = njit(forceinline=True, **INNER)
 
 
 @compiled

@@ -17,13 +17,7 @@ from uaftc_lib.fast.kernels.batch import (
     update_occurrences,
     update_types,
 )
-from uaftc_lib.fast.kernels.heads import (
-    add_penalty,
-    affine_gradients,
-    affine_heads,
-    pooled_gradients,
-    pooled_heads,
-)
+from uaftc_lib.fast.kernels.heads import add_penalty, affine_gradients, affine_heads, pooled_gradients, pooled_heads
 from uaftc_lib.fast.kernels.rows import OPTIONS, move_rows
 from uaftc_lib.fast.masks import EMBEDDINGS, POOLED, batch_key
 

@@ -1,11 +1,8 @@
 """What concerns the heads alone: the penalty, and for DP-A the way from V, W and M to the heads and back."""
 
 import numpy as np
-from numba import njit
 
-from uaftc_lib.fast.kernels.rows import INNER, add_product, dot, is_kept
-
-compiled = njit(**INNER)
+from uaftc_lib.fast.kernels.rows import add_product, compiled, dot, is_kept
 
 
 @compiled

@@ -190,7 +190,7 @@ def census(
     return found
 
 
-def decided(number: int, case: Case) -> tuple[Tensor, Tensor]:
+def margins_of(number: int, case: Case) -> tuple[Tensor, Tensor]:
     """Margins of Eq 48 to 55 for the pairs that meet the condition, and for those that do not.
 
     A pair within rounding of the border belongs to neither.
@@ -219,12 +219,12 @@ def _inequality(number: int, title: str):
         number,
         title,
         "conditional",
-        printed=lambda case: Inequality(decided(number, case)[1].max(), "greatest margin"),
+        printed=lambda case: Inequality(margins_of(number, case)[1].max(), "greatest margin"),
         correction=CONDITIONS[number],
         standing="derived",
     )
     def _(case: Case):
-        return Inequality(decided(number, case)[0])
+        return Inequality(margins_of(number, case)[0])
 
 
 _inequality(48, "two positive tokens attract: e∗'s part")

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from uaftc_lib import dynamics
 from uaftc_lib.book.chapters.exact_dynamics import SST_STEPS, range_data
+from uaftc_lib.book.inner_products import vector_laws
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import (
     MANY_SEEDS,
@@ -85,7 +85,7 @@ class Watched(Descent):
         """One pass over the batches of instance indices; the mean of the instances' losses."""
         total = 0.0
         for indices in batches:
-            law = float(dynamics.vector_laws(self.model, self.corpus[indices])["V·W"])
+            law = float(vector_laws(self.model, self.corpus[indices])["V·W"])
             self.foretold += law, law - 2 * self.way.decay * dot_product(self.model)
             total += super().epoch([indices])
         return total

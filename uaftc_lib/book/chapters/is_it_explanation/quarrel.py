@@ -131,7 +131,7 @@ def encoder_of(model: str) -> str:
     return ENCODERS[model.partition("+")[0]]
 
 
-def rows_of(model: str, lam: float | None = None, dataset: str = "sst") -> pd.DataFrame:
+def seeds_of_model(model: str, lam: float | None = None, dataset: str = "sst") -> pd.DataFrame:
     """The stored seeds of a model, at its usual λ or another."""
     return stored("quarrel", dataset=dataset, model=model, lam=usual_lam(model) if lam is None else lam)
 
@@ -167,7 +167,7 @@ def explained_by_spread(rows: pd.DataFrame, quantity: str = LOO) -> float:
 
 def beyond_words(model: str, lam: float | None = None, words: str = "DP") -> rules.Interval:
     """How far a model's τ on SST lies from that of words at the same spread, between their means by λ."""
-    rows, curve = rows_of(model, lam), stored("quarrel", dataset="sst", model=words)
+    rows, curve = seeds_of_model(model, lam), stored("quarrel", dataset="sst", model=words)
     curve = curve.groupby("lam")[[SPREAD, LOO]].mean().sort_values(SPREAD)
     of_words = np.interp(np.log(rows[SPREAD]), np.log(curve[SPREAD]), curve[LOO])
     return rules.interval(rows[LOO].to_numpy() - of_words)

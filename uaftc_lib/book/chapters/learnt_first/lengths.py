@@ -35,9 +35,9 @@ def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
         "part of the bound": float(np.median(weights / bound)),
         "texts": len(corpus),
         "longest": int(lengths.max()),
-        "power": dispersion.power(lengths, weights),
-        "power of dealt scores": dispersion.power(lengths, dispersion.largest(dealt, corpus)),
-        "power of the bound": dispersion.power(lengths, bound),
+        "power": dispersion.power_of_length(lengths, weights),
+        "power of dealt scores": dispersion.power_of_length(lengths, dispersion.largest(dealt, corpus)),
+        "power of the bound": dispersion.power_of_length(lengths, bound),
     }
     return [row]
 
@@ -62,4 +62,4 @@ def length_aware(dataset: str, lam: float, rule: str, seed: int) -> list[dict]:
     largest = np.maximum.reduceat(out.weights.double().numpy(), corpus.offsets[:-1].numpy())
     long = lengths > np.median(lengths)
     row = {"dev": run.dev_accuracy, "test": run.test_accuracy, "test, longer half": right[long].mean()}
-    return [row | {"test, shorter half": right[~long].mean(), "power": dispersion.power(lengths, largest)}]
+    return [row | {"test, shorter half": right[~long].mean(), "power": dispersion.power_of_length(lengths, largest)}]

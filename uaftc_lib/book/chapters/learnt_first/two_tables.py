@@ -24,7 +24,7 @@ HEADS = ("held", "learnt")  # W: held at 1/λ of what is drawn, or learnt from w
 BINS, RATE = 10, 1.0  # of words by their score; of gradient descent on SST
 
 
-def departure(lam: float, m: int, head: str, step: float, free: bool, seed: int) -> dict[str, float | str | bool]:
+def law_departure(lam: float, m: int, head: str, step: float, free: bool, seed: int) -> dict[str, float | str | bool]:
     """How far |v|²|V|² departs from 2λ²(a + (eᵃ − 1)/m) + const along gradient descent, V held and keys from zero.
 
     Texts have one topic word, whose class it tells, among ``m`` others: these are held at zero, or ``free`` to learn

@@ -102,7 +102,7 @@ def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = No
         claim, case; the verdict from each start, under its name; "turned by", the starts from which it is another than
         from the first; what was found from each, under "found from" and its name. Empty where a start lacks the runs.
     """
-    contents.load()
+    contents.load_chapters()
     frames = frames or {start: frames_from(start) for start in STARTS}
     first, found = next(iter(frames)), {}
     for start, those in frames.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import pandas as pd
 import torch
@@ -42,7 +43,7 @@ from uaftc_lib.book.readings import (
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.datasets.sst import word_ratings
+from uaftc_lib.datasets.sst import LEAF, trees
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.locations import PAPER_NAMES
@@ -51,6 +52,22 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types, follow, score_frame
 from uaftc_lib.token_lists import association
 from uaftc_lib.training import Run
+
+
+def word_ratings(data_home: Path) -> pd.DataFrame:
+    """What people said of single words of SST: columns word (lower case), rating (0 to 4, mean), trees (count)."""
+    rated = [
+        (word.lower(), int(rating))
+        for lines in trees(data_home).values()
+        for line in lines
+        for rating, word in LEAF.findall(line)
+    ]
+    return (
+        pd.DataFrame(rated, columns=["word", "rating"])
+        .groupby("word")["rating"]
+        .agg(rating="mean", trees="size")
+        .reset_index()
+    )
 
 
 def rated_words(dataset: Dataset) -> pd.DataFrame:

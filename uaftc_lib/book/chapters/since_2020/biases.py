@@ -105,7 +105,7 @@ def descend(
     return path, losses
 
 
-def power(values: Float[np.ndarray, "steps"]) -> float:
+def growth_power(values: Float[np.ndarray, "steps"]) -> float:
     """With which power of the step, from :data:`FIRST` on, something grows: a slope in logarithms."""
     steps = np.unique(np.geomspace(FIRST, STEPS, 50).astype(int)) - 1
     return float(np.polyfit(np.log(steps + 1), np.log(np.maximum(values[steps], 1e-16)), 1)[0])
@@ -130,7 +130,7 @@ def rates(who: str, rule: str, seed: int) -> list[dict]:
     off = np.linalg.norm(V - margin / np.linalg.norm(margin), axis=1)
     right = float(np.isfinite(joint_selection.support_machine(texts, chosen)[0]).all())
     row = {"right": right, "log loss": float(losses[-1]), "off": float(off[-1]), "off at first": float(off[FIRST - 1])}
-    row |= {"power of the direction": power(off), "power of −log L": power(np.maximum(-losses, 1e-16))}
+    row |= {"power of the direction": growth_power(off), "power of −log L": growth_power(np.maximum(-losses, 1e-16))}
     return [row]
 
 
@@ -140,7 +140,7 @@ def entropies(alpha: np.ndarray, text: np.ndarray, counts: np.ndarray) -> Float[
     return H[counts > 1] / np.log(counts[counts > 1])
 
 
-def told(values: np.ndarray, shares: np.ndarray, when: str) -> dict[str, float]:
+def entropy_summary(values: np.ndarray, shares: np.ndarray, when: str) -> dict[str, float]:
     """The mean entropy of texts and the share with one below :data:`BELOW`."""
     return {f"entropy {when}": float(values @ shares), f"chosen {when}": float((values < BELOW) @ shares)}
 
@@ -157,7 +157,7 @@ def of_flow(who: str, seed: int) -> dict[str, float]:
         V = path.V[min(int(np.searchsorted(path.log_times, time)), len(path.V) - 1)]
         a = (texts.E @ V)[texts.type] + texts.log_count
         found = entropies(np.exp(a - np.logaddexp.reduceat(a, texts.first)[texts.text]), texts.text, counts)
-        row |= told(found, np.full(len(found), 1 / len(found)), when)
+        row |= entropy_summary(found, np.full(len(found), 1 / len(found)), when)
     return row
 
 
@@ -173,7 +173,7 @@ def of_everything(lam: float, seed: int) -> dict[str, float]:
         alpha = np.exp(a - a.max())
         alpha = alpha / (field.patterns @ alpha)[:, None]
         H = -(field.patterns * xlogy(alpha, alpha)).sum(1) / np.log(field.patterns.sum(1))
-        row |= told(H, field.shares, when)
+        row |= entropy_summary(H, field.shares, when)
     return row
 
 

@@ -16,9 +16,9 @@ from uaftc_lib.book.chapters.since_2020.selected import (
     SST,
     SST_TEXTS,
     UNSHARED,
+    agreeing_share,
     contradicted,
     last_change,
-    share,
     start_of,
 )
 from uaftc_lib.book.controls import shuffled
@@ -134,8 +134,10 @@ def selected_after_a_step(data: str, texts: int, labels: str, length: float, var
         "choice since": float(path.log_times[last_change(held, path)]),
         "log time": float(path.log_times[-1]),
         "rests": float(path.rests),
-        "best": share(chosen == best, several),
-        "most frequent": share(chosen == held.best(favour), several),  # the largest signed frequency for the text
+        "best": agreeing_share(chosen == best, several),
+        "most frequent": agreeing_share(
+            chosen == held.best(favour), several
+        ),  # the largest signed frequency for the text
         "in favour": float((favour[chosen] > 0)[several].mean()),
         "in favour at random": float(favourable[several].mean()),
         "any word": float((1 / sizes)[several].mean()),

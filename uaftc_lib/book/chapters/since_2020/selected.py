@@ -67,7 +67,7 @@ def select(model: AttentionClassifier, corpus: Corpus, end: float = END) -> Sele
     return Selected(texts, path, chosen, selection.max_margin(texts, chosen))
 
 
-def told(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[str, float]:
+def choice_measures(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[str, float]:
     """Direction against programme, its conditions, and whose word the chosen one is."""
     texts, path, chosen, margin = found
     start, end = path.V[0], path.V[-1]
@@ -85,7 +85,7 @@ def told(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[st
         "cosine of the start": selection.cosine(start, margin.V),
         "cosine of the first slope": selection.cosine(selection.slope(texts, start)[0], margin.V),
         "cosine at training's time": selection.cosine(soon, margin.V),
-        "chosen at training's time": share(chosen == selection.chosen_by(texts, soon), several),
+        "chosen at training's time": agreeing_share(chosen == selection.chosen_by(texts, soon), several),
         "margin reached": selection.margin_reached(texts, chosen, margin, end),
         "condition": float(not wrong.any()),
         "texts not locally optimal": int(wrong.sum()),
@@ -98,10 +98,10 @@ def told(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[st
         "|V|/|V of the programme|": float(np.linalg.norm(end) / size),
         "|V of the programme|": float(size),
         "without choice": int((~several).sum()),
-        "best": share(chosen == best, several),
-        "attended": share(chosen == attended, several),
-        "telling": share(texts.type[chosen] == telling, several),
-        "attended is best": share(attended == best, several),
+        "best": agreeing_share(chosen == best, several),
+        "attended": agreeing_share(chosen == attended, several),
+        "telling": agreeing_share(texts.type[chosen] == telling, several),
+        "attended is best": agreeing_share(attended == best, several),
         "any word": float((1 / np.diff(np.append(texts.first, len(texts.text))))[several].mean()),
         "best is possible": float(selection.max_margin(texts, best).feasible),
         "best contradicted": contradicted(texts, best),
@@ -115,7 +115,7 @@ def last_change(texts: selection.Texts, path: selection.Path) -> int:
     return int(np.flatnonzero((choices != choices[-1]).any(1)).max(initial=-1) + 1)
 
 
-def share(same: np.ndarray, among: np.ndarray) -> float:
+def agreeing_share(same: np.ndarray, among: np.ndarray) -> float:
     """The share of some texts in which two choices are the same."""
     return float(np.asarray(same)[among].mean())
 
@@ -143,18 +143,18 @@ def contradicted(texts: selection.Texts, chosen: Int[np.ndarray, "texts"]) -> fl
 def words_selected(data: str, texts: int, seed: int) -> list[dict]:
     """V alone by gradient flow, E and W held: its direction beside the programme of the words that it chooses."""
     model, corpus = problem(data, texts, seed)
-    return [told(model, corpus, select(model, corpus))]
+    return [choice_measures(model, corpus, select(model, corpus))]
 
 
 @experiment(jobs=[{"texts": n, "seed": s} for n, s in UNSETTLED], rows=1)
 def words_selected_later(texts: int, seed: int) -> list[dict]:
     """The same of the problems on SST that are not settled by then, twenty times as far in the logarithm of time."""
     model, corpus = problem(SST, texts, seed)
-    return [told(model, corpus, select(model, corpus, LONGER))]
+    return [choice_measures(model, corpus, select(model, corpus, LONGER))]
 
 
 @experiment(jobs=[{"texts": n, "seed": s} for n in MANY_TEXTS for s in FEW_SEEDS], rows=1)
 def words_selected_many(texts: int, seed: int) -> list[dict]:
     """The same of more texts of SST, with few seeds."""
     model, corpus = problem(SST, texts, seed)
-    return [told(model, corpus, select(model, corpus))]
+    return [choice_measures(model, corpus, select(model, corpus))]

@@ -113,7 +113,7 @@ def by_rule(dataset: str, kind: str) -> float:
     return float(cheap.index.max())
 
 
-def rows_of(name: str, dataset: str = "sst", layers: int = 1, tables: Tables | None = None) -> pd.DataFrame:
+def seeds_of_variant(name: str, dataset: str = "sst", layers: int = 1, tables: Tables | None = None) -> pd.DataFrame:
     """The stored seeds of a variant."""
     kind, strength = variants(dataset)[name]
     where = {"dataset": dataset, "kind": kind, "strength": strength, "layers": layers}
@@ -123,7 +123,7 @@ def rows_of(name: str, dataset: str = "sst", layers: int = 1, tables: Tables | N
 def rows_at(lam: float, tables: Tables | None = None) -> pd.DataFrame:
     """The stored seeds of the control, the base at a λ, on SST."""
     if lam == USUAL_LAM:
-        return rows_of(BASE, tables=tables)
+        return seeds_of_variant(BASE, tables=tables)
     return by_seed((tables or stored)("word_level_lams", lam=lam))
 
 
@@ -134,7 +134,7 @@ def by_seed(rows: pd.DataFrame) -> pd.DataFrame:
 
 def changed(rows: pd.DataFrame, column: str, dataset: str = "sst", layers: int = 1) -> pd.Series:
     """What a number of some seeds is above that of the same seeds of the base."""
-    return (rows[column] - rows_of(BASE, dataset, layers)[column]).dropna()
+    return (rows[column] - seeds_of_variant(BASE, dataset, layers)[column]).dropna()
 
 
 def beyond_spread(rows: pd.DataFrame, tables: Tables | None = None) -> pd.Series:

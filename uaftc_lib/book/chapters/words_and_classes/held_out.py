@@ -73,7 +73,7 @@ def polar_heaviest(model: AttentionClassifier, corpus: Corpus, polar: Int[Tensor
     return {"polar leads": float(leads[mixed].mean()), "polar share": float(share[mixed].mean())}
 
 
-def told(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
+def word_measures(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
     """Rank correlations over words, effects by list, who leads a text, and the scores of :data:`PROGRESS`.
 
     "score and effect": of the attention score with the effect on the test set ("weight": of its mean weight there;
@@ -118,7 +118,7 @@ def held_out_words(labels: str, seed: int) -> list[dict]:
     model, seen = cell.classifier(data, "cpu"), []
 
     def look(_epoch: int, now: AttentionClassifier) -> dict:
-        seen.append(told(now, data, types))
+        seen.append(word_measures(now, data, types))
         return {}
 
     history = fit(model, data, cell.training(), record=look).history
