@@ -28,7 +28,8 @@ def parts_by_objective(
     for dataset in datasets:
         for name in objectives.variants(dataset):
             if name.partition(",")[0] in names:
-                base, held = (objectives.seeds_of_variant(one, dataset, tables=tables) for one in (objectives.BASE, name))
+                pair = (objectives.BASE, name)
+                base, held = (objectives.seeds_of_variant(one, dataset, tables=tables) for one in pair)
                 case = f"{PAPER_NAMES[dataset]}, {name}{beside}"
                 found.append(exceeds(case, above(base, held) if len(base) and len(held) else []))
     return found
