@@ -389,17 +389,17 @@ def test_names_are_read_from_the_source_as_they_are_registered():
 def test_tables_and_book_pass_on_what_was_asked(monkeypatch):
     seen = []
     counted = {"done": 3, "jobs": 5, "rows": 30, "seconds": 90.0}
-    row = types.SimpleNamespace(name="terms", kind="experiment", about="Six terms.", **counted)
+    row = types.SimpleNamespace(name="terms", kind="experiment", about="Six terms.", maker="a.py", **counted)
     stored = types.SimpleNamespace(
         table_names=lambda *places: ["terms", "table2"],
         listing=lambda names: [] if "table2" in names else [row],
         complete=lambda *given: seen.append(given) or ["completed"],
         remake=lambda *given: seen.append(given) or ["compared"],
         check_made_here=lambda names: None,
-        check_folder=lambda out: None,
+        check_remade=lambda out: None,
     )
     monkeypatch.setattr(cli, "stored", stored)
-    assert re.search(r"terms +experiment +3 of +5 jobs +30 rows +1\.5 min  Six terms\.", uaftc("tables").stdout)
+    assert re.search(r"terms +experiment +3 of +5 jobs +30 rows +1\.5 min  a\.py  Six terms\.", uaftc("tables").stdout)
     assert uaftc("tables", "table2").stdout == ""
     assert uaftc("tables", "terms", "--make", "--workers", "2").stdout == "completed\n"
     assert uaftc("tables", "--out", "anew", "--dask", "tcp://a:1").stdout == "compared\n"

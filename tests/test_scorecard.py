@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from docutils.nodes import make_id
 from worlds import SEEDS, figure_scores, printed, table2, world
 
-from uaftc_lib.book import claims, rules
+from uaftc_lib.book import claims, contents, rules
 from uaftc_lib.book.cases import OPEN, Part, alike, contrast, exact, exceeds
 from uaftc_lib.book.chapters import lam as columns
 from uaftc_lib.book.chapters import map as figures
@@ -406,6 +406,16 @@ def test_cards_tell_quotation_verdict_numbers_and_link(judged):
     assert page.cards([]).count("No claim here") == 1
     assert all(one.claim.said in page.surprise(one) for one in claims.surprises(judged))
     assert len(claims.surprises(judged)) == 3 and sum(claims.counted(judged).values()) == len(judged)
+
+
+def test_cards_name_the_file_that_reads_a_claim_and_the_tables(judged):
+    for one in judged:
+        file = contents.FOLDER / claims.READ_BY[one.claim.name]
+        assert f'"{one.claim.name}"' in (text := file.read_text(encoding="utf-8")) or f"def {one.claim.name}(" in text
+        assert f"Read by <code>{claims.READ_BY[one.claim.name]}</code>" in page.card(one)
+        assert set(one.tables) <= {*STUDIES, *grid_names()} and (one.tables or one.claim.name in CALCULATED)
+    (penalty,) = (one for one in judged if one.claim.name == "penalty_and_accuracy")
+    assert penalty.tables == ("sst_penalty", "table2")
 
 
 def test_what_is_no_claim_is_not_graded(judged):

@@ -388,7 +388,9 @@ def test_every_stored_table_is_listed_with_all_its_jobs(listed):
     assert listed["table2"][:5] == ("table2", "grid", 931, 931, 931)
     once = stored("terms").drop_duplicates(["noise", "lam", "seed"])  # its jobs; some have several rows
     assert listed["terms"].seconds == pytest.approx(once.seconds.sum(), rel=1e-5) and once.seconds.sum() > 1
-    assert listed["frames"].kind == "experiment" and listed["benchmarks"].about == "made by make bench"
+    assert listed["frames"].kind == "experiment" and listed["benchmarks"].maker == "make bench"
+    assert listed["terms"].maker == "uaftc_lib/book/chapters/polarity_dynamics.py"
+    assert (tables.PACKAGE.parent / listed["table2"].maker).exists()
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in results_folder().glob("*.csv")))

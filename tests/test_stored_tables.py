@@ -6,6 +6,7 @@ import pytest
 
 from uaftc_lib.book import contents
 from uaftc_lib.book.chapters.map import settings_of_runs
+from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import (
     EXPERIMENTS,
     TOLERANCE,
@@ -15,7 +16,6 @@ from uaftc_lib.experiments.registry import (
     same_rows,
     stored,
 )
-from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.experiments.tables import grid_names, remake
 from uaftc_lib.locations import PAPER_NAMES
 

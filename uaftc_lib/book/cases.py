@@ -32,10 +32,12 @@ class Tables:
         self.frames = dict(frames or {})
         self.stored = frames is None
         self.asked: dict = {}  # rows, by name and values: several claims ask for the same
+        self.read: set[str] = set()  # names, since a claim was begun
         self.compared: dict = {}  # columns of Table 2, by data set and model: several claims ask for each
 
     def __call__(self, name: str, **where) -> pd.DataFrame:
         """The rows of a table that have these values, ordered by seed."""
+        self.read.add(name)
         if name not in self.frames:
             self.frames[name] = pd.DataFrame()
             if self.stored:
@@ -58,7 +60,7 @@ class Part:
     """One case of a claim: the verdict of the rules, what was found in words, and how far it is from zero.
 
     ``strength``: the mean of X − Y in half widths of its interval; nan where there is none. Only :func:`exceeds` fills
-    in ``mean``, ``low`` and ``high`` (of X − Y) and ``held`` (in how many of the ``n`` starts it lies above zero).
+    in ``mean``, ``low`` and ``high`` (of X − Y) and ``held`` (in how many of the ``n`` seeds it lies above zero).
     ``null``: how X − Y stands to that of models trained on permuted labels, where this is known.
     """
 
@@ -120,5 +122,5 @@ def exact(case: str, errors: Iterable[float], tolerance: float = 1e-12) -> Part:
 
 
 def alike(values: pd.Series) -> pd.Series:
-    """How much smaller the distance of each start from the mean is than the mean: the same sign and about the size."""
+    """How much smaller the distance of each seed from the mean is than the mean: the same sign and about the size."""
     return abs(values.mean()) - (values - values.mean()).abs()

@@ -1,7 +1,7 @@
 """From measured values to a verdict on a sentence of the paper.
 
 A claim is tried in one or more cases (a data set, a model, a λ). In each the sentence is read as "X exceeds Y"
-and X − Y is measured once a start (:mod:`uaftc_lib.book.cases`); the rules of :mod:`uaftc_lib.book.rules` make of it
+and X − Y is measured once a seed (:mod:`uaftc_lib.book.cases`); the rules of :mod:`uaftc_lib.book.rules` make of it
 *supported*, *contradicted* or *undecided*. Cases without results, or with fewer seeds than the rules ask for, stay
 *open*. The rules make a verdict of the cases, too. Cases of settings that the paper leaves open, and of second
 measures, stand beside: told, not counted.
@@ -9,11 +9,13 @@ measures, stand beside: told, not counted.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
+from pathlib import Path
 from string import Formatter
 
 import numpy as np
@@ -72,7 +74,7 @@ class Claim:
 def filled(template: str, part: Part) -> str:
     """A template with the numbers of a case.
 
-    {case}; {mean}, {low}, {high}: of X − Y; {held}, {n}: starts in which X was larger, and all; {size}: the mean
+    {case}; {mean}, {low}, {high}: of X − Y; {held}, {n}: seeds in which X was larger, and all; {size}: the mean
     without its sign; {share}: Y itself where X is :data:`SMALL`; {ratio}: X itself where Y is.
 
     Raises
@@ -107,6 +109,7 @@ def read_claims() -> dict[str, Claim]:
 
 CLAIMS = read_claims()
 READINGS: dict[str, Callable[[Tables], Iterable[Part]]] = {}
+READ_BY: dict[str, str] = {}  # claim -> the file whose reading it is
 Cases = Callable[[Tables], Iterable[tuple[str, pd.DataFrame]]]
 
 
@@ -123,8 +126,17 @@ def reading(function: Callable[[Tables], Iterable[Part]], name: str = "") -> Cal
         raise ValueError(f"no claim {name!r} in claims.toml: add its sentence there")
     if name in READINGS:
         raise ValueError(f"the claim {name} is read twice")
-    READINGS[name] = function
+    READINGS[name], READ_BY[name] = function, reading_file()
     return function
+
+
+def reading_file() -> str:
+    """The file that registers a reading just now, from the folder of chapters."""
+    frame = sys._getframe()
+    while frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    path = Path(frame.f_code.co_filename)
+    return path.relative_to(contents.FOLDER).as_posix() if contents.FOLDER in path.parents else path.name
 
 
 def reads(name: str, cases: Cases, value: Callable[[pd.DataFrame], pd.Series], null: bool = False) -> None:
@@ -147,6 +159,7 @@ class Judged:
 
     claim: Claim
     parts: tuple[Part, ...]
+    tables: tuple[str, ...] = ()  # that were read
 
     def counts(self, part: Part) -> bool:
         """Whether a case is one of the world: not one of a setting that the paper leaves open, nor a second measure."""
@@ -198,7 +211,8 @@ class Judged:
 
 def judge(claim: Claim, tables: Tables) -> Judged:
     """The verdict on one claim."""
-    return Judged(claim, claim.parts(tables))
+    tables.read.clear()
+    return Judged(claim, claim.parts(tables), tuple(sorted(tables.read)))
 
 
 def judge_all(tables: Tables | None = None, kinds: Iterable[str] = KINDS[:1]) -> list[Judged]:

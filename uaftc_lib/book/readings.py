@@ -1,6 +1,6 @@
 """How claims read stored tables: the cases that several chapters speak of, and what is measured of the rows of a case.
 
-X − Y is a number for each start; :func:`uaftc_lib.book.claims.exceeds` makes a verdict of it.
+X − Y is a number for each seed; :func:`uaftc_lib.book.cases.exceeds` makes a verdict of it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from uaftc_lib.book.cases import OPEN, SMALL, SURE, Part, Tables
 from uaftc_lib.book.claims import Cases
 
 # The cases on synthetic data, at the paper's size (12,000 texts, 1,000 neutral words): their table, and of which rows.
+ONE, TEN, HUNDRED = "Data I, λ = 1", "Data I, λ = 10", "Data I, λ = 100"
+SHORT_TEN, SHORT_HUNDRED = f"{TEN}, W₀ within ±0.1", f"{HUNDRED}, W₀ within ±0.1"
+NOISY = "Data II, λ = 10"
 CELLS: dict[str, tuple[str, dict[str, float]]] = {
-    f"Data I, λ = {lam:g}": ("terms", {"noise": 0.0, "lam": lam}) for lam in (1.0, 10.0, 100.0)
+    ONE: ("terms", {"noise": 0.0, "lam": 1.0}),
+    TEN: ("terms", {"noise": 0.0, "lam": 10.0}),
+    HUNDRED: ("terms", {"noise": 0.0, "lam": 100.0}),
+    SHORT_TEN: ("short_terms", {"lam": 10.0}),
+    SHORT_HUNDRED: ("short_terms", {"lam": 100.0}),
+    NOISY: ("terms", {"noise": 0.1, "lam": 10.0}),
 }
-CELLS |= {f"Data I, λ = {lam:g}, W₀ within ±0.1": ("short_terms", {"lam": lam}) for lam in (10.0, 100.0)}
-CELLS["Data II, λ = 10"] = ("terms", {"noise": 0.1, "lam": 10.0})
-ONE, TEN, HUNDRED, SHORT_TEN, SHORT_HUNDRED, NOISY = CELLS
 MODERATE = (TEN, HUNDRED, SHORT_TEN, SHORT_HUNDRED, NOISY)
 TOO_SMALL = {f"Data I, λ = {lam:g}": ("terms", {"noise": 0.0, "lam": lam}) for lam in (1.0, 0.1, 0.01)}
 TOO_SMALL |= {

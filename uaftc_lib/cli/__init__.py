@@ -233,7 +233,7 @@ def tables(
     else:
         lines = (
             f"{table.name:20} {table.kind:10} {table.done:5} of {table.jobs:5} jobs {table.rows:6} rows "
-            f"{table.seconds / 60:7.1f} min  {table.about}"
+            f"{table.seconds / 60:7.1f} min  {table.maker}  {table.about}".rstrip()
             for table in stored.listing(names)
         )
     for line in lines:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from inspect import getsourcefile
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 GRIDS = Path(__file__).with_name("grids")
+PACKAGE = Path(__file__).parents[1]
 BENCHMARKS = dict.fromkeys(("benchmarks", "benchmarks_accuracy", "benchmarks_scaling"), "make bench")
 BENCHMARKS["emotions_by_attention"] = "python benchmarks/emotions_by_attention.py"
 BENCHMARKS["explain_scale"] = "python benchmarks/explain_scale.py"
@@ -30,6 +32,7 @@ class Listed(NamedTuple):
     rows: int
     seconds: float  # of one process; 0 where they are not stored
     about: str
+    maker: str  # the file that makes it, or the command
 
 
 def grid_names() -> list[str]:
@@ -64,15 +67,25 @@ def task(name: str, folder: str | os.PathLike | None = None) -> tuple:
     return found(name, folder)
 
 
-def about() -> dict[str, tuple[str, str]]:
-    """Of every experiment and grid: which of the two it is, and what, in words."""
+def about() -> dict[str, tuple[str, str, str]]:
+    """Of every experiment and grid: which of the two it is, what, in words, and the file that makes it."""
     from uaftc_lib.experiments.registry import EXPERIMENTS
 
-    found = {name: ("experiment", one.function.__doc__.splitlines()[0]) for name, one in EXPERIMENTS.items()}
+    found = {
+        name: ("experiment", one.function.__doc__.splitlines()[0], file_of(one.function))
+        for name, one in EXPERIMENTS.items()
+    }
     for name in grid_names():
         lines = (GRIDS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
-        found[name] = "grid", " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
+        told = " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
+        found[name] = "grid", told, f"{PACKAGE.name}/experiments/grids/{name}.toml"
     return found
+
+
+def file_of(function: Callable) -> str:
+    """The file of a function of the library, from the library's folder; of others the name of the module."""
+    path = Path(getsourcefile(function))
+    return path.relative_to(PACKAGE.parent).as_posix() if PACKAGE in path.parents else function.__module__
 
 
 def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None) -> list[Listed]:
@@ -81,18 +94,18 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
     from uaftc_lib.locations import results_folder
 
     found = []
-    for name, (kind, said) in about().items():
+    for name, (kind, said, maker) in about().items():
         if names and name not in names:
             continue
         table, work = task(name, folder)
         rows, took = table.read()[1], seconds_of(name, folder)
         done = sum(table.job(job) in took for job, _ in work)
-        found.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), said))
+        found.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), said, maker))
     for name, command in BENCHMARKS.items():
         if names and name not in names:
             continue
         rows = StoredTable(results_folder(folder) / f"{name}.csv", ()).read()[1]
-        found.append(Listed(name, "benchmark", 0, 0, len(rows), 0.0, f"made by {command}"))
+        found.append(Listed(name, "benchmark", 0, 0, len(rows), 0.0, "", command))
     return found
 
 

@@ -216,7 +216,10 @@ class AttentionClassifier(nn.Module):
     def score(
         self, embeddings: Float[Tensor, "tokens d"], offsets: Int[Tensor, "boundaries"] | None = None
     ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens h"]]:
-        """Attention scores, polarity scores and representations h of tokens, as :meth:`encode` has them."""
+        """Attention scores, polarity scores and representations h of tokens, as :meth:`encode` has them.
+
+        Training computes the same by types wherever it can (``uaftc_lib/fast/``, held against this by test_fast.py).
+        """
         h = self.encode(embeddings, offsets)
         keys = torch.tanh(h @ self.M.T) if self.attention == "additive" else h
         return keys @ self.V / self.lam, h @ self.W, h

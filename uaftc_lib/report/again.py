@@ -1,4 +1,4 @@
-"""What each word does in its text; where the encoder reads words together, by reading again without it."""
+"""What each word does in its text where the encoder reads words together: by reading again without it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,13 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import by_hop, probabilities
-from uaftc_lib.explain.words import class_polarity, pair_values
+from uaftc_lib.explain.words import class_polarity
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 
 
 def push_columns(classes: int) -> slice:
     """Where the pushes stand among the columns of :func:`~uaftc_lib.explain.words.pair_values`."""
     return slice(2 + classes, 2 + 2 * classes)
-
-
-@torch.no_grad()
-def word_values(
-    model: AttentionClassifier, corpus: Corpus, pair_of: Int[Tensor, "positions"], instance: Int[Tensor, "pairs"]
-) -> tuple[Output, Float[np.ndarray, "pairs columns"]]:
-    """The model's answers, and :func:`~uaftc_lib.explain.words.pair_values` of the words by what suits its encoder."""
-    out = model(corpus)
-    if model.recurrent is None:
-        return out, pair_values(out, corpus, pair_of, instance)
-    return out, read_again(model, out, corpus, pair_of, instance)
 
 
 @torch.no_grad()

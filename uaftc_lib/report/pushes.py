@@ -17,11 +17,13 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scipy import stats
+from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import beside, probabilities
-from uaftc_lib.explain.words import Pairs, class_polarity, word_instance_pairs
-from uaftc_lib.report.again import push_columns, word_values
+from uaftc_lib.explain.words import Pairs, class_polarity, pair_values, word_instance_pairs
+from uaftc_lib.models import AttentionClassifier, Output
+from uaftc_lib.report.again import push_columns, read_again
 from uaftc_lib.report.folds import Fold
 from uaftc_lib.report.training import PART, Reader
 
@@ -99,6 +101,17 @@ class Pushes:
         """
         excess, variance = np.split(self.sums[:, 2 + 2 * self.whole.class_count :], 2, axis=1)
         return stats.norm.sf(excess / np.sqrt(variance.clip(1e-12)))
+
+
+@torch.no_grad()
+def word_values(
+    model: AttentionClassifier, corpus: Corpus, pair_of: Int[Tensor, "positions"], instance: Int[Tensor, "pairs"]
+) -> tuple[Output, Float[np.ndarray, "pairs columns"]]:
+    """The model's answers, and :func:`~uaftc_lib.explain.words.pair_values` of the words by what suits its encoder."""
+    out = model(corpus)
+    if model.recurrent is None:
+        return out, pair_values(out, corpus, pair_of, instance)
+    return out, read_again(model, out, corpus, pair_of, instance)
 
 
 def chunks(rows: Int[np.ndarray, "rows"], reader: Reader, most: int, seed: int) -> Iterator[Int[np.ndarray, "some"]]:

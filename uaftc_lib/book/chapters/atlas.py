@@ -31,8 +31,8 @@ from uaftc_lib.book.wording import short
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.cells import Cell, cells_of, load_grid
+from uaftc_lib.experiments.paper_models import table2_cell, train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import table2_cell, train_real
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types, score_frame

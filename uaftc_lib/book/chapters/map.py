@@ -17,8 +17,8 @@ from uaftc_lib.book.chapters.variants.models import STARTS_OF_M, ranges
 from uaftc_lib.book.claims import Judged
 from uaftc_lib.book.panels import compare, panels
 from uaftc_lib.book.readings import NOISY, TEN
+from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import EXPERIMENTS
-from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.experiments.tables import about, grid_names, task
 from uaftc_lib.locations import PAPER_NAMES
 
@@ -84,13 +84,14 @@ def values_of(jobs: list[dict], name: str) -> str:
 def settings_of_runs() -> pd.DataFrame:
     """What was run for every stored table: in words, with what settings, how many seeds and how many runs."""
     found = []
-    for name, (_, told_of) in about().items():
+    for name, (_, told_of, maker) in about().items():
         jobs = [job for job, _ in task(name)[1]]
         shown = [one for one in jobs[0] if one not in ("seed", "method", "options", "learning_rates")]
         told = "; ".join(f"{SPELLED.get(one, one.replace('_', ' '))}: {values_of(jobs, one)}" for one in shown)
         said = re.sub(r":func:`(\w+)`|``", lambda match: match[1] or "", told_of)
         seeds = len({job["seed"] for job in jobs}) if "seed" in jobs[0] else 1
-        found.append({"table": name, "what was run": said, "settings": told, "seeds": seeds, "runs": len(jobs)})
+        row = {"table": name, "what was run": said, "settings": told, "seeds": seeds, "runs": len(jobs)}
+        found.append(row | {"made in": maker})
     return pd.DataFrame(found)
 
 

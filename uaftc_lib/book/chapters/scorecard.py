@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import jinja2
 
-from uaftc_lib.book.claims import GRADED, MARKS, Judged, counted, earlier_verdicts, filled
+from uaftc_lib.book.claims import GRADED, MARKS, READ_BY, Judged, counted, earlier_verdicts, filled
 from uaftc_lib.book.verdicts import OTHERS, WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
@@ -25,6 +25,7 @@ CARD = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
 {% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
 <p>Measured: {{ claim.measured }}. {{ dependent }} Shown in <a href="{{ address }}">{{ page }}</a>;
 <a href="#{{ claim.name }}">link to this claim</a>.
+Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.
 {% if earlier is not none %}Until {{ earlier.until }}, by other rules: <i>{{ earlier.verdict }}</i>.{% endif %}</p>
 <table><thead><tr><th>case</th><th>found</th><th>supports</th>
 {% if controlled %}<th>permuted labels, at equal loss</th>{% endif %}</tr></thead><tbody>
@@ -44,7 +45,7 @@ def address(page: str) -> str:
 
 
 def dependence(one: Judged) -> str:
-    """Whether several cases share a data set, and so its texts and starts."""
+    """Whether several cases share a data set, and so its texts and seeds."""
     sets = [match.group() for part in one.counted if (match := DATA.search(part.case))]
     if len(set(sets)) == len(sets):
         return ""
@@ -67,6 +68,8 @@ def card(one: Judged) -> str:
         dependent=dependence(one),
         address=address(claim.page),
         page=claim.page.split("#")[0],
+        reader=READ_BY.get(claim.name, "no file"),
+        tables=", ".join(one.tables),
         earlier=before if before is not None and before["verdict"] != word else None,
         parts=sorted(one.parts, key=lambda part: not one.counts(part)),
         counts=one.counts,

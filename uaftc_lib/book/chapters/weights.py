@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from uaftc_lib.book.cases import Part, Tables, exceeds
-from uaftc_lib.book.chapters.scores.nulls import PAIRS, at_loss, world
+from uaftc_lib.book.chapters.scores.null_controls import PAIRS, at_loss, world
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.controls import held_out_types
 from uaftc_lib.book.nulls import null_of
@@ -17,8 +17,8 @@ from uaftc_lib.book.readings import column, difference, lead, rows_of
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types, separation
 

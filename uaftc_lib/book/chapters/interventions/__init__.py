@@ -24,8 +24,8 @@ from uaftc_lib.book.small_data import (
 )
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.scores import dot_product, examined_types, score_frame, separation, start_perpendicular

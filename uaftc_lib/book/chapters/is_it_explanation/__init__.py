@@ -23,8 +23,8 @@ from uaftc_lib.book.readings import column
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours.erasure import AFTER, standing, still_there
 from uaftc_lib.neighbours.permutation import permutations

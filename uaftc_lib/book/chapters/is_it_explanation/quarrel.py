@@ -12,8 +12,8 @@ from jaxtyping import Float
 from uaftc_lib.book import rules
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment, stored
-from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam

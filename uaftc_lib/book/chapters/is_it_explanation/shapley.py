@@ -17,8 +17,8 @@ from uaftc_lib import explain
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.estimators import Game, captum_shapley, closed_forms, lime, permutations_for, sampled_shapley
 

@@ -13,7 +13,7 @@ import torch
 from uaftc_lib import explain
 from uaftc_lib.book.chapters.pretrained.starts import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS
-from uaftc_lib.book.chapters.scores.nulls import score_measures, separations
+from uaftc_lib.book.chapters.scores.null_controls import score_measures, separations
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.contextual.classifier import TransformerClassifier

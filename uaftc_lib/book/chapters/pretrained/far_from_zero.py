@@ -20,8 +20,8 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.laws import admissible_band
 from uaftc_lib.dynamics.ledger import fit_with_ledger
+from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types, score_frame
 from uaftc_lib.training import fit

@@ -14,7 +14,7 @@ from uaftc_lib.book.cases import SMALL, Part, Tables, alike, contrast, exceeds
 from uaftc_lib.book.chapters.lam import columns_of
 from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, cost_of_small, harmlessness, loss
 from uaftc_lib.book.chapters.scores import panel_nulls, penalised, tilt  # noqa: F401  (registers their experiments)
-from uaftc_lib.book.chapters.scores.nulls import separations
+from uaftc_lib.book.chapters.scores.null_controls import separations
 from uaftc_lib.book.claims import Cases, reading, reads
 from uaftc_lib.book.nulls import against_null, control_rows, lead_of, null_of, panel_null
 from uaftc_lib.book.readings import (
@@ -44,8 +44,8 @@ from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.sst import LEAF, trees
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.models import AttentionClassifier

@@ -14,9 +14,9 @@ from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import not_made
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.sweep import decode_errors, encode_errors
-from uaftc_lib.experiments.table2 import train_real
 
 
 @experiment(jobs=[{"lam": lam, "seed": s} for lam, s in product((10.0, 100.0), SEEDS)], rows=1)

@@ -13,8 +13,8 @@ from uaftc_lib.book.controls import shuffled, with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.models import AttentionClassifier, Dropout, Output
 from uaftc_lib.scores import dot_product
 from uaftc_lib.training import fit

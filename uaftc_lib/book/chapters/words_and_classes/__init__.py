@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from uaftc_lib import explain
 from uaftc_lib.book.chapters.scores import rated_words
-from uaftc_lib.book.chapters.scores.nulls import at_loss
+from uaftc_lib.book.chapters.scores.null_controls import at_loss
 from uaftc_lib.book.chapters.weights import RUNS
 from uaftc_lib.book.chapters.words_and_classes import (  # noqa: F401  (register experiments)
     emotions,
@@ -26,8 +26,8 @@ from uaftc_lib.book.chapters.words_and_classes import (  # noqa: F401  (register
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.models import AttentionClassifier, StructuredClassifier, sum_by_instance
 from uaftc_lib.training import TrainingConfig, fit
 

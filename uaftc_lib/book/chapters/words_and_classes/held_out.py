@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from uaftc_lib.book.cases import Part, Tables, exceeds
-from uaftc_lib.book.chapters.scores.nulls import LOSSES, STARTS
+from uaftc_lib.book.chapters.scores.null_controls import LOSSES, REAL_SEEDS
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.nulls import against_null, at_losses
@@ -21,8 +21,8 @@ from uaftc_lib.book.panels import mean_weights
 from uaftc_lib.book.readings import column, lead
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import table2_cell
 from uaftc_lib.explain.contributions import leave_group_out
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.scores import Types, examined_types
@@ -103,7 +103,7 @@ def word_measures(model: AttentionClassifier, dataset: Dataset, types: Types) ->
 @experiment(
     jobs=[
         {"labels": labels, "seed": seed}
-        for labels, seeds in (("real", STARTS), ("permuted", PERMUTATIONS))
+        for labels, seeds in (("real", REAL_SEEDS), ("permuted", PERMUTATIONS))
         for seed in seeds
     ]
 )

@@ -17,8 +17,8 @@ from uaftc_lib.book.claims import reading
 from uaftc_lib.book.panels import mean_weights
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import train_real
 
 WORDNET = "UAFTC_WORDNET"  # environment variable: the folder of WordNet's files, if not Debian's
 FOLDER = "/usr/share/wordnet"

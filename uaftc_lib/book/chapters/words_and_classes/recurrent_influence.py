@@ -21,8 +21,8 @@ from torch import nn
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.table2 import train_real
 from uaftc_lib.explain.contributions import contributions
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.again import left_out

@@ -1,4 +1,4 @@
-"""The models of Table 2, one cell at a time."""
+"""The models of Table 2, one cell at a time; their settings are the grid ``grids/table2.toml``, its runs table2.csv."""
 
 from __future__ import annotations
 
