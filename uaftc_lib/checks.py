@@ -14,7 +14,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
     return int(value)
 
 
-def finite(name: str, value: object, positive: bool = False) -> float:
+def real_number(name: str, value: object, positive: bool = False) -> float:
     """``value`` as a float, or ValueError if it is not finite, negative, or (``positive``) zero."""
     is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or value < 0 or (positive and value == 0):

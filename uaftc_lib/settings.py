@@ -106,7 +106,7 @@ def whole_or(other: object, meaning: str, name: str, value: object) -> object:
 def checked_rates(name: str, values: Mapping) -> Mapping:
     """Learning rates by parameter name."""
     for parameter, value in values.items():
-        checks.finite(f"the learning rate of {parameter}", value)
+        checks.real_number(f"the learning rate of {parameter}", value)
     return values
 
 
@@ -125,7 +125,7 @@ def check_method(method: str, reason: str | None) -> None:
         raise ValueError(f'method="fast" would not be exact: {reason}. Use method="auto" or "autograd"')
 
 
-above_0 = partial(checks.finite, positive=True)
+above_0 = partial(checks.real_number, positive=True)
 at_least_1 = partial(checks.whole, least=1)
 below_1 = partial(checks.fraction, whole_allowed=False)
 number_or_none = partial(whole_or, None, "None: full batch")
@@ -165,14 +165,14 @@ class TrainingConfig:
     """
 
     optimizer: str = setting("adagrad", "Of the steps.", choices=OPTIMIZERS)
-    learning_rate: float = setting(0.02, "Of all parameters.", checks.finite)
-    learning_rate_decay: float = setting(0.0, "Step t is taken at η / (1 + (t − 1) · this).", checks.finite)
+    learning_rate: float = setting(0.02, "Of all parameters.", checks.real_number)
+    learning_rate_decay: float = setting(0.0, "Step t is taken at η / (1 + (t − 1) · this).", checks.real_number)
     learning_rates: dict[str, float] = setting(dict, "Of one parameter, e.g. V=0.002. Repeatable.", checked_rates)
     batch_size: int | None = setting(100, f"Instances of a batch, or {FULL}.", number_or_none)
     epochs: int = setting(20, "Passes over the training data.", checks.whole)
     dropout: float = setting(0.0, "On embeddings and on the pooled vector.", below_1)
-    penalty: float = setting(0.0, "Coefficient of |V·W|.", checks.finite)
-    weight_decay: float = setting(0.0, "On M and recurrent weights.", checks.finite)
+    penalty: float = setting(0.0, "Coefficient of |V·W|.", checks.real_number)
+    weight_decay: float = setting(0.0, "On M and recurrent weights.", checks.real_number)
     method: str = setting("auto", "How gradients are found.", choices=METHODS)
     seed: int = setting(0, "Of initial values, order and dropout masks.", checks.whole)
 
@@ -187,5 +187,5 @@ class ModelSettings:
     lam: float = setting(10.0, "Scaling factor λ.", above_0)
     dimension: int = setting(100, "Of embeddings.", at_least_1)
     hidden: int = setting(50, "Units per direction of a recurrent encoder.", at_least_1)
-    embedding_range: float = setting(0.1, "Embeddings start uniform in ± this.", checks.finite)
-    weight_range: float = setting(0.1, "W starts uniform in ± this.", checks.finite)
+    embedding_range: float = setting(0.1, "Embeddings start uniform in ± this.", checks.real_number)
+    weight_range: float = setting(0.1, "W starts uniform in ± this.", checks.real_number)

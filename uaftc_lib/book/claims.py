@@ -131,12 +131,11 @@ def reading(function: Callable[[Tables], Iterable[Part]], name: str = "") -> Cal
 
 
 def reading_file() -> str:
-    """The file that registers a reading just now, from the folder of chapters."""
+    """The file that registers a reading just now, from the folder of chapters; empty if it is none of theirs."""
     frame = sys._getframe()
-    while frame.f_code.co_filename == __file__:
+    while frame and not frame.f_globals["__name__"].startswith(contents.PACKAGE):
         frame = frame.f_back
-    path = Path(frame.f_code.co_filename)
-    return path.relative_to(contents.FOLDER).as_posix() if contents.FOLDER in path.parents else path.name
+    return Path(frame.f_code.co_filename).relative_to(contents.FOLDER).as_posix() if frame else ""
 
 
 def reads(name: str, cases: Cases, value: Callable[[pd.DataFrame], pd.Series], null: bool = False) -> None:

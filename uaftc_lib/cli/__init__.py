@@ -220,7 +220,7 @@ def tables(
     if make or out:
         stored.check_made_here(names)
     if minutes is not None:
-        checks.finite("minutes", minutes)
+        checks.real_number("minutes", minutes)
         if not out:
             raise ValueError("--minutes goes with --out, the folder where tables are made anew")
     if out:

@@ -75,7 +75,7 @@ def asked_for(folder: Path | None, fine_tune: float | None, vectors: Path | None
     if cell.model != "DP":
         raise ValueError(f"--transformer brings its own encoder, under the attention of DP: --model says {cell.model}")
     if fine_tune is not None:
-        checks.finite("--fine-tune, a learning rate,", fine_tune, positive=True)
+        checks.real_number("--fine-tune, a learning rate,", fine_tune, positive=True)
     check_method(cell.method, "a transformer makes a word's representation depend on its neighbours")
     described(folder)
     return OnTransformer(folder, fine_tune, cell)

@@ -153,7 +153,7 @@ class Parts(NamedTuple):
     slope: Tensor | None  # types d: diagonal of D_e = diag(1 − tanh² x_e)
 
 
-def parts_of(model: AttentionClassifier, E: Float[Tensor, "types d"], sums: TokenSums, m: int) -> Parts:
+def closed_form_parts(model: AttentionClassifier, E: Float[Tensor, "types d"], sums: TokenSums, m: int) -> Parts:
     """The parts for some rows of the table, with the sums of their types over m instances."""
     which, V, W = kind(model), model.V.detach(), model.W.detach().reshape(len(model.V), -1)
     M = model.M.detach() if which in ("DP-A", "AD") else None
@@ -171,7 +171,7 @@ def parts_of(model: AttentionClassifier, E: Float[Tensor, "types d"], sums: Toke
 
 
 def _parts(model: AttentionClassifier, corpus: Corpus) -> Parts:
-    return parts_of(model, model.embedding.detach(), token_sums(model, corpus), len(corpus))
+    return closed_form_parts(model, model.embedding.detach(), token_sums(model, corpus), len(corpus))
 
 
 def gradients_of(p: Parts) -> dict[str, Tensor]:

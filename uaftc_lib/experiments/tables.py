@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from inspect import getsourcefile
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -84,7 +84,7 @@ def about() -> dict[str, tuple[str, str, str]]:
 
 def file_of(function: Callable) -> str:
     """The file of a function of the library, from the library's folder; of others the name of the module."""
-    path = Path(getsourcefile(function))
+    path = Path(sys.modules[function.__module__].__file__)
     return path.relative_to(PACKAGE.parent).as_posix() if PACKAGE in path.parents else function.__module__
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.dynamics.terms import TokenSums, gradients_of, parts_of, sums_and_polarity
+from uaftc_lib.dynamics.terms import TokenSums, closed_form_parts, gradients_of, sums_and_polarity
 from uaftc_lib.fast import kernels, masks
 from uaftc_lib.fast.kernels import EPSILON
 from uaftc_lib.models import AttentionClassifier, departure
@@ -160,7 +160,7 @@ class TypewiseTrainer:
 
     def gradients(self, batch: Corpus, found: TypeSums) -> dict[str, Tensor]:
         """Of E the rows of the types of the batch (Eq 14, 59, 67 and 77), with penalty and weight decay."""
-        gradients = gradients_of(parts_of(self.model, found.E, TokenSums(found.pi, found.rho), m=1))
+        gradients = gradients_of(closed_form_parts(self.model, found.E, TokenSums(found.pi, found.rho), m=1))
         gradients["W"] = gradients["W"].reshape(self.model.W.shape)
         if self.config.penalty:
             names = [name for name in gradients if name != "embedding"]

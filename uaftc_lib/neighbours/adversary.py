@@ -77,7 +77,7 @@ def train_adversary(
     ValueError
         If the start would be the base's own, or the strength is no number from 0 on.
     """
-    checks.finite("strength", strength)
+    checks.real_number("strength", strength)
     if seed == base.seed:
         raise ValueError(f"the adversary would start where the base model did, from seed {seed}: give another")
     model, objective = fresh(base, seed).to(base.V.device), adversary_loss(base, strength)

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn import functional
 
-from uaftc_lib.checks import finite, whole
+from uaftc_lib.checks import real_number, whole
 
 SIGNALS = 17  # the stream from which Data III is drawn
 
@@ -38,7 +38,7 @@ def needles(length: int, strength: float, texts: int = 200, dimension: int = 10,
     """
     for name, value in (("length", length), ("texts", texts), ("dimension", dimension)):
         whole(name, value, least=1)
-    finite("strength", strength)
+    real_number("strength", strength)
     rng = np.random.default_rng([SIGNALS, seed])
     xi = rng.normal(size=dimension)
     X = np.ones((texts, length, dimension + 1), np.float32)

@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from uaftc_lib.explain.flips import minimal_flip_sets
-from uaftc_lib.report.again import push_columns, word_values
+from uaftc_lib.report.again import push_columns
+from uaftc_lib.report.pushes import word_values
 from uaftc_lib.report.texts import Prepared
 from uaftc_lib.report.training import Reader
 

@@ -98,7 +98,7 @@ class WordVectors:
         rows, places = (list(each) for each in zip(*pairs))
         matrix[rows] = torch.from_numpy(self.matrix[places].astype(np.float64))
         if embedding_range is not None:
-            usual = checks.finite("embedding_range", embedding_range, positive=True) / 3**0.5
+            usual = checks.real_number("embedding_range", embedding_range, positive=True) / 3**0.5
             length = matrix[rows].square().mean().sqrt()
             if not length:
                 raise ValueError(f"the vectors of {self.source} are all 0, and cannot be brought to another scale")
