@@ -118,5 +118,9 @@ def test_a_share_needs_cases():
 
 def test_an_interval_of_shares_stays_between_none_and_all_and_others_do_not():
     values = [1.0, 1.0, 0.9]
-    assert paragraphs.starts(values).endswith(", 100%]") and paragraphs.starts([0.0, 0.0, 0.1]).startswith("3% [0%")
-    assert paragraphs.starts(values, ".2f").endswith(", 1.11]") and paragraphs.starts([2.0, 2.0, 1.0]).endswith("310%]")
+    assert paragraphs.over_seeds(values).endswith(", 100%]") and paragraphs.over_seeds([0.0, 0.0, 0.1]).startswith(
+        "3% [0%"
+    )
+    assert paragraphs.over_seeds(values, ".2f").endswith(", 1.11]") and paragraphs.over_seeds([2.0, 2.0, 1.0]).endswith(
+        "310%]"
+    )

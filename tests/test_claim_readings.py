@@ -186,7 +186,7 @@ def changed_decisions(share):
         )
         for lam, lost in ((10.0, 0.1), (100.0, 0.1 * share))
     ]
-    return {"explanation_starts": pd.concat(made)}
+    return {"explanation_seeds": pd.concat(made)}
 
 
 def still_neutral(share):

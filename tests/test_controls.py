@@ -127,7 +127,7 @@ PERMUTED = [k / 40 for k in range(40)]
 def test_a_claim_is_held_against_the_central_permutations(real, verdict):
     rows = pd.concat([runs("real", [real - 0.01, real + 0.01]), runs("permuted", PERMUTED)])
     null = nulls.against_null(rows, lambda rows: rows.set_index("seed")["attention positive"])
-    assert (null.verdict, null.starts, null.permutations) == (verdict, 2, 40)
+    assert (null.verdict, null.seeds, null.permutations) == (verdict, 2, 40)
     assert null.mean == pytest.approx(real) and (null.low, null.high) == pytest.approx((0.024375, 0.950625))
     assert f"real {verdict}" in null.told
 

@@ -133,8 +133,8 @@ def test_claims_of_neighbours_are_judged_and_not_counted_among_the_papers():
 
 
 def test_paragraphs_tell_means_with_intervals_and_few_runs_one_by_one():
-    assert paragraphs.starts([0.1, 0.2]) == "10% and 20%"
-    assert paragraphs.starts([-0.1, -0.1, -0.1], ".1f") == "−0.1 [−0.1, −0.1]"
+    assert paragraphs.over_seeds([0.1, 0.2]) == "10% and 20%"
+    assert paragraphs.over_seeds([-0.1, -0.1, -0.1], ".1f") == "−0.1 [−0.1, −0.1]"
     assert paragraphs.points([0.01] * 3) == "+1.0 [+1.0, +1.0]"
     many, few = (rules.Interval(1.0, 0.5, 1.5, n) for n in (rules.LEAST_SEEDS, rules.LEAST_SEEDS - 1))
     assert paragraphs.verdict(many) == "holds" and paragraphs.verdict(few) == f"undecided: {few.n} seeds"

@@ -129,7 +129,7 @@ def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
         ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),
         ("tfidf_baseline", {"dataset": "sst"}),
         pytest.param("word_level_lams", {"lam": 0.3, "seed": 3}, marks=pytest.mark.long),
-        pytest.param("explanation_starts", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
+        pytest.param("explanation_seeds", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
         pytest.param("shapley_estimates", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
         pytest.param("seeds_and_texts", {"model": "DP"}, marks=pytest.mark.long),
         pytest.param("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}, marks=pytest.mark.long),

@@ -126,7 +126,7 @@ def start_terms(true, embedding_range, **_):
     return and_sizes(words) | {"as B": 0.8 if large == true else 0.95}
 
 
-def explanation_starts(true, lam, **_):
+def explanation_seeds(true, lam, **_):
     return {"kept by uniform weights": 0.99 if true and lam == 100 else 0.6}
 
 
@@ -446,7 +446,7 @@ def world(true):
                                                 "interventions_whole", "interventions_short", "optimizers_whole",
                                                 "variants_whole", "variants_terms_whole", "class_terms_whole",
                                                 "start_terms", "synthetic_ratio", "synthetic_ratio_short",
-                                                "explanation_starts", "attraction",
+                                                "explanation_seeds", "attraction",
                                                 "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
                                                 "held_out_words", "words_selected",
                                                 "selected_after_a_step", "polarity_first",

@@ -1,7 +1,7 @@
 """The null control of a claim: the same number, of models whose training labels were permuted.
 
 Real and permuted runs are compared at equal training loss, since nonsense is learnt later: at the lowest of the stored
-losses that all of them reach. A claim beats its control where the mean of the real starts lies outside of the central
+losses that all of them reach. A claim beats its control where the mean of the real seeds lies outside of the central
 95 % of the permuted runs.
 """
 
@@ -29,13 +29,13 @@ NULLS = {
 
 
 class Null(NamedTuple):
-    """A statistic of starts with real labels (its mean) beside that of runs with permuted ones (their central 95 %)."""
+    """A statistic of seeds with real labels (its mean) beside that of runs with permuted ones (their central 95 %)."""
 
     moment: str  # at which runs are compared
     mean: float
     low: float
     high: float
-    starts: int
+    seeds: int
     permutations: int
 
     @property

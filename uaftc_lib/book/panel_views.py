@@ -1,4 +1,4 @@
-"""The panels of scores (Figs 2 to 4, S13 to S28) as figures and in words, from one start or from many."""
+"""The panels of scores (Figs 2 to 4, S13 to S28) as figures and in words, from one seed or from many."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping
 import pandas as pd
 
 from uaftc_lib import plots
-from uaftc_lib.book.panels import NAMES, in_print, starts_of
+from uaftc_lib.book.panels import NAMES, in_print, seeds_of_panel
 
 SHORT = {kind: kind.rsplit(".", 1)[-1] for kind in NAMES.values()}  # rec.motorcycles: motorcycles
 
 
 def as_boxes(panel: Mapping, rows: pd.DataFrame) -> plots.Panel:
-    """A panel of which quantiles are published: the starts in ``rows`` (as in ``figure_scores``), and print beside."""
+    """A panel of which quantiles are published: the seeds in ``rows`` (as in ``figure_scores``), and print beside."""
     of = f"words of {SHORT[panel['type']]}" if panel["type"] else f"{panel['model']}, λ = {panel['lam']:g}"
     return plots.quantiles(
-        starts_of(panel, rows).replace({"type": SHORT}),
+        seeds_of_panel(panel, rows).replace({"type": SHORT}),
         "type",
         "a panel",
         published=in_print(panel["figure"]).replace({"type": SHORT}),
@@ -26,8 +26,8 @@ def as_boxes(panel: Mapping, rows: pd.DataFrame) -> plots.Panel:
 
 
 def over_neutral(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
-    """How well each list is told from the neutral one: the least and greatest probability over starts, a row a list."""
-    rows = starts_of(panel, stored)
+    """How well each list is told from the neutral one: the least and greatest probability over seeds, a row a list."""
+    rows = seeds_of_panel(panel, stored)
     return rows[rows["type"] != "neutral"].groupby("type")["over neutral"].agg(["min", "max"])
 
 

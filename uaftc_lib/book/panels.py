@@ -141,7 +141,7 @@ def score_rows(model: AttentionClassifier, dataset: Dataset, types: Types) -> li
     return rows
 
 
-def starts_of(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
+def seeds_of_panel(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
     """The rows of ``figure_scores`` that belong to a panel; "type" is what the panel tells apart."""
     same = (stored[["dataset", "model", "lam"]] == [panel[key] for key in ("dataset", "model", "lam")]).all(axis=1)
     if not panel["type"]:
@@ -151,16 +151,16 @@ def starts_of(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare(stored: pd.DataFrame) -> pd.DataFrame:
-    """A row a panel: starts, in how many the means stand as printed, and a verdict.
+    """A row a panel: seeds, in how many the means stand as printed, and a verdict.
 
     "mirrored": in how many the order holds with positive and negative exchanged. "off": the largest distance
     of a printed median from the mean of ours, in printed middle halves (p75 − p25). Verdict: "reproduced"
     where the printed order of the means holds in at least :data:`MOST` of the seeds, "in some seeds" where
-    it holds less often, "differs" where never, "not made" without starts.
+    it holds less often, "differs" where never, "not made" without seeds.
     """
     rows = []
     for panel in panels().to_dict("records"):
-        ours, known = starts_of(panel, stored), in_print(panel["figure"])
+        ours, known = seeds_of_panel(panel, stored), in_print(panel["figure"])
         means = ours.pivot(index="seed", columns="type", values="mean")
         hold = [in_order(panel["order"], row) for row in means.to_dict("index").values()]
         exchanged = means.rename(columns={"positive": "negative", "negative": "positive"})
@@ -171,6 +171,6 @@ def compare(stored: pd.DataFrame) -> pd.DataFrame:
             off = ((middle - known["median"]).abs() / (known["p75"] - known["p25"])).max()
         share = sum(hold) / len(hold) if hold else float("nan")
         verdict = "reproduced" if share >= MOST else "in some seeds" if share else "differs"
-        rows.append(panel | {"starts": len(hold), "as printed": sum(hold), "mirrored": sum(mirrored),
+        rows.append(panel | {"seeds": len(hold), "as printed": sum(hold), "mirrored": sum(mirrored),
                              "off": off, "verdict": verdict if hold else "not made"})  # fmt: skip
     return pd.DataFrame(rows)

@@ -23,7 +23,7 @@ def told(found: rules.Interval, form: str = ".2f") -> str:
     return f"{found.mean:{form}} [{found.low:{form}}, {found.high:{form}}]".replace("-", "−")
 
 
-def starts(values: Iterable[float], form: str = ".0%") -> str:
+def over_seeds(values: Iterable[float], form: str = ".0%") -> str:
     """Mean and interval over runs; of one or two their values."""
     values = np.asarray(values, dtype=float)
     if len(values) < 3:
@@ -35,13 +35,13 @@ def starts(values: Iterable[float], form: str = ".0%") -> str:
 
 
 def mean(column: str, form: str = ".2f") -> Callable[[pd.DataFrame], str]:
-    """A function that tells :func:`starts` of a column of some rows: a cell of a table."""
-    return lambda rows: starts(rows[column], form)
+    """A function that tells :func:`over_seeds` of a column of some rows: a cell of a table."""
+    return lambda rows: over_seeds(rows[column], form)
 
 
 def points(values: Iterable[float]) -> str:
     """The same of a difference of shares, in points of a hundred."""
-    return starts(100 * np.asarray(values, dtype=float), "+.1f")
+    return over_seeds(100 * np.asarray(values, dtype=float), "+.1f")
 
 
 def verdict(found: rules.Interval) -> str:

@@ -1,4 +1,4 @@
-"""Chapter A2_atlas: every panel of scores and weights, ten starts of each, and what the paper says of them."""
+"""Chapter A2_atlas: every panel of scores and weights, ten seeds of each, and what the paper says of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uaftc_lib.book.chapters.attention_dynamics import sst_config
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.nulls import against_null, at_losses, lead_of, least_of, panel_null, polar_of
-from uaftc_lib.book.panels import in_print, panels, score_rows, starts_of, tilt
+from uaftc_lib.book.panels import in_print, panels, score_rows, seeds_of_panel, tilt
 from uaftc_lib.book.readings import (
     both,
     column,
@@ -40,7 +40,7 @@ from uaftc_lib.training import fit
 
 
 def figure_jobs() -> list[dict]:
-    """Ten starts of each panel's model."""
+    """Ten seeds of each panel's model."""
     runs = panels()[["dataset", "model", "lam"]].drop_duplicates().astype({"lam": float}).to_dict("records")
     return [run | {"seed": seed} for seed in SEEDS for run in runs]
 
@@ -143,7 +143,7 @@ def other_panels(tables: Tables) -> Iterator[Part]:
 def other_polarity_panels(tables: Tables) -> Iterator[Part]:
     of, stored = panels(), tables("figure_scores")
     for panel in of[of.figure.str.startswith("S") & (of.scores == "polarity")].to_dict("records"):
-        rows, kind = starts_of(panel, stored) if len(stored) else stored, panel["type"]
+        rows, kind = seeds_of_panel(panel, stored) if len(stored) else stored, panel["type"]
         means = rows.pivot(index="seed", columns="type", values="mean") if len(rows) else rows
         found = []
         if len(rows):

@@ -218,11 +218,11 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
     compared = {cited_panel(row["figure"]): row for row in compare(stored).to_dict("records")} if len(stored) else {}
     rows = []
     for item in items():
-        panel = compared.get(item.number, {"starts": 0})
+        panel = compared.get(item.number, {"seeds": 0})
         status, reason = by_claims(item.shows, by_name)
-        if panel["starts"]:
+        if panel["seeds"]:
             status = panel["verdict"]
-            reason = f"printed order of the means in {panel['as printed']} of {panel['starts']} seeds"
+            reason = f"printed order of the means in {panel['as printed']} of {panel['seeds']} seeds"
             if panel["off"] > FAR:
                 reason += f", a median {panel['off']:.1f} boxes off"
         rows.append({"number": item.number, "what": item.what, "status": status, "reason": reason, "data": item.data,

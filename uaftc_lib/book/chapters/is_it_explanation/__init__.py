@@ -255,7 +255,7 @@ def searches(read: Reading, seed: int, **settings: float) -> dict[str, Found]:
 
 
 @experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0, UNIFORM))], rows=1)
-def explanation_starts(lam: float, seed: int) -> list[dict]:
+def explanation_seeds(lam: float, seed: int) -> list[dict]:
     """SST, DP: what attention tells of decisions on the test set. Divergences are shares of the largest possible."""
     model, run = train_real(data := load_dataset("sst"), lam=lam, seed=seed)
     read = Reading.of(model, usable(data.test))
@@ -300,7 +300,7 @@ def explanation_mirrored(lam: float, seed: int) -> list[dict]:
 
 @experiment(jobs=[dict(zip(("lam", "rate", "penalty"), values)) for values in TRIED], rows=1)
 def search_settings(lam: float, rate: float, penalty: float) -> list[dict]:
-    """SST: what the searches find by rate and penalty, on a seed that is not among those of explanation_starts."""
+    """SST: what the searches find by rate and penalty, on a seed that is not among those of explanation_seeds."""
     data = load_dataset("sst")
     read = Reading.of(train_real(data, lam=lam, seed=CHOICE_SEED)[0], usable(data.test))
     found = searches(read, CHOICE_SEED, rate=rate, penalty=penalty)
@@ -309,5 +309,5 @@ def search_settings(lam: float, rate: float, penalty: float) -> list[dict]:
 
 @reading
 def averages_at_large_lam(tables: Tables) -> list[Part]:
-    kept = {lam: column(tables("explanation_starts", lam=lam), "kept by uniform weights") for lam in (10.0, 100.0)}
+    kept = {lam: column(tables("explanation_seeds", lam=lam), "kept by uniform weights") for lam in (10.0, 100.0)}
     return [exceeds("SST", SMALL - (1 - kept[100.0]) / (1 - kept[10.0]))]

@@ -1,4 +1,4 @@
-"""Chapter 10_scores: the scores of SST and of every panel, many starts of each, and what Section 5 says of them."""
+"""Chapter 10_scores: the scores of SST and of every panel, many seeds of each, and what Section 5 says of them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def human_agreement(model: AttentionClassifier, dataset: Dataset, minimum_count:
     }
 
 
-def sst_start(**settings) -> tuple[dict, pd.DataFrame]:
+def sst_scores_run(**settings) -> tuple[dict, pd.DataFrame]:
     """DP on SST, trained by :func:`train_real`: what is stored of it, and the scores of the examined tokens."""
     dataset = load_dataset("sst")
     types = examined_types(dataset)
@@ -119,13 +119,13 @@ SST_STARTS = [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 
 @experiment(jobs=SST_STARTS, rows=1)
 def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
     """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
-    return [sst_start(lam=lam, penalty=penalty, seed=seed)[0]]
+    return [sst_scores_run(lam=lam, penalty=penalty, seed=seed)[0]]
 
 
 @experiment(jobs=SST_STARTS, rows=1)
 def sst_mirrored(lam: float, penalty: float, seed: int) -> list[dict]:
     """The same from −W₀ instead of W₀; and the largest size of an attention score."""
-    row, scores = sst_start(lam=lam, penalty=penalty, seed=seed, mirrored=True)
+    row, scores = sst_scores_run(lam=lam, penalty=penalty, seed=seed, mirrored=True)
     return [row | {"largest attention": scores["attention"].abs().max()}]
 
 
