@@ -4,7 +4,7 @@
 (() => {
   const KIND = /^(positive|negative|neutral)(?=$|,| words)/;
   const WORDS = /\b(positive|negative|neutral)(?: |\u00a0)words?\b/gi;
-  const NOT_IN = "a, button, code, figure, h1, h2, h3, h4, pre, summary, svg, table, .math, uaftc-lab";
+  const NOT_IN = "a, button, code, pre, summary, svg, table, .math, .uaftc-checks";
   const parts = []; // { section, figure, name, kind, element }: curves, their names in legends, words
   let kept; // what stays lit when nothing is pointed at
 
@@ -22,7 +22,7 @@
 
   function readProse(section) {
     const shown = new Set(parts.filter((one) => one.section === section).map(({ kind }) => kind));
-    const own = [...section.querySelectorAll("p, li")].filter(
+    const own = [...section.querySelectorAll("p, li, figcaption")].filter(
       (one) => one.closest("section") === section && !one.closest(NOT_IN) && !one.querySelector("p, li"),
     );
     const texts = own.flatMap((one) => {

@@ -78,7 +78,9 @@ def scatter(
         if log_x:
             axes.set_xscale("log")
         handles = [
-            Line2D([], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n, gid=parts.get(n))
+            Line2D(
+                [], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n, gid=parts.get(n)
+            )
             for n in names
         ]
         if published is not None:
