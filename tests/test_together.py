@@ -11,7 +11,8 @@ from uaftc_lib.publish import CHECKOUT
 
 KINDS = ["positive", "negative", "neutral"]
 PAGE = """<!doctype html><html lang="en"><style>{style}</style><script>{script}</script><article class="bd-article">
-<section id="curves"><p>The <b>Positive words</b> rise, <a href="#x">positive words</a> and more positive words.</p>{curves}
+<section id="curves"><p>The <b>Positive words</b> rise, <a href="#x">positive words</a> and more positive words.</p>
+  {curves}
   <section id="within"><p>Negative words without a figure of their own.</p></section></section>
 <section id="dots">{dots}<p>Of neutral words and of negative words.</p></section>
 <section id="others">{others}<p>Of positive words nothing is drawn.</p></section></article></html>"""
