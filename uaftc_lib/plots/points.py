@@ -57,11 +57,14 @@ def scatter(
 
     def draw(axes: Axes) -> None:
         cloud = len(data) > RASTER_ABOVE
+        # A cloud is one bitmap: nothing of it can stand out alone.
+        parts = {} if cloud else {name: f"series{i}" for i, name in enumerate(names)}
         for name in order:
             rows = data[data[group] == name]
             axes.scatter(
                 rows[x],
                 rows[y],
+                gid=parts.get(name),
                 s=9 if cloud else 18,
                 marker=marker_of(name, names),
                 color=color_of(name, names),
@@ -75,7 +78,10 @@ def scatter(
         if log_x:
             axes.set_xscale("log")
         handles = [
-            Line2D([], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n) for n in names
+            Line2D(
+                [], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n, gid=parts.get(n)
+            )
+            for n in names
         ]
         if published is not None:
             for i, (_, values) in enumerate(published.iterrows()):
