@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import violations
 from made_report import HOSTILE, SCRIPTS, made_report
 
+from conftest import violations
 from uaftc_lib import Corpus
 from uaftc_lib.explain.words import class_polarity
 from uaftc_lib.report import examples, files, page

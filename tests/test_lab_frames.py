@@ -16,7 +16,7 @@ from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.tables import complete
 from uaftc_lib.lab import Frame, LambdaSlider, Slider, Stop, lambda_slider, pick, sliders, train_frame
 from uaftc_lib.lab.frames import style_of
-from uaftc_lib.lab.svg import Axis, number
+from uaftc_lib.lab.svg import Axis, axis_number
 
 CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
 OPTIONS = {"dimension": 8, "dtype": torch.float64}
@@ -43,9 +43,9 @@ def test_caption_tells_the_numbers_of_its_frame(slider):
     said = re.findall(r'data-says="([^"]*)"', page)
     assert len(said) == 3
     for frame, sentence in zip(slider.frames, said):
-        assert sentence.startswith(f"λ = {number(frame.lam)}:")
+        assert sentence.startswith(f"λ = {axis_number(frame.lam)}:")
         for kind, (_, attention, _) in frame.means.items():
-            assert f"{number(attention)} for {kind}" in sentence
+            assert f"{axis_number(attention)} for {kind}" in sentence
     assert page.count(" hidden>") == 2  # one frame is seen, at λ = 10
     assert '<p class="caption" aria-live="polite">λ = 10:' in page
 
@@ -155,7 +155,7 @@ def test_live_slider_retrains_and_shows_the_new_frame(small):
         small, 100, TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=3), shown=40, **OPTIONS
     )
     for _, attention, _ in expected.means.values():
-        assert number(attention) in picture.value
+        assert axis_number(attention) in picture.value
     assert re.sub("Trained.*", "", picture.value) != re.sub("Trained.*", "", at_two)
 
 
@@ -163,7 +163,7 @@ def test_live_part_of_the_frames_retrains_between_them(small, slider):
     control, picture = slider.live().children
     control.value = 30
     _, attention, _ = train_frame(small, control.value, CONFIG, shown=40, **OPTIONS).means["positive"]
-    assert "λ = 30:" in picture.value and number(attention) in picture.value
+    assert "λ = 30:" in picture.value and axis_number(attention) in picture.value
 
 
 def test_unknown_control_is_named(small):
@@ -177,7 +177,7 @@ def test_ticks_are_round_and_within():
 
 
 def test_numbers_are_written_with_three_digits_and_a_true_minus():
-    written = [number(value) for value in (-0.07591, 1000, 1e-5, 12345, 0)]
+    written = [axis_number(value) for value in (-0.07591, 1000, 1e-5, 12345, 0)]
     assert written == ["−0.0759", "1000", "10⁻⁵", "1.23·10⁴", "0"]
 
 

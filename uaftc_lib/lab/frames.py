@@ -116,7 +116,7 @@ def draw_scores(frame: Frame) -> str:
     styles = style_of(frame)
     for kind, values in frame.polarity.items():
         parts.append(svg.dots(map(x, values), map(y, frame.attention[kind]), styles[kind]))
-    return svg.picture("".join(parts), f"Polarity and attention scores of token types at {said(frame.lam)}")
+    return svg.picture("".join(parts), f"Polarity and attention scores of token types at {at_lam(frame.lam)}")
 
 
 def draw_accuracy(frames: Sequence[Frame], current: float) -> str:
@@ -132,22 +132,22 @@ def draw_accuracy(frames: Sequence[Frame], current: float) -> str:
         svg.dots(map(x, lams), map(y, values), "ink"),
         f'<circle class="here" r="7" cx="{x(current):.1f}" cy="{y(here):.1f}"/>',
     ]
-    return svg.picture("".join(parts), f"{label} against λ; {here:.1f} % at {said(current)}")
+    return svg.picture("".join(parts), f"{label} against λ; {here:.1f} % at {at_lam(current)}")
 
 
-def said(lam: float) -> str:
+def at_lam(lam: float) -> str:
     """``λ = 10``, as a caption says it."""
-    return f"λ = {svg.number(lam)}"
+    return f"λ = {svg.axis_number(lam)}"
 
 
 def caption(frame: Frame) -> str:
     """What the picture shows, in numbers."""
     means = ", ".join(
-        f"{svg.number(frame.means[kind][1])} for {kind}" for kind in style_of(frame) if kind in frame.means
+        f"{svg.axis_number(frame.means[kind][1])} for {kind}" for kind in style_of(frame) if kind in frame.means
     )
     name = accuracy_name([frame])
     ending = f"; {name.replace('_', ' ')} {100 * getattr(frame, name):.1f} %" if name else ""
-    return f"{said(frame.lam)}: mean attention score {means} tokens{ending}."
+    return f"{at_lam(frame.lam)}: mean attention score {means} tokens{ending}."
 
 
 def legend(frame: Frame) -> str:

@@ -37,7 +37,7 @@ def switched(name: str, symbol: str, stops: Sequence[Stop], start: int, legend: 
         f'<div class="frame" data-says="{escape(stop.says)}"{"" if i == start else " hidden"}>{stop.picture}</div>'
         for i, stop in enumerate(stops)
     )
-    ticks = "".join(f"<span>{svg.number(stop.value)}</span>" for stop in stops)
+    ticks = "".join(f"<span>{svg.axis_number(stop.value)}</span>" for stop in stops)
     rows = "".join(f"<li>{escape(stop.says)}</li>" for stop in stops)
     says = stops[start].says
     script = (resources.files(__package__) / "frames.js").read_text(encoding="utf-8")

@@ -58,7 +58,7 @@ def padded(values: Sequence[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def number(value: float) -> str:
+def axis_number(value: float) -> str:
     """A number for an axis or a caption: three digits, a true minus sign."""
     text = f"{value:.0f}" if 1000 <= abs(value) < 10000 else f"{value:.3g}"
     if "e" in text:
@@ -74,11 +74,11 @@ def axes(x: Axis, y: Axis, x_label: str, y_label: str) -> str:
     for value in x.ticks:
         place = f"{x(value):.1f}"
         parts.append(f'<line class="grid" x1="{place}" x2="{place}" y1="{y.begin}" y2="{y.end}"/>')
-        parts.append(f'<text x="{place}" y="{y.begin + 15}" text-anchor="middle">{number(value)}</text>')
+        parts.append(f'<text x="{place}" y="{y.begin + 15}" text-anchor="middle">{axis_number(value)}</text>')
     for value in y.ticks:
         place = f"{y(value):.1f}"
         parts.append(f'<line class="grid" y1="{place}" y2="{place}" x1="{x.begin}" x2="{x.end}"/>')
-        parts.append(f'<text x="{x.begin - 6}" y="{place}" dy="0.35em" text-anchor="end">{number(value)}</text>')
+        parts.append(f'<text x="{x.begin - 6}" y="{place}" dy="0.35em" text-anchor="end">{axis_number(value)}</text>')
     parts.append(f'<text class="label" x="{x.end}" y="{y.begin + 32}" text-anchor="end">{escape(x_label)} →</text>')
     parts.append(f'<text class="label" x="2" y="12">↑ {escape(y_label)}</text>')
     return "".join(parts)

@@ -54,11 +54,11 @@ def unseen_slider(dataset: str) -> Slider:
         Stop(
             lam,
             draw_scores(drawn[lam]) + draw_agreement(words),
-            f"λ = {svg.number(lam)}: {len(words)} words that no training text held. A positive one has more polarity "
-            f"than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, a polar one more "
+            f"λ = {svg.axis_number(lam)}: {len(words)} words that no training text held. A positive one has more "
+            f"polarity than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, a polar one more "
             f"attention than a neutral one in {told['unseen: polar over neutral'][lam]:.0%}; rank correlation with a "
-            f"model that read them, of what was gained: polarity {svg.number(told['polarity'][lam])}, attention "
-            f"{svg.number(told['attention'][lam])}.",
+            f"model that read them, of what was gained: polarity {svg.axis_number(told['polarity'][lam])}, attention "
+            f"{svg.axis_number(told['attention'][lam])}.",
         )
         for lam, words in frames.items()
     ]
