@@ -200,7 +200,7 @@ def test_ledger_of_mini_batches_books_what_other_batches_did():
     assert ledger.B[:2].abs().min() > 1e-6
 
 
-def test_ledger_refuses_what_it_cannot_book():
+def test_ledger_refuses_what_it_cannot_enter():
     model, corpus = model_and_corpus(Case(), "DP", False)
     for options in ({"optimizer": "adam"}, {"dropout": 0.5}, {"penalty": 0.1}):
         with pytest.raises(ValueError, match=next(iter(options)) if "optimizer" not in options else "adam"):

@@ -16,7 +16,7 @@ DATA = small_data(class_sizes=(100, 100))
 
 
 def recorded_run(variant, penalty, rate=None, epochs=20):
-    """A float64 model, the trainer that trained it, and how its attention scores moved."""
+    """A float64 model, the trainer's ledger, and how its attention scores moved."""
     model = variant_model(DATA, variant, dimension=12, seed=3).double()
     rate = rate or RATES[variant]
     config = small_config(learning_rate=rate, penalty=penalty, epochs=epochs, seed=1, method="autograd")
@@ -28,7 +28,7 @@ def recorded_run(variant, penalty, rate=None, epochs=20):
 
 
 @pytest.mark.parametrize("variant,penalty", RUNS)
-def test_steps_are_those_of_fit_and_the_books_close(variant, penalty):
+def test_steps_are_those_of_fit_and_the_ledger_closes(variant, penalty):
     model, reference, ledger, moved = recorded_run(variant, penalty)
     for name, parameter in model.named_parameters():
         assert torch.allclose(parameter, reference.get_parameter(name), rtol=1e-9, atol=1e-11), name
@@ -60,7 +60,7 @@ def test_training_stops_at_the_loss_or_says_that_it_cannot():
         train_to_loss(again, 0.2, epochs - 1)
 
 
-def test_terms_are_booked_for_plain_gradient_descent_only():
+def test_the_ledger_is_kept_for_plain_gradient_descent_only():
     model = variant_model(DATA, "DP")
     for options in ({"optimizer": "adam"}, {"dropout": 0.5}, {"learning_rates": {"V": 0.1}}):
         with pytest.raises(ValueError, match="recorded for SGD"):

@@ -175,13 +175,13 @@ def adagrad_ledgers(weight_range: float, seed: int) -> list[dict]:
         return {}
 
     _, ledgers = fit_with_ledger(model, dataset, config, watch)
-    book = ledgers[-1]
-    given_to = {name: float(getattr(book, name)[neutral].mean()) for name in "DEF"}
-    lowered = float((book.E[neutral] < 0).double().mean())
+    ledger = ledgers[-1]
+    given_to = {name: float(getattr(ledger, name)[neutral].mean()) for name in "DEF"}
+    lowered = float((ledger.E[neutral] < 0).double().mean())
     return [
         given_to
-        | {"attention": float(book.attention_end[neutral].mean())}
-        | {"sum of E": float(book.E.sum() / book.E.abs().sum())}
+        | {"attention": float(ledger.attention_end[neutral].mean())}
+        | {"sum of E": float(ledger.E.sum() / ledger.E.abs().sum())}
         | {"words that E lowers": lowered, "epochs with ρ < 0": sum(below) / len(below)}
     ]
 

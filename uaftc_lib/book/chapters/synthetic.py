@@ -221,8 +221,7 @@ def penalty_closes_the_gap(tables: Tables) -> Iterator[Part]:
     cases = {"Data I, λ = 10": [last(tables, p) for p in (0.0, 1e-3)]}
     for name, noise in (("Data I", 0.0), ("Data II", 0.1)):
         cases[f"{name}, λ = 100"] = [
-            tables("interventions_whole", noise=noise, intervention=intervention)
-            for intervention in ("none", "penalty")
+            tables("interventions_whole", noise=noise, intervention=kind) for kind in ("none", "penalty")
         ]
     for name, pair in cases.items():
         free, held = (difference(rows).abs() for rows in pair)
