@@ -9,6 +9,7 @@ from uaftc_lib import dynamics
 from uaftc_lib.book.chapters.variants.ledger import TermTrainer, seen_cosine, train_to_loss
 from uaftc_lib.book.chapters.variants.models import RATES, RUNS, variant_model
 from uaftc_lib.book.small_data import small_config, small_data
+from uaftc_lib.dynamics.ledger import LedgerTrainer
 from uaftc_lib.experiments.registry import same_as_stored
 from uaftc_lib.training import fit
 
@@ -76,3 +77,14 @@ def test_the_cosine_is_that_of_the_vectors_which_embeddings_see():
 
 def test_a_stored_row_comes_out_again():
     assert same_as_stored("variants_terms", variant="AD", penalty=0.0, lam=10.0, seed=4)
+
+
+def test_for_dp_both_ledgers_have_the_same_terms():
+    found = []
+    for kind in (TermTrainer, LedgerTrainer):
+        model, trainers = variant_model(DATA, "DP", dimension=12, seed=3).double(), []
+        fit(model, DATA, small_config(epochs=3), trainer=lambda *a, k=kind, t=trainers: t.append(k(*a)) or t[0])
+        found += trainers
+    terms, ledger = found[0].ledger, found[1].ledger()
+    for name in "DEF":
+        assert float((terms[name] - getattr(ledger, name)).abs().max()) < 1e-12 < float(terms[name].abs().max()), name

@@ -24,6 +24,10 @@ class TermTrainer:
     of :func:`uaftc_lib.dynamics.attention_update`, "types"; "second order", what the step on the loss did beyond
     them; and "penalty", what the step on the penalty did. Together they are the change of the scores.
 
+    It stands beside :class:`uaftc_lib.dynamics.ledger.LedgerTrainer`, which is for DP without a penalty alone. For DP
+    the two agree in D, E and F; this one reads the scores of all types at each step, and an epoch of SST takes three
+    times as long.
+
     Raises
     ------
     ValueError
