@@ -55,10 +55,10 @@ def unseen_slider(dataset: str) -> Slider:
             lam,
             draw_scores(drawn[lam]) + draw_agreement(words),
             f"λ = {svg.axis_number(lam)}: {len(words)} words that no training text held. A positive one has more "
-            f"polarity than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, a polar one more "
-            f"attention than a neutral one in {told['unseen: polar over neutral'][lam]:.0%}; rank correlation with a "
-            f"model that read them, of what was gained: polarity {svg.axis_number(told['polarity'][lam])}, attention "
-            f"{svg.axis_number(told['attention'][lam])}.",
+            f"polarity than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, "
+            f"a polar one more attention than a neutral one in {told['unseen: polar over neutral'][lam]:.0%}; "
+            f"rank correlation with a model that read them, of what was gained: polarity "
+            f"{svg.axis_number(told['polarity'][lam])}, attention {svg.axis_number(told['attention'][lam])}.",
         )
         for lam, words in frames.items()
     ]
