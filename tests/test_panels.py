@@ -47,7 +47,7 @@ def test_an_unknown_panel_is_refused():
         panels.in_print("S29")
 
 
-def starts(means: list[dict], dataset="20news-1", model="DP-A", lam=50.0, scores="attention"):
+def seeds(means: list[dict], dataset="20news-1", model="DP-A", lam=50.0, scores="attention"):
     """Stored rows with these means."""
     rows = [
         {"dataset": dataset, "model": model, "lam": lam, "seed": seed, "scores": scores, "type": kind, "mean": mean}
@@ -57,21 +57,21 @@ def starts(means: list[dict], dataset="20news-1", model="DP-A", lam=50.0, scores
     return pd.DataFrame(rows).assign(median=lambda frame: frame["mean"])
 
 
-def test_starts_are_counted_and_judged():
+def test_seeds_are_counted_and_judged():
     printed = {"positive": -0.257, "negative": 0.356, "neutral": 0.001}
     mirror = {"positive": 0.356, "negative": -0.257, "neutral": 0.001}
-    row = panels.compare(starts([printed] * 9 + [mirror])).set_index("figure").loc["S24"]
-    assert (row["starts"], row["as printed"], row["mirrored"], row["verdict"]) == (10, 9, 1, "reproduced")
+    row = panels.compare(seeds([printed] * 9 + [mirror])).set_index("figure").loc["S24"]
+    assert (row["seeds"], row["as printed"], row["mirrored"], row["verdict"]) == (10, 9, 1, "reproduced")
     # The largest distance is that of the positive median: a tenth of (0.356 + 0.257) over 0.327 − 0.183.
     assert row["off"] == pytest.approx(0.0613 / 0.144, rel=1e-3)
-    others = panels.compare(starts([printed] + [mirror] * 9)).set_index("figure")
+    others = panels.compare(seeds([printed] + [mirror] * 9)).set_index("figure")
     assert others["verdict"]["S24"] == "in some seeds" and others["verdict"]["S23"] == "not made"
-    assert panels.compare(starts([mirror])).set_index("figure")["verdict"]["S24"] == "differs"
+    assert panels.compare(seeds([mirror])).set_index("figure")["verdict"]["S24"] == "differs"
 
 
 def test_three_classes_are_told_apart_by_their_three_scores():
     rows = pd.concat(
-        starts([{"rec.motorcycles": mean, "sci.med": 9.0}], "20news-2", "DP-A", 10.0, f"polarity {name}")
+        seeds([{"rec.motorcycles": mean, "sci.med": 9.0}], "20news-2", "DP-A", 10.0, f"polarity {name}")
         for name, mean in (("rec.motorcycles", 3.0), ("talk.politics.guns", 2.0), ("sci.med", 1.0))
     )
     assert panels.compare(rows).set_index("figure")["as printed"]["S25"] == 1
