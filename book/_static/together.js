@@ -26,8 +26,9 @@
       (one) => one.closest("section") === section && !one.closest(NOT_IN) && !one.querySelector("p, li"),
     );
     const texts = own.flatMap((one) => {
-      const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
-      return Array.from({ length: 1e4 }, () => walker.nextNode()).filter((text) => text && !text.parentElement.closest(NOT_IN));
+      const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), found = [];
+      while (walker.nextNode()) if (!walker.currentNode.parentElement.closest(NOT_IN)) found.push(walker.currentNode);
+      return found;
     });
     for (const text of texts) {
       for (const found of [...text.data.matchAll(WORDS)].reverse()) {
