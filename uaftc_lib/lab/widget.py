@@ -10,7 +10,7 @@ from html import escape
 from uaftc_lib.lab import parity
 from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.stops import in_kernel
-from uaftc_lib.lab.svg import number
+from uaftc_lib.plots.summaries import number
 
 MODES = ("full", "compact")
 FIGURES = ("scatter", "means", "terms", "vectors", "weights", "accuracy")
