@@ -11,7 +11,7 @@ import torch
 from uaftc_lib.datasets.download import DataUnavailable
 from uaftc_lib.lab import lab, parity
 from uaftc_lib.lab.module import module_source
-from uaftc_lib.lab.svg import number
+from uaftc_lib.plots.summaries import number
 
 SMALL = {"instances": 1200, "epochs": 3, "batch": 100, "d": 6}
 

@@ -21,7 +21,7 @@ from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.lab import Frame, LambdaSlider, lab, parity, sst
 from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.sst import pack
-from uaftc_lib.lab.svg import number
+from uaftc_lib.plots.summaries import number
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "benchmarks"))  # as `python benchmarks/run.py` has it

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 import torch
-from matplotlib.axes import Axes
 from jaxtyping import Float
+from matplotlib.axes import Axes
 from torch import Tensor
 
 from uaftc_lib.corpus import Dataset
@@ -126,7 +126,7 @@ def draw_accuracy(frames: Sequence[Frame], current: Frame) -> Figure:
     return render(draw, pd.DataFrame({"lam": lams, "accuracy": values}), caption(current), alt, PANEL)
 
 
-def kinds(frame: Frame) -> list[str]:
+def ordered_kinds(frame: Frame) -> list[str]:
     """The kinds that have types, neutral ones last."""
     return sorted(frame.means, key=lambda kind: kind == NEUTRAL)
 
@@ -138,7 +138,7 @@ def said(lam: float) -> str:
 
 def caption(frame: Frame) -> str:
     """What the picture shows, in numbers."""
-    means = ", ".join(f"{number(frame.means[kind][1])} for {kind}" for kind in kinds(frame))
+    means = ", ".join(f"{number(frame.means[kind][1])} for {kind}" for kind in ordered_kinds(frame))
     name = accuracy_name([frame])
     ending = f"; {name} accuracy {accuracy(frame, name):.1f} %" if name else ""
     return f"{said(frame.lam)}: mean attention score {means} tokens{ending}."
@@ -146,4 +146,4 @@ def caption(frame: Frame) -> str:
 
 def counts(frame: Frame) -> str:
     """How many types each kind has."""
-    return "Token types: " + ", ".join(f"{frame.means[kind][2]:,} {kind}" for kind in kinds(frame))
+    return "Token types: " + ", ".join(f"{frame.means[kind][2]:,} {kind}" for kind in ordered_kinds(frame))

@@ -25,7 +25,7 @@ HEADERS = {"lam": "λ"}
 REMARK = 60  # characters; longer texts wrap
 PLACE = re.compile(r'x="([-\d.]+)" y="([-\d.]+)"')
 CROWD = re.compile(r'<use xlink:href="#(\w+)" x="[^"]*" y="[^"]*" (style="[^"]*")/>'
-                   r'(?:\s*<use xlink:href="#\1" x="[^"]*" y="[^"]*" \2/>){50,}')  # fmt: skip
+                   r'(?:\s*<use xlink:href="#\1" x="[^"]*" y="[^"]*" \2/>){20,}')  # fmt: skip
 INTERVAL = re.compile(r"\[[^\]]*\]")
 
 

@@ -81,7 +81,9 @@ def series_style(name: str, names: list[str]) -> tuple:
     place = [n for n in names if spelled(n) not in STYLES].index(name)
     of = re.match(r"(positive|negative|neutral)(?= words|,)", str(name))
     color = COLORS[of[0]] if of else OTHERS[place % len(OTHERS)]
-    return color, MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)]
+    taken = {STYLES[spelled(n)][1] for n in names if spelled(n) in STYLES}
+    markers = [marker for marker in MARKERS if marker not in taken]
+    return color, markers[place % len(markers)], DASHES[place % len(DASHES)]
 
 
 def color_of(name: str, names: list[str]) -> str:
