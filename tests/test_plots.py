@@ -156,7 +156,7 @@ def test_alternative_text_states_the_data():
         in plots.scatter(TOKENS, "rank", "score", "type", "c", published=PUBLISHED).alt
     )
     assert "<b>: weight 0.20, contribution 0.00" in plots.sentence(SENTENCE, "c").alt
-    assert "from 50.2 at 0.001 to 56.2 at 1e+04" in plots.accuracy_against_lam(ACCURACIES, "c").alt
+    assert "from 50.2 at 0.001 to 56.2 at 10⁴" in plots.accuracy_against_lam(ACCURACIES, "c").alt
 
 
 def test_a_curve_goes_from_left_to_right_whatever_the_order_of_its_rows():
