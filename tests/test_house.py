@@ -31,6 +31,7 @@ WINGS = {  # what each may import besides the core and its engine room
     "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish", "vectors", "contextual"},
 }
 CORE_LINES, FILE_LINES = 3900, 350
+THIN = [("lab", "js", 2660), ("lab", "py", 1080), ("plots", "py", 990)]  # lines, at most
 # Names that two rooms share, or a room and notebooks that say them in their text: to become fewer, never more.
 STILL_TWICE = {"check", "check_folder", "check_request", "complete", "decided", "departure", "load", "number", "power"}
 STILL_TWICE |= {"row", "rows_of", "said", "sentence", "share", "told", "whole"}
@@ -124,6 +125,12 @@ def test_files_stay_small():
 def test_the_core_stays_thin():
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in [PACKAGE / "__init__.py", *files(*CORE)])
     assert lines <= CORE_LINES
+
+
+@pytest.mark.parametrize("part, kind, most", THIN)
+def test_what_draws_stays_thin(part, kind, most):
+    found = sorted((PACKAGE / part).rglob(f"*.{kind}"))
+    assert found and sum(len(path.read_text(encoding="utf-8").splitlines()) for path in found) <= most
 
 
 def test_a_chapter_has_one_notebook_and_one_module_of_its_name():
