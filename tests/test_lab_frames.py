@@ -209,7 +209,7 @@ def test_a_control_of_a_notebook_draws_what_is_chosen():
 
 def test_stops_are_switched_on_a_page_and_drawn_anew_in_a_kernel():
     stops = [Stop(value, f"<b>picture {value}</b>", f"λ = {value}: <told>.") for value in (0.1, 1, 10)]
-    shown = Slider("strength", "λ", stops, 1, lambda value: f"<i>anew {value:g}</i>")
+    shown = Slider("strength", "λ", stops, 1, lambda at: f"<i>anew {at:g}</i>")
     page = shown._repr_html_()
     assert page.count("<b>picture") == 3 and page.count(" hidden>") == 2 and "&lt;told&gt;" in page
     assert '<div class="frame" data-says="λ = 1: &lt;told&gt;."><b>picture 1</b>' in page

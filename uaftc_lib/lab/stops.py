@@ -76,7 +76,7 @@ class Slider:
         label = {"description": f"{self.name} {self.symbol}", "style": STYLE, "layout": LAYOUT}
         control = ipywidgets.FloatLogSlider(first.value, min=low, max=high, step=0.1, readout_format=".3g", **label)
         shown = f'{style()}<div class="uaftc-frames">{first.picture}<p class="caption">{escape(first.says)}</p></div>'
-        return redrawn({"value": control}, self.redraw, shown)
+        return redrawn({"value": control}, lambda value: self.redraw(value), shown)  # its argument may have any name
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         bundle = {"text/plain": "\n".join(stop.says for stop in self.stops), "text/html": self._repr_html_()}
