@@ -31,6 +31,7 @@ WINGS = {  # what each may import besides the core and its engine room
     "cli": {"book", "plots", "experiments", "lab", "neighbours", "report", "publish", "vectors", "contextual"},
 }
 CORE_LINES, ENGINE_LINES, FILE_LINES = 3800, 1300, 350
+THIN = [("lab", "js", 2660), ("lab", "py", 1080), ("plots", "py", 990)]  # lines, at most
 
 
 @cache
@@ -125,6 +126,12 @@ def test_the_core_stays_thin():
 
 def test_the_engine_room_stays_small():
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files(*ENGINE)) <= ENGINE_LINES
+
+
+@pytest.mark.parametrize("part, kind, most", THIN)
+def test_what_draws_stays_thin(part, kind, most):
+    found = sorted((PACKAGE / part).rglob(f"*.{kind}"))
+    assert found and sum(len(path.read_text(encoding="utf-8").splitlines()) for path in found) <= most
 
 
 def test_a_chapter_has_one_notebook_and_one_module_of_its_name():

@@ -11,7 +11,7 @@ import torch
 from uaftc_lib.datasets.download import DataUnavailable
 from uaftc_lib.lab import lab, parity
 from uaftc_lib.lab.module import module_source
-from uaftc_lib.lab.svg import axis_number
+from uaftc_lib.plots.summaries import number
 
 SMALL = {"instances": 1200, "epochs": 3, "batch": 100, "d": 6}
 
@@ -103,7 +103,7 @@ def test_caption_is_made_of_the_numbers_that_pytorch_finds():
     text = "At λ = {lam}: {a_positive}, {s_negative}, gap {gap}, V·W {VW}, {accuracy}."
     shown = lab({**SMALL, "lam": 30}, mode="compact", text=text)
     told = end_of(**SMALL, lam=30)
-    expected = [axis_number(told[name]) for name in ("a_positive", "s_negative", "gap", "VW")]
+    expected = [number(told[name]) for name in ("a_positive", "s_negative", "gap", "VW")]
     assert shown.caption() == "At λ = 30: {}, {}, gap {}, V·W {}, {:.1f} %.".format(*expected, 100 * told["accuracy"])
     assert re.sub("<[^>]+>", "", shown.html(False)) == shown.caption()
     numbers_in_page = re.findall(r'<b data-name="(\w+)">', shown.html(False))

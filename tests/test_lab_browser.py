@@ -21,7 +21,7 @@ from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.lab import Frame, LambdaSlider, lab, parity, sst
 from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.sst import pack
-from uaftc_lib.lab.svg import axis_number
+from uaftc_lib.plots.summaries import number
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "benchmarks"))  # as `python benchmarks/run.py` has it
@@ -198,7 +198,7 @@ def moment_of(state: dict, epoch: int) -> parity.Epoch:
 def captions_of(moment: parity.Epoch, token: int = 1000) -> dict[str, str]:
     """What the lab must say below each picture, every number of it from the library."""
     told, model, corpus = parity.numbers(moment), moment.model, moment.data.train
-    say = {name: axis_number(value) for name, value in told.items()}
+    say = {name: number(value) for name, value in told.items()}
 
     def three(score):
         return ", ".join(f"{say[f'{score}_{kind}']} {kind}" for kind in OF_KIND)
@@ -206,17 +206,17 @@ def captions_of(moment: parity.Epoch, token: int = 1000) -> dict[str, str]:
     lam, weights = model.lam, mean_weights(model, corpus)[0]
     s, a = dynamics.polarity_update(model, corpus), dynamics.attention_update(model, corpus)
     terms = "; ".join(
-        ", ".join(f"{name} {axis_number(float(getattr(update, name)[token]))}" for name in names)
+        ", ".join(f"{name} {number(float(getattr(update, name)[token]))}" for name in names)
         for update, names in ((s, "ABC"), (a, "DEF"))
     )
-    medians = ", ".join(f"{axis_number(float(np.median(weights[kind])))} {name}" for name, kind in OF_KIND.items())
+    medians = ", ".join(f"{number(float(np.median(weights[kind])))} {name}" for name, kind in OF_KIND.items())
     inside = "inside" if told["lower"] < lam < told["upper"] else "outside"
     return {
-        "scatter": f"After epoch {moment.epoch} at λ = {axis_number(lam)}: mean attention score {three('a')}.",
+        "scatter": f"After epoch {moment.epoch} at λ = {number(lam)}: mean attention score {three('a')}.",
         "means": f"Mean polarity score {three('s')}; the gap in attention between positive and negative "
         f"is {say['gap']}.",
         "terms": f"{moment.data.vocabulary.word(token)} after epoch {moment.epoch}: {terms}.",
-        "vectors": f"V·W = {say['VW']}; the band runs from {say['lower']} to {say['upper']}, λ = {axis_number(lam)} is "
+        "vectors": f"V·W = {say['VW']}; the band runs from {say['lower']} to {say['upper']}, λ = {number(lam)} is "
         f"{inside}; the conserved matrix has drifted by {say['drift']} of its size.",
         "weights": f"Median weight {medians}.",
         "accuracy": f"After epoch {moment.epoch}: training accuracy {100 * told['accuracy']:.1f} %, "
@@ -247,8 +247,8 @@ def test_every_sentence_of_the_lab_follows_its_state(quick):
         seen, told = said, parity.numbers(moment)
         places.append("below" if lam < told["lower"] else "above" if lam > told["upper"] else "within")
         assert quick.locator(".lambda + .caption").inner_text() == (
-            f"λ = {axis_number(lam)} lies {places[-1]} the admissible band, {axis_number(told['lower'])} to "
-            f"{axis_number(told['upper'])} after epoch {epoch} (green)."
+            f"λ = {number(lam)} lies {places[-1]} the admissible band, {number(told['lower'])} to "
+            f"{number(told['upper'])} after epoch {epoch} (green)."
         )
         assert quick.locator(".epoch").inner_text() == f"epoch {epoch} of 5"
         status = quick.locator(".status").inner_text()
@@ -286,8 +286,8 @@ def test_moving_lam_changes_scores_picture_and_captions(quick):
     assert canvas.screenshot() != picture
     said = quick.locator("figure[data-figure=scatter] figcaption").inner_text()
     assert said == (
-        f"After epoch 5 at λ = {axis_number(after['lam'])}: mean attention score {axis_number(after['a_positive'])} "
-        f"positive, {axis_number(after['a_negative'])} negative, {axis_number(after['a_neutral'])} neutral."
+        f"After epoch 5 at λ = {number(after['lam'])}: mean attention score {number(after['a_positive'])} "
+        f"positive, {number(after['a_negative'])} negative, {number(after['a_neutral'])} neutral."
     )
     assert f"-p lam {after['lam']:g} -p seed 0" in quick.locator(".command").input_value()
     assert quick.locator(".command").input_value().startswith("papermill book/08_synthetic.ipynb out.ipynb")
@@ -470,7 +470,7 @@ def test_pointing_at_a_dot_tells_the_token_and_its_numbers(quick):
         f"(l => ({{a: l.run.snapshots.at(-1).a[{token}], s: l.run.snapshots.at(-1).s[{token}]}}))({LAB.format(0)})"
     )
     assert word.startswith("negative-")
-    assert f"s {axis_number(shot['s'])} · a {axis_number(shot['a'])}" in tip.inner_text()
+    assert f"s {number(shot['s'])} · a {number(shot['a'])}" in tip.inner_text()
     stage.click(position={"x": x, "y": y})
     expect(quick.get_by_label("token whose terms are shown")).to_have_value(word)  # with the next frame
     assert quick.evaluate(f"{LAB.format(0)}.state.token") == token
@@ -504,11 +504,11 @@ def test_a_typed_sentence_is_read_as_the_model_reads_it(quick):
     alpha = scores.attention[ids].softmax(0)
     told = quick.locator(".word").all_inner_texts()
     for text, weight, share in zip(told, alpha.tolist(), (alpha * scores.polarity[ids]).tolist()):
-        assert f"α {axis_number(float(f'{weight:.2g}'))}" in text and f"αs {axis_number(float(f'{share:.2g}'))}" in text
+        assert f"α {number(float(f'{weight:.2g}'))}" in text and f"αs {number(float(f'{share:.2g}'))}" in text
     assert "unknown" in told[3]
     logit = float((alpha * scores.polarity[ids]).sum())
     caption = quick.locator(".sentence-box .caption").inner_text()
-    assert f"Logit {axis_number(logit)}:" in caption and "Unknown words (1) are left out." in caption
+    assert f"Logit {number(logit)}:" in caption and "Unknown words (1) are left out." in caption
 
 
 def test_hostile_words_stay_text(opened):
@@ -543,7 +543,7 @@ def test_sentence_of_a_compact_lab_says_the_numbers_of_its_state(opened):
         trained(page)
         told = numbers(page)
         said = page.locator(".sentence").text_content()
-        assert f": {axis_number(told['a_positive'])}, {axis_number(told['a_negative'])}" in said
+        assert f": {number(told['a_positive'])}, {number(told['a_negative'])}" in said
 
 
 COLOURS = "c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
@@ -1076,8 +1076,8 @@ def test_a_compact_lab_grows_while_it_trains(opened, figure):
         assert page.evaluate(picture) != before
         told = parity.numbers(moment_of(QUICK | {"lam": 200}, 3))
         assert page.locator(".sentence").text_content() == (
-            f"At λ = 200, mean attention score {axis_number(told['a_positive'])} for positive, "
-            f"{axis_number(told['a_negative'])} for negative and {axis_number(told['a_neutral'])} for neutral tokens."
+            f"At λ = 200, mean attention score {number(told['a_positive'])} for positive, "
+            f"{number(told['a_negative'])} for negative and {number(told['a_neutral'])} for neutral tokens."
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 
 from conftest import violations
-from uaftc_lib.lab.choosing import WITHOUT, ChoosingFigure, choosing_presets
+from uaftc_lib.book.chapters.since_2020.choosing import WITHOUT, ChoosingFigure, choosing_presets
 from uaftc_lib.lab.module import part
 from uaftc_lib.neighbours import selection
 

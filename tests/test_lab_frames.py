@@ -4,19 +4,30 @@ import json
 import re
 from dataclasses import replace
 
+import ipywidgets
 import pandas as pd
 import pytest
 import torch
 
 from uaftc_lib import TrainingConfig, load_dataset, plots
 from uaftc_lib.book.chapters.lam import frames as stored
-from uaftc_lib.book.chapters.lam.frames import LAMS, STORED, frame_of, path_of, slider_cells, stored_slider
+from uaftc_lib.book.chapters.lam.frames import (
+    LAMS,
+    STORED,
+    frame_of,
+    keep_frames,
+    kept_frames,
+    path_of,
+    slider_cells,
+    stored_slider,
+)
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.tables import complete
-from uaftc_lib.lab import Frame, LambdaSlider, Slider, Stop, lambda_slider, pick, sliders, train_frame
-from uaftc_lib.lab.frames import style_of
-from uaftc_lib.lab.svg import Axis, axis_number
+from uaftc_lib.lab import Frame, LambdaSlider, Slider, Stop, lambda_slider, sliders, train_frame
+from uaftc_lib.lab.stops import redrawn
+from uaftc_lib.plots.summaries import number
+from uaftc_lib.plots.theme import COLORS
 
 CONFIG = TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=2)
 OPTIONS = {"dimension": 8, "dtype": torch.float64}
@@ -43,9 +54,9 @@ def test_caption_tells_the_numbers_of_its_frame(slider):
     said = re.findall(r'data-says="([^"]*)"', page)
     assert len(said) == 3
     for frame, sentence in zip(slider.frames, said):
-        assert sentence.startswith(f"λ = {axis_number(frame.lam)}:")
+        assert sentence.startswith(f"λ = {number(frame.lam)}:")
         for kind, (_, attention, _) in frame.means.items():
-            assert f"{axis_number(attention)} for {kind}" in sentence
+            assert f"{number(attention)} for {kind}" in sentence
     assert page.count(" hidden>") == 2  # one frame is seen, at λ = 10
     assert '<p class="caption" aria-live="polite">λ = 10:' in page
 
@@ -56,8 +67,8 @@ def test_output_is_the_same_every_time(small, slider):
 
 
 def test_frames_survive_a_file(slider, tmp_path):
-    slider.save(tmp_path / "frames.json")
-    loaded = LambdaSlider.load(tmp_path / "frames.json")
+    keep_frames(slider.frames, tmp_path / "frames.json")
+    loaded = LambdaSlider(kept_frames(tmp_path / "frames.json"))
     assert loaded._repr_html_() == slider._repr_html_()
     assert len(json.loads((tmp_path / "frames.json").read_text())) == 3
 
@@ -82,21 +93,31 @@ def test_three_classes_have_frames_too():
     assert all(frame.means[kind][0] > frame.means["neutral"][0] for kind in classes)  # each votes for its own class
     page = shown._repr_html_()
     assert "&lt;cars&gt;" in page and "<cars>" not in page and "test accuracy 100.0 %" in page
-    assert len({style_of(frame)[kind] for kind in frame.means}) == 4
-    assert len(set.union(*shapes(page).values())) == 4, "nor do two kinds share a shape"
+    drawn = shapes(shown.stops[1].picture)
+    assert len(drawn) == len(set.union(*drawn.values())) == 4, "nor do two kinds share a shape"
 
 
-def shapes(page: str) -> dict[str, set[str]]:
-    """Kind of dot -> what is drawn around its places."""
-    paths = re.findall(r'<path class="dots (\w+)" d="([^"]*)"', page)
-    return {kind: set(re.findall(r"M[-\d.]+ [-\d.]+([^M]*)", path)) for kind, path in paths}
+def shapes(picture: str) -> dict[str, set[str]]:
+    """Colour of dots -> the forms that are drawn in it."""
+    forms = dict(re.findall(r'<path id="([\w-]+)" d="([^"]*)"', picture))
+    drawn = re.findall(r'<use xlink:href="#([\w-]+)"[^>]* style="fill: (#\w+); fill-opacity', picture)
+    return {colour: {forms[name] for name, other in drawn if other == colour} for _, colour in drawn}
 
 
 def test_kinds_differ_in_shape_not_only_in_colour(slider):
-    drawn = shapes(slider._repr_html_())
-    assert set(drawn) == {"positive", "negative", "neutral"}
+    drawn = shapes(slider.stops[1].picture)
+    assert set(drawn) == {COLORS[kind].lower() for kind in ("positive", "negative", "neutral")}
     assert all(len(shape) == 1 for shape in drawn.values())
     assert len(set.union(*drawn.values())) == 3
+
+
+def test_many_marks_are_one_line_and_none_is_lost():
+    places = pd.DataFrame({"x": [float(i) for i in range(400)], "y": [i % 7 for i in range(400)], "kind": "neutral"})
+    picture = plots.scatter(places, "x", "y", "kind", "400 points", raster=False).drawings()
+    (corners,) = re.findall(r'<polyline points="([^"]*)"', picture)
+    across = [float(corner.split(",")[0]) for corner in corners.split()]
+    steps = {round(after - before, 1) for before, after in zip(across, across[1:])}
+    assert len(across) == 400 and max(steps) - min(steps) <= 0.11 and "<image" not in picture
 
 
 @pytest.mark.parametrize("dataset, model", STORED)
@@ -155,7 +176,7 @@ def test_live_slider_retrains_and_shows_the_new_frame(small):
         small, 100, TrainingConfig(optimizer="sgd", learning_rate=1.0, epochs=3), shown=40, **OPTIONS
     )
     for _, attention, _ in expected.means.values():
-        assert axis_number(attention) in picture.value
+        assert number(attention) in picture.value
     assert re.sub("Trained.*", "", picture.value) != re.sub("Trained.*", "", at_two)
 
 
@@ -163,7 +184,7 @@ def test_live_part_of_the_frames_retrains_between_them(small, slider):
     control, picture = slider.live().children
     control.value = 30
     _, attention, _ = train_frame(small, control.value, CONFIG, shown=40, **OPTIONS).means["positive"]
-    assert "λ = 30:" in picture.value and axis_number(attention) in picture.value
+    assert "λ = 30:" in picture.value and number(attention) in picture.value
 
 
 def test_unknown_control_is_named(small):
@@ -171,31 +192,24 @@ def test_unknown_control_is_named(small):
         sliders(small, controls=("lambda",))
 
 
-def test_ticks_are_round_and_within():
-    assert Axis(-0.31, 1.1, 0, 1).ticks == pytest.approx([0, 0.5, 1.0])
-    assert Axis(0.08, 1300, 0, 1, True).ticks == pytest.approx([0.1, 1, 10, 100, 1000])
-
-
 def test_numbers_are_written_with_three_digits_and_a_true_minus():
-    written = [axis_number(value) for value in (-0.07591, 1000, 1e-5, 12345, 0)]
+    written = [number(value) for value in (-0.07591, 1000, 1e-5, 12345, 0)]
     assert written == ["−0.0759", "1000", "10⁻⁵", "1.23·10⁴", "0"]
 
 
-def test_picker_draws_what_is_chosen():
-    def draw(i):
-        return plots.sentence(pd.DataFrame({"word": [f"word-{i}"], "weight": [1.0]}), caption=f"number {i}")
+def test_a_control_of_a_notebook_draws_what_is_chosen():
+    def draw(t):
+        return plots.sentence(pd.DataFrame({"word": [f"word-{t}"], "weight": [1.0]}), caption=f"number {t}").to_html()
 
-    control, picture = pick("instance", 5, draw, first=2).children
-    assert (control.min, control.max) == (0, 4) and "word-2" in picture.value
+    control, picture = redrawn({"t": ipywidgets.IntSlider(2, 0, 4)}, draw).children
+    assert "word-2" in picture.value
     control.value = 4
     assert "word-4" in picture.value and "number 4" in picture.value and "word-2" not in picture.value
-    with pytest.raises(ValueError, match="first must be one of 0 to 4, got 5"):
-        pick("instance", 5, draw, first=5)
 
 
 def test_stops_are_switched_on_a_page_and_drawn_anew_in_a_kernel():
     stops = [Stop(value, f"<b>picture {value}</b>", f"λ = {value}: <told>.") for value in (0.1, 1, 10)]
-    shown = Slider("strength", "λ", stops, 1, lambda value: f"<i>anew {value:g}</i>")
+    shown = Slider("strength", "λ", stops, 1, lambda at: f"<i>anew {at:g}</i>")
     page = shown._repr_html_()
     assert page.count("<b>picture") == 3 and page.count(" hidden>") == 2 and "&lt;told&gt;" in page
     assert '<div class="frame" data-says="λ = 1: &lt;told&gt;."><b>picture 1</b>' in page

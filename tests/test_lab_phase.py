@@ -10,11 +10,11 @@ import pytest
 from conftest import violations
 from uaftc_lib.book.chapters.exact_dynamics import growing_vector
 from uaftc_lib.book.chapters.which_lambda.live_phase import SCALE, SHOWN, in_equal_steps, live_phase, turned
+from uaftc_lib.book.chapters.which_lambda.phase_plane import KEPT, MISSING, source
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, set_cosine, start_model
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import stored
-from uaftc_lib.lab.phase import KEPT, MISSING, source
 from uaftc_lib.scores import examined_types
 
 UPPER = np.triu_indices(5)

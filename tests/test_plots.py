@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from uaftc_lib import plots
+from uaftc_lib.book.chapters.model.drawings import architecture, word_map
+from uaftc_lib.book.chapters.which_lambda.phase_diagram import phase_diagram
 
 RNG = np.random.default_rng(0)
 TOKENS = pd.DataFrame(
@@ -81,9 +83,9 @@ def test_no_letter_is_below_nine_pixels_on_a_phone():
     runs, band = phase_runs()
     powers = RUNS.assign(score=10.0 ** -RUNS["epoch"], epoch=10.0 ** RUNS["epoch"])
     drawn = [
-        plots.architecture(words, "c"),
-        plots.word_map(pd.DataFrame({"word": words, "attention": range(5), "polarity": range(5)}), "c"),
-        plots.phase(runs, "x", "y", "outcome", band, "c"),
+        architecture(words, "c"),
+        word_map(pd.DataFrame({"word": words, "attention": range(5), "polarity": range(5)}), "c"),
+        phase_diagram(runs, "x", "y", "outcome", band, "c"),
         plots.scatter(powers, "epoch", "score", "type", "c", log_x=True),
         plots.curves(powers, "epoch", "score", "type", "c", log_y=True, size=plots.WIDE),
     ]
@@ -156,7 +158,7 @@ def test_alternative_text_states_the_data():
         in plots.scatter(TOKENS, "rank", "score", "type", "c", published=PUBLISHED).alt
     )
     assert "<b>: weight 0.20, contribution 0.00" in plots.sentence(SENTENCE, "c").alt
-    assert "from 50.2 at 0.001 to 56.2 at 1e+04" in plots.accuracy_against_lam(ACCURACIES, "c").alt
+    assert "from 50.2 at 0.001 to 56.2 at 10⁴" in plots.accuracy_against_lam(ACCURACIES, "c").alt
 
 
 def test_a_curve_goes_from_left_to_right_whatever_the_order_of_its_rows():
@@ -297,9 +299,9 @@ def phase_runs():
 
 def test_phase_diagram_counts_outcomes_and_needs_both_ends():
     runs, band = phase_runs()
-    figure = plots.phase(runs, "x", "y", "outcome", band, "c", outcomes=["in", "out"], title="one")
+    figure = phase_diagram(runs, "x", "y", "outcome", band, "c", outcomes=["in", "out"], title="one")
     assert figure.panels[0].alt.startswith("Phase diagram (one): ")
     assert "in: 8 runs; out: 4 runs" in figure.panels[0].alt
     assert len(figure.data) == len(runs)
     with pytest.raises(ValueError, match="no column high"):
-        plots.phase(runs, "x", "y", "outcome", band.drop(columns="high"), "c")
+        phase_diagram(runs, "x", "y", "outcome", band.drop(columns="high"), "c")

@@ -4,21 +4,17 @@ lab             trains in the reader's browser, no kernel needed
 lambda_slider   runs made beforehand, one frame for each λ; in a live kernel it trains in between
 Slider          stops along any number, switched on a page, drawn anew in a live kernel
 sliders         ipywidgets that train through fit, for a live kernel
-pick            a slider over numbered figures, for a live kernel
-ChoosingFigure  V alone, turning to the programme of the words that it chooses
 """
 
 from uaftc_lib.extras import needs
 
 with needs("a live figure"):
-    from uaftc_lib.lab.choosing import ChoosingFigure
     from uaftc_lib.lab.frames import Frame, train_frame
-    from uaftc_lib.lab.sliders import LambdaSlider, lambda_slider, pick, sliders
+    from uaftc_lib.lab.sliders import LambdaSlider, lambda_slider, sliders
     from uaftc_lib.lab.stops import Slider, Stop
     from uaftc_lib.lab.widget import Lab, lab
 
 __all__ = [
-    "ChoosingFigure",
     "Frame",
     "Lab",
     "LambdaSlider",
@@ -26,7 +22,6 @@ __all__ = [
     "Stop",
     "lab",
     "lambda_slider",
-    "pick",
     "sliders",
     "train_frame",
 ]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from importlib import resources
 
+import pandas as pd
 import torch
 from jaxtyping import Float
+from matplotlib.axes import Axes
 from torch import Tensor
 
 from uaftc_lib.corpus import Dataset
-from uaftc_lib.lab import svg
 from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.plots import Figure, scatter
+from uaftc_lib.plots.figure import render
+from uaftc_lib.plots.summaries import number
+from uaftc_lib.plots.theme import INK, PANEL
 from uaftc_lib.token_lists import token_types
 from uaftc_lib.training import TrainingConfig, fit
 
@@ -88,78 +91,59 @@ def own_polarity(polarity: Float[Tensor, "types ..."], kind: str, classes: Seque
     return polarity.mean(1) if kind == NEUTRAL else polarity[:, list(classes).index(kind)]
 
 
-def style_of(frame: Frame) -> dict[str, str]:
-    """Kind of token -> the name of its colour and shape; neutral ones last."""
-    polar = [kind for kind in frame.polarity if kind != NEUTRAL]
-    named = {"positive", "negative"}.issuperset(polar)
-    return {kind: kind if named else f"class{i % 4}" for i, kind in enumerate(polar)} | {NEUTRAL: NEUTRAL}
-
-
 def accuracy_name(frames: Sequence[Frame]) -> str:
     """The accuracy that the frames have: test, else dev, else none."""
-    return next(
-        (
-            name
-            for name in ("test_accuracy", "dev_accuracy")
-            if all(not math.isnan(getattr(frame, name)) for frame in frames)
-        ),
-        "",
-    )
+    known = (name for name in ("test", "dev") if not any(math.isnan(accuracy(frame, name)) for frame in frames))
+    return next(known, "")
 
 
-def draw_scores(frame: Frame) -> str:
+def accuracy(frame: Frame, name: str) -> float:
+    """That of a split, in per cent."""
+    return 100 * getattr(frame, f"{name}_accuracy")
+
+
+def draw_scores(frame: Frame) -> Figure:
     """The scatter of all kinds: polarity score to the right, attention score up."""
-    xs = [value for values in frame.polarity.values() for value in values]
-    ys = [value for values in frame.attention.values() for value in values]
-    x, y = svg.plane(svg.padded([*xs, 0]), svg.padded([*ys, 0]))
-    parts = [svg.axes(x, y, "polarity score s", "attention score a")]
-    styles = style_of(frame)
-    for kind, values in frame.polarity.items():
-        parts.append(svg.dots(map(x, values), map(y, frame.attention[kind]), styles[kind]))
-    return svg.picture("".join(parts), f"Polarity and attention scores of token types at {at_lam(frame.lam)}")
+    rows = [(kind, *score) for kind, values in frame.polarity.items() for score in zip(values, frame.attention[kind])]
+    return scatter(
+        pd.DataFrame(rows, columns=["kind", "polarity score s", "attention score a"]), "polarity score s",
+        "attention score a", "kind", caption(frame), title=at_lam(frame.lam), raster=False,
+    )  # fmt: skip
 
 
-def draw_accuracy(frames: Sequence[Frame], current: float) -> str:
+def draw_accuracy(frames: Sequence[Frame], current: Frame) -> Figure:
     """Accuracy against λ, the current λ marked."""
     name = accuracy_name(frames)
-    lams, values = [f.lam for f in frames], [100 * getattr(f, name) for f in frames]
-    x, y = svg.plane((min(lams) / 1.3, max(lams) * 1.3), svg.padded(values), logarithmic=True)
-    here = values[lams.index(current)]
-    label = name.replace("_", " ")
-    parts = [
-        svg.axes(x, y, "λ", f"{label}, %"),
-        svg.line(map(x, lams), map(y, values), "ink"),
-        svg.dots(map(x, lams), map(y, values), "ink"),
-        f'<circle class="here" r="7" cx="{x(current):.1f}" cy="{y(here):.1f}"/>',
-    ]
-    return svg.picture("".join(parts), f"{label} against λ; {here:.1f} % at {at_lam(current)}")
+    lams, values = [frame.lam for frame in frames], [accuracy(frame, name) for frame in frames]
+    here = current.lam, accuracy(current, name)
+
+    def draw(axes: Axes) -> None:
+        axes.plot(lams, values, color=INK, marker="o")
+        axes.plot(*here, color=INK, marker="o", markersize=10, markerfacecolor="none")
+        axes.set(xscale="log", xlabel="scaling factor λ", ylabel=f"{name} accuracy, %", title=at_lam(current.lam))
+
+    alt = f"{name} accuracy against λ; {here[1]:.1f} % at {at_lam(current.lam)}"
+    return render(draw, pd.DataFrame({"lam": lams, "accuracy": values}), caption(current), alt, PANEL)
+
+
+def ordered_kinds(frame: Frame) -> list[str]:
+    """The kinds that have types, neutral ones last."""
+    return sorted(frame.means, key=lambda kind: kind == NEUTRAL)
 
 
 def at_lam(lam: float) -> str:
     """``λ = 10``, as a caption says it."""
-    return f"λ = {svg.axis_number(lam)}"
+    return f"λ = {number(lam)}"
 
 
 def caption(frame: Frame) -> str:
     """What the picture shows, in numbers."""
-    means = ", ".join(
-        f"{svg.axis_number(frame.means[kind][1])} for {kind}" for kind in style_of(frame) if kind in frame.means
-    )
+    means = ", ".join(f"{number(frame.means[kind][1])} for {kind}" for kind in ordered_kinds(frame))
     name = accuracy_name([frame])
-    ending = f"; {name.replace('_', ' ')} {100 * getattr(frame, name):.1f} %" if name else ""
+    ending = f"; {name} accuracy {accuracy(frame, name):.1f} %" if name else ""
     return f"{at_lam(frame.lam)}: mean attention score {means} tokens{ending}."
 
 
-def legend(frame: Frame) -> str:
-    """Which shape and colour is which kind, and how many types it has."""
-    return "".join(
-        f'<span class="key {style}">{escape(kind)} ({frame.means[kind][2]:,})</span>'
-        for kind, style in style_of(frame).items()
-        if kind in frame.means
-    )
-
-
-def style() -> str:
-    """The style sheet of frames and sliders, as an element."""
-    sheet = (resources.files(__package__) / "frames.css").read_text(encoding="utf-8")
-    return f"<style>{sheet}</style>"
+def counts(frame: Frame) -> str:
+    """How many types each kind has."""
+    return "Token types: " + ", ".join(f"{frame.means[kind][2]:,} {kind}" for kind in ordered_kinds(frame))

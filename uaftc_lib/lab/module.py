@@ -21,6 +21,11 @@ def read(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
+def style(name: str = "frames.css") -> str:
+    """A style sheet as an element; that of frames and sliders by default."""
+    return f"<style>{read(name)}</style>"
+
+
 def local_imports(source: str) -> str:
     """The source with its imports taken from the parts before it."""
     return WHOLE.sub(r"const \1 = $\2;", SOME.sub(r"const { \1 } = $\2;", source))

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 
-from uaftc_lib.checks import whole
 from uaftc_lib.corpus import Dataset
-from uaftc_lib.lab.frames import (
-    Frame,
-    accuracy_name,
-    caption,
-    draw_accuracy,
-    draw_scores,
-    legend,
-    style,
-    train_frame,
-)
+from uaftc_lib.lab.frames import Frame, accuracy_name, caption, counts, draw_accuracy, draw_scores, train_frame
+from uaftc_lib.lab.module import style
 from uaftc_lib.lab.stops import LAYOUT, STYLE, Slider, Stop, redrawn
-from uaftc_lib.plots import Figure
 from uaftc_lib.training import TrainingConfig
 
 LAMS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
@@ -41,7 +29,7 @@ def show(frame: Frame, seconds: float) -> str:
     """One frame as HTML, with the time that training took."""
     return (
         f'{style()}<div class="uaftc-frames"><div class="frames"><div class="frame">'
-        f'{draw_scores(frame)}</div></div><div class="legend">{legend(frame)}</div>'
+        f'{draw_scores(frame).drawings()}</div></div><div class="legend">{escape(counts(frame))}</div>'
         f'<p class="caption">{escape(caption(frame))} Trained in {seconds:.2f} s.</p></div>'
     )
 
@@ -67,28 +55,6 @@ def timed(train: Callable[..., Frame]) -> Callable[..., str]:
         return show(frame, time.perf_counter() - started)
 
     return draw
-
-
-def pick(label: str, count: int, draw: Callable[[int], Figure], first: int = 0):
-    """A slider over ``count`` numbered things above the figure that ``draw(number)`` makes: for a live kernel.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or ``first`` is not one of them.
-    """
-    import ipywidgets
-
-    if whole("first", first) >= whole("count", count, least=1):
-        raise ValueError(f"first must be one of 0 to {count - 1}, got {first}")
-    control = ipywidgets.IntSlider(first, 0, count - 1, description=label, style=STYLE, layout=LAYOUT)
-    picture = ipywidgets.HTML(draw(first).to_html())
-
-    def show_chosen(change: dict) -> None:
-        picture.value = draw(change["new"]).to_html()
-
-    control.observe(show_chosen, "value")
-    return ipywidgets.VBox([control, picture])
 
 
 def sliders(
@@ -159,32 +125,16 @@ class LambdaSlider(Slider):
         self.retrain = retrain
         redraw = retrain and (lambda value: timed(retrain)(lam=value))
         nearest = lams.index(min(lams, key=lambda lam: abs(math.log(lam / (start or 10)))))
-        super().__init__("scaling factor", "λ", self.drawn(), nearest, redraw, legend(self.frames[nearest]))
+        super().__init__("scaling factor", "λ", self.drawn(), nearest, redraw, escape(counts(self.frames[nearest])))
 
     def drawn(self) -> list[Stop]:
         """A stop for each frame."""
         compared = accuracy_name(self.frames) and len(self.frames) > 1
+        pictures = [[draw_scores(one), *([draw_accuracy(self.frames, one)] if compared else [])] for one in self.frames]
         return [
-            Stop(
-                frame.lam,
-                draw_scores(frame) + (draw_accuracy(self.frames, frame.lam) if compared else ""),
-                caption(frame),
-            )
-            for frame in self.frames
+            Stop(frame.lam, "".join(picture.drawings() for picture in drawn), caption(frame))
+            for frame, drawn in zip(self.frames, pictures)
         ]
-
-    def save(self, path: str | Path) -> None:
-        """Keep the frames as JSON, so that a page can be drawn again without training."""
-        rows = (json.dumps(dataclasses.asdict(frame), ensure_ascii=False) for frame in self.frames)
-        Path(path).write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path, **options) -> LambdaSlider:
-        """A slider over frames that :meth:`save` kept."""
-        stored = json.loads(Path(path).read_text(encoding="utf-8"))
-        for frame in stored:
-            frame["means"] = {kind: tuple(means) for kind, means in frame["means"].items()}
-        return cls([Frame(**frame) for frame in stored], **options)
 
 
 def lambda_slider(

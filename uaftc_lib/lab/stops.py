@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from html import escape
-from importlib import resources
 from typing import NamedTuple
 
-from uaftc_lib.lab import svg
-from uaftc_lib.lab.frames import style
+import jinja2
+from markupsafe import Markup
 
+from uaftc_lib.lab.module import read, style
+from uaftc_lib.plots.summaries import number
+
+PAGE = jinja2.Environment(loader=jinja2.FunctionLoader(read), autoescape=True, undefined=jinja2.StrictUndefined)
 STYLE, LAYOUT = {"description_width": "11em"}, {"width": "min(100%, 36em)"}
 
 
@@ -29,29 +32,6 @@ class Stop(NamedTuple):
     value: float
     picture: str
     says: str
-
-
-def switched(name: str, symbol: str, stops: Sequence[Stop], start: int, legend: str = "") -> str:
-    """HTML: a slider that switches what its stops show, with nothing but the page; below it every sentence."""
-    sections = "".join(
-        f'<div class="frame" data-says="{escape(stop.says)}"{"" if i == start else " hidden"}>{stop.picture}</div>'
-        for i, stop in enumerate(stops)
-    )
-    ticks = "".join(f"<span>{svg.axis_number(stop.value)}</span>" for stop in stops)
-    rows = "".join(f"<li>{escape(stop.says)}</li>" for stop in stops)
-    says = stops[start].says
-    script = (resources.files(__package__) / "frames.js").read_text(encoding="utf-8")
-    return (
-        f'{style()}<div class="uaftc-frames">'
-        f'<label class="control"><span class="name">{escape(name)} {symbol}</span>'
-        f'<span class="scale"><input type="range" min="0" max="{len(stops) - 1}" step="1" '
-        f'value="{start}" aria-valuetext="{escape(says.partition(":")[0])}">'
-        f'<span class="stops" aria-hidden="true">{ticks}</span></span></label>'
-        f'<div class="frames">{sections}</div><div class="legend">{legend}</div>'
-        f'<p class="caption" aria-live="polite">{escape(says)}</p>'
-        f"<details><summary>The numbers of every {symbol}</summary><ul>{rows}</ul></details>"
-        f"<script>{script}</script></div>"
-    )
 
 
 class Slider:
@@ -84,7 +64,8 @@ class Slider:
         self.redraw, self.legend = redraw, legend
 
     def _repr_html_(self) -> str:
-        return switched(self.name, self.symbol, self.stops, self.start, self.legend)
+        script, sheet = Markup(read("frames.js")), Markup(read("frames.css"))
+        return PAGE.get_template("slider.html").render(vars(self), script=script, style=sheet, number=number)
 
     def live(self):
         """The ipywidgets slider that draws anew as it moves; it begins with the stop that is there."""
@@ -95,7 +76,7 @@ class Slider:
         label = {"description": f"{self.name} {self.symbol}", "style": STYLE, "layout": LAYOUT}
         control = ipywidgets.FloatLogSlider(first.value, min=low, max=high, step=0.1, readout_format=".3g", **label)
         shown = f'{style()}<div class="uaftc-frames">{first.picture}<p class="caption">{escape(first.says)}</p></div>'
-        return redrawn({"value": control}, lambda value: self.redraw(value), shown)
+        return redrawn({"value": control}, lambda value: self.redraw(value), shown)  # its argument may have any name
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         bundle = {"text/plain": "\n".join(stop.says for stop in self.stops), "text/html": self._repr_html_()}

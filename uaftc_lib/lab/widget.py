@@ -10,7 +10,7 @@ from html import escape
 from uaftc_lib.lab import parity
 from uaftc_lib.lab.module import module_source
 from uaftc_lib.lab.stops import in_kernel
-from uaftc_lib.lab.svg import axis_number
+from uaftc_lib.plots.summaries import number
 
 MODES = ("full", "compact")
 FIGURES = ("scatter", "means", "terms", "vectors", "weights", "accuracy")
@@ -32,12 +32,12 @@ def said(name: str, value: float | str | None) -> str:
         case "choice":
             return about["choices"][str(value)]
         case "angle":
-            return "as drawn" if value is None else f"{axis_number(value)}°"
+            return "as drawn" if value is None else f"{number(value)}°"
         case "log or none" if value == 0:
             return "none"
         case "share":
             return f"{100 * value:.1f} %".replace(".0", "")
-    return f"{100 * value:.1f} %" if name == "accuracy" else axis_number(value)
+    return f"{100 * value:.1f} %" if name == "accuracy" else number(value)
 
 
 class Page:

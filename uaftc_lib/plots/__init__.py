@@ -2,8 +2,6 @@
 
     scatter · boxes · quantiles · sentence       tokens: by type, as distributions (from stored quantiles), one instance
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
-    phase                                        outcomes over a predicted band
-    architecture · word_map                      drawings of the model
     row                                          several figures as panels of one
     table                                        a frame without its row numbers, each column in its own format
 
@@ -32,9 +30,7 @@ in print.
 from uaftc_lib.extras import needs
 
 with needs("drawing"):
-    from uaftc_lib.plots.drawings import architecture, word_map
     from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
-    from uaftc_lib.plots.phase import phase
     from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
     from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
     from uaftc_lib.plots.summaries import summarise
@@ -47,16 +43,13 @@ __all__ = [
     "Panel",
     "Table",
     "accuracy_against_lam",
-    "architecture",
     "bars",
     "boxes",
     "curves",
     "quantiles",
-    "phase",
     "row",
     "scatter",
     "sentence",
     "summarise",
     "table",
-    "word_map",
 ]

@@ -23,6 +23,9 @@ from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME, Powers
 SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
 HEADERS = {"lam": "λ"}
 REMARK = 60  # characters; longer texts wrap
+PLACE = re.compile(r'x="([-\d.]+)" y="([-\d.]+)"')
+CROWD = re.compile(r'<use xlink:href="#(\w+)" x="[^"]*" y="[^"]*" (style="[^"]*")/>'
+                   r'(?:\s*<use xlink:href="#\1" x="[^"]*" y="[^"]*" \2/>){20,}')  # fmt: skip
 INTERVAL = re.compile(r"\[[^\]]*\]")
 
 
@@ -50,19 +53,20 @@ class Figure:
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         return {"text/html": self.to_html(), "text/plain": f"{self.caption}\n\n{self.alt}"}
 
+    def drawings(self) -> str:
+        """The panels alone, to be set into other HTML."""
+        named = (f'<svg role="img" aria-label="{html.escape(panel.alt)}" ' for panel in self.panels)
+        return "".join(panel.svg.replace("<svg ", name, 1) for panel, name in zip(self.panels, named))
+
     def to_html(self) -> str:
         """The figure as it stands in the page."""
-        drawings = "".join(
-            panel.svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(panel.alt)}" ', 1)
-            for panel in self.panels
-        )
         link = f" (The numbers, {len(self.data):,} rows, are too many for the page; <code>save</code> writes them.)"
         if len(self.data) <= DATA_LINK_ROWS:
             numbers = html.escape(quote(self._csv(), safe=" ,.;:+-/()[]"))
             link = f' <a download="figure.csv" href="data:text/csv;charset=utf-8,{numbers}">The numbers (CSV)</a>'
         return (
             '<figure class="uaftc" style="margin:1rem 0">'
-            f'<div style="display:flex;flex-wrap:wrap;gap:0.75rem">{drawings}</div>'
+            f'<div style="display:flex;flex-wrap:wrap;gap:0.75rem">{self.drawings()}</div>'
             f'<figcaption style="text-align:left">{html.escape(self.caption, quote=False)}{link}</figcaption>'
             "</figure>"
         )
@@ -202,6 +206,7 @@ def render(
     svg = svg[svg.index("<svg ") :].replace(INK, "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="series(\d+)">', r'<g class="series s\1">', svg)
+    svg = CROWD.sub(crowded, svg)
     # Names that nothing refers to, turns by nothing: as much as the points themselves.
     named = set(re.findall(r"#([\w-]+)", svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in named else "", svg)
@@ -219,6 +224,16 @@ def render(
     head, rest = svg.split(">", 1)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", head).replace("<svg ", f"<svg {shape} ", 1) + ">" + rest
     return Figure(data.reset_index(drop=True), caption, (Panel(svg, alt),))
+
+
+def crowded(uses: re.Match) -> str:
+    """Many equal marks as the corners of one line that is not drawn itself: a fifth of the letters."""
+    own = f"crowd-{hashlib.sha256(uses[0].encode()).hexdigest()[:8]}"
+    corners = " ".join(f"{float(x):.1f},{float(y):.1f}" for x, y in PLACE.findall(uses[0]))
+    return (
+        f'<marker id="{own}" overflow="visible" markerUnits="userSpaceOnUse"><use xlink:href="#{uses[1]}" {uses[2]}/>'
+        f'</marker><polyline points="{corners}" style="fill: none; marker: url(#{own})"/>'
+    )
 
 
 def checked(caption: str) -> str:

@@ -36,10 +36,13 @@ def scatter(
     y_label: str = "",
     log_x: bool = False,
     diagonal: bool = False,
+    raster: bool = True,
     published: pd.DataFrame | None = None,
     size: tuple[float, float] = PANEL,
 ) -> Figure:
     """A point for each row, by token type; with ``diagonal`` the line on which y is x.
+
+    ``raster``: clouds of many points as an image, which does not grow with them; else each is drawn.
 
     ``published``: columns ``group``, "low", "high"; these ranges stand at the right edge.
 
@@ -70,7 +73,7 @@ def scatter(
                 color=color_of(name, names),
                 alpha=0.6 if cloud else 0.85,
                 linewidths=0,
-                rasterized=cloud,
+                rasterized=raster and cloud,
             )
         axes.axhline(0, color=INK, linewidth=0.7)
         if diagonal:

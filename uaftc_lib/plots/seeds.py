@@ -62,15 +62,11 @@ def curves(
         for i, name in enumerate(names):
             rows, style = summary[summary[group] == name], dash_of(name, names)
             few = len(rows) <= 12
-            axes.fill_between(
-                rows[x],
-                scale * rows[low],
-                scale * rows[high],
-                color=color_of(name, names),
-                alpha=0.25,
-                linewidth=0,
-                gid=f"series{i}",
-            )
+            if (rows[high] > rows[low]).any():  # of one run there is no band
+                axes.fill_between(
+                    rows[x], scale * rows[low], scale * rows[high], color=color_of(name, names),
+                    alpha=0.25, linewidth=0, gid=f"series{i}",
+                )  # fmt: skip
             handles += axes.plot(
                 rows[x],
                 scale * rows["mean"],

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from uaftc_lib.plots.theme import groups
+from uaftc_lib.plots.theme import groups, raised
 
 
 def summarise(data: pd.DataFrame, by: list[str], y: str) -> pd.DataFrame:
@@ -24,8 +24,9 @@ def titled(title: str) -> str:
 
 
 def number(value: float | np.number) -> str:
-    """Three significant digits and a true minus sign."""
-    return f"{value:.3g}".replace("-", "−")
+    """Three significant digits and a true minus sign: −0.0759, 1500, 1.23·10⁴; the lab's script says the same."""
+    text = f"{value:.0f}" if 1000 <= abs(value) < 10000 else f"{value:.3g}"
+    return (raised(text) if "e" in text else text).replace("-", "−")
 
 
 def distribution(data: pd.DataFrame, y: str, group: str) -> str:

@@ -81,7 +81,9 @@ def series_style(name: str, names: list[str]) -> tuple:
     place = [n for n in names if spelled(n) not in STYLES].index(name)
     of = re.match(r"(positive|negative|neutral)(?= words|,)", str(name))
     color = COLORS[of[0]] if of else OTHERS[place % len(OTHERS)]
-    return color, MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)]
+    taken = {STYLES[spelled(n)][1] for n in names if spelled(n) in STYLES}
+    markers = [marker for marker in MARKERS if marker not in taken]
+    return color, markers[place % len(markers)], DASHES[place % len(DASHES)]
 
 
 def color_of(name: str, names: list[str]) -> str:
@@ -102,10 +104,13 @@ def dash_of(name: str, names: list[str]):
 def power(value: float) -> str:
     """0.01, 256000, 10⁻⁵: a number of a logarithmic axis, its letters all of one size."""
     text = f"{value:g}" if abs(value) >= 0.001 else f"{value:.2e}"
-    digits, _, exponent = text.partition("e")
-    if not exponent:
-        return text
-    return f"{float(digits):g}·10{str(int(exponent)).translate(RAISED)}".removeprefix("1·")
+    return raised(text) if "e" in text else text
+
+
+def raised(text: str) -> str:
+    """1e-05 as 10⁻⁵."""
+    digits, exponent = text.split("e")
+    return re.sub(r"^(-?)1·", r"\1", f"{float(digits):g}·10{str(int(exponent)).translate(RAISED)}")
 
 
 class Powers(LogFormatter):

@@ -7,6 +7,8 @@ beside them, holds for each frame its whole configuration, and with what it was 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -53,7 +55,19 @@ def stored_slider(dataset: str, model: str, start: float | None = None) -> Lambd
         If none is stored for this data set and model.
     """
     slider_cells(dataset, model)
-    return LambdaSlider.load(path_of(dataset, model), start=start)
+    return LambdaSlider(kept_frames(path_of(dataset, model)), start=start)
+
+
+def keep_frames(frames: Iterable[Frame], path: Path) -> None:
+    """Keep frames as JSON, so that a page can be drawn again without training."""
+    rows = (json.dumps(asdict(frame), ensure_ascii=False) for frame in frames)
+    path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+
+
+def kept_frames(path: Path) -> list[Frame]:
+    """What :func:`keep_frames` kept."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return [Frame(**one | {"means": {kind: tuple(of) for kind, of in one["means"].items()}}) for one in stored]
 
 
 def path_of(dataset: str, model: str):
@@ -65,7 +79,7 @@ def path_of(dataset: str, model: str):
 def frames(dataset: str, model: str, folder: Path) -> list[dict]:
     """What the λ sliders over stored frames show, in a file beside the table: two models that no page should train."""
     path, runs = folder / path_of(dataset, model).name, slider_cells(dataset, model)
-    slider = LambdaSlider([frame_of(cell) for cell in runs])
+    made = [frame_of(cell) for cell in runs]
     with guard(path), replaced(path) as part:
-        slider.save(part)
+        keep_frames(made, part)
     return [{"file": path.name} | asdict(cell) for cell in runs]

@@ -9,9 +9,11 @@ import pandas as pd
 
 from uaftc_lib.book.chapters.pretrained.unseen_words import path_of_unseen
 from uaftc_lib.experiments.registry import stored
-from uaftc_lib.lab import Frame, Slider, Stop, svg
-from uaftc_lib.lab.frames import draw_scores, legend
+from uaftc_lib.lab import Frame, Slider, Stop
+from uaftc_lib.lab.frames import counts, draw_scores
 from uaftc_lib.locations import results_folder
+from uaftc_lib.plots import Figure, scatter
+from uaftc_lib.plots.summaries import number
 
 FIRST = 10.0  # the λ that is shown first
 
@@ -35,14 +37,12 @@ def frame_of_unseen(lam: float, words: pd.DataFrame) -> Frame:
     return Frame(lam, math.nan, math.nan, 0, *scores, means)
 
 
-def draw_agreement(words: pd.DataFrame) -> str:
+def draw_agreement(words: pd.DataFrame, says: str) -> Figure:
     """Polarity by vector against that of a model that read the word: a dot a word."""
-    told, read = words["polarity unseen"], words["polarity read"]
-    x, y = svg.plane(svg.padded([*told, 0]), svg.padded([*read, 0]))
-    parts = [svg.axes(x, y, "polarity by its vector", "polarity of a model that read it")]
-    for kind, rows in words.groupby("kind"):
-        parts.append(svg.dots(map(x, rows["polarity unseen"]), map(y, rows["polarity read"]), kind))
-    return svg.picture("".join(parts), "Polarity of unseen words by their vectors, and by a model that read them")
+    return scatter(
+        words, "polarity unseen", "polarity read", "kind", says, x_label="polarity by its vector",
+        y_label="of a model that read it", raster=False,
+    )  # fmt: skip
 
 
 def unseen_slider(dataset: str) -> Slider:
@@ -50,16 +50,15 @@ def unseen_slider(dataset: str) -> Slider:
     frames = unseen_scores(dataset)
     told = stored("unseen_frames", dataset=dataset).set_index("lam")
     drawn = {lam: frame_of_unseen(lam, words) for lam, words in frames.items()}
-    stops = [
-        Stop(
-            lam,
-            draw_scores(drawn[lam]) + draw_agreement(words),
-            f"λ = {svg.axis_number(lam)}: {len(words)} words that no training text held. A positive one has more "
-            f"polarity than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, "
-            f"a polar one more attention than a neutral one in {told['unseen: polar over neutral'][lam]:.0%}; "
-            f"rank correlation with a model that read them, of what was gained: polarity "
-            f"{svg.axis_number(told['polarity'][lam])}, attention {svg.axis_number(told['attention'][lam])}.",
+    stops = []
+    for lam, words in frames.items():
+        says = (
+            f"λ = {number(lam)}: {len(words)} words that no training text held. A positive one has more polarity "
+            f"than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, a polar one more "
+            f"attention than a neutral one in {told['unseen: polar over neutral'][lam]:.0%}; rank correlation with a "
+            f"model that read them, of what was gained: polarity {number(told['polarity'][lam])}, attention "
+            f"{number(told['attention'][lam])}."
         )
-        for lam, words in frames.items()
-    ]
-    return Slider("scaling factor", "λ", stops, list(frames).index(FIRST), legend=legend(drawn[FIRST]))
+        pictures = draw_scores(drawn[lam]), draw_agreement(words, says)
+        stops.append(Stop(lam, "".join(picture.drawings() for picture in pictures), says))
+    return Slider("scaling factor", "λ", stops, list(frames).index(FIRST), legend=counts(drawn[FIRST]))

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 
 from uaftc_lib.book.chapters.exact_dynamics import growing_vector
+from uaftc_lib.book.chapters.which_lambda.phase_plane import KEPT, STEPS_PER_TIME, PhasePlane
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, set_cosine, start_model
 from uaftc_lib.corpus import Dataset
-from uaftc_lib.lab.phase import KEPT, STEPS_PER_TIME, PhasePlane
 from uaftc_lib.scores import examined_types
 
 SHOWN = 3  # seeds of each range, those of the figure above

@@ -7,8 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from uaftc_lib.lab.frames import style
-from uaftc_lib.lab.module import part, read
+from uaftc_lib.lab.module import part, read, style
 
 STEPS_PER_TIME, KEPT = 2, 120  # steps for each unit of τ; moments that are drawn
 FIRST = {"lam": 10.0, "cosine": 0.25}

@@ -1,4 +1,4 @@
-"""A phase diagram: where in a plane of two settings which outcome was foretold, and which was measured."""
+"""Chapter 21: a phase diagram: where in a plane of two settings which outcome was foretold, and which was measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uaftc_lib.plots.theme import INK, OTHERS, WIDE, color_of, legend_below, mar
 BAND = OTHERS[0]
 
 
-def phase(
+def phase_diagram(
     data: pd.DataFrame,
     x: str,
     y: str,

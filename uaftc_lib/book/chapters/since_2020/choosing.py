@@ -6,8 +6,7 @@ import json
 from functools import cache
 from html import escape
 
-from uaftc_lib.lab.frames import style
-from uaftc_lib.lab.module import local_imports, part, read
+from uaftc_lib.lab.module import local_imports, part, read, style
 
 WITHOUT = "Live figure: turn V's start and follow its direction in time, here in your browser. It needs JavaScript."
 

@@ -1,4 +1,4 @@
-"""Drawings of the model itself: its architecture, and a map of words in the plane of V and W."""
+"""Chapter 1: drawings of the model itself: its architecture, and a map of words in the plane of V and W."""
 
 from __future__ import annotations
 
