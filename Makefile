@@ -15,8 +15,6 @@ export PYTHONUNBUFFERED := 1
 # What is imported is compiled once and kept: where this is forbidden, each of the hundred processes below would
 # compile torch and Sphinx again, for eight seconds.
 unexport PYTHONDONTWRITEBYTECODE
-# make book SST=1: on this machine only, the live lab may also train on SST, from the data folder.
-export UAFTC_LAB_SST := $(SST)
 
 .PHONY: book rerun compare test test-long links dist lab bench lock clean
 
@@ -46,8 +44,7 @@ test-long: $(VENV)/test.installed
 links: $(VENV)/book.installed
 	$(BIN)/jupyter-book build book --config $(CURDIR)/_config.yml --toc $(CURDIR)/_toc.yml --path-output _build/links --builder linkcheck --quiet
 
-# What a release holds: the library as a wheel, the book as one zip. Words of a corpus never go into it.
-dist: UAFTC_LAB_SST :=
+# What a release holds: the library as a wheel, the book as one zip.
 dist: book
 	@rm -rf dist
 	@$(PIP) wheel --quiet --no-deps --wheel-dir dist .

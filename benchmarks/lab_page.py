@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from contextlib import contextmanager
 from math import nan
 
 from measure import Line, Setup, load, median, not_measured
 
-from uaftc_lib.lab import lab, parity
-from uaftc_lib.lab.sst import FILE, pack
+from uaftc_lib.lab import lab
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
-TARGETS = {"data-one": 0.6, "first": 0.1, "sst": 1.5, "slice": 0.016}  # seconds
+TARGETS = {"data-one": 0.6, "first": 0.1, "slice": 0.016}  # seconds
 LAB = "document.querySelector('uaftc-lab')"
 TRAINED = f"{LAB}?.run?.milliseconds != null && {LAB}.run.job === {LAB}.job && {LAB}.frame == null"
 # A dragged λ, then [seconds until all is trained and drawn, seconds until the first new lines are].
@@ -69,14 +67,10 @@ def browsing():
         browser.close()
 
 
-def page_of(browser, setup: Setup, state: dict, before: str = "", dataset=None):
+def page_of(browser, setup: Setup, state: dict, before: str = ""):
     """A page with the lab in some state, trained once."""
-    html = f'<!doctype html><meta charset="utf-8"><meta name="uaftc-sst" content="{FILE}">{lab(state).html()}'
-    if dataset is not None:
-        text = f"globalThis.uaftcSST = {json.dumps(pack(dataset))};"
-        (setup.scratch / FILE).write_text(text, encoding="utf-8")
     path = setup.scratch / "lab.html"
-    path.write_text(html, encoding="utf-8")
+    path.write_text(f'<!doctype html><meta charset="utf-8">{lab(state).html()}', encoding="utf-8")
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(60_000)
     page.add_init_script(before)
@@ -104,20 +98,16 @@ def retrained(browser, page, rounds: int) -> tuple[list[float], list[float], lis
 def measured(setup: Setup) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Seconds of each round, by the names of ``TARGETS``: by the clock, and of the processor."""
     small = {"instances": 1200, "batch": 100, "epochs": 3} if setup.quick else {}
-    real = {"data": "sst"} | parity.settings()["suited"]["sst"] | ({"epochs": 3} if setup.quick else {})
     with browsing() as browser:
         page = page_of(browser, setup, small)
         whole, first, cpu = retrained(browser, page, setup.rounds)
-        page.close()
-        page = page_of(browser, setup, real, dataset=setup.dataset("sst"))
-        sst, _, cpu_sst = retrained(browser, page, setup.rounds)
         page.close()
         page, longest = page_of(browser, setup, small, NO_WORKER), []
         for _ in range(setup.rounds):
             page.evaluate("slices.length = 0")
             page.evaluate(STOPWATCH)
             longest.append(page.evaluate("Math.max(0, ...slices)"))
-    return {"data-one": whole, "first": first, "sst": sst, "slice": longest}, {"data-one": cpu, "sst": cpu_sst}
+    return {"data-one": whole, "first": first, "slice": longest}, {"data-one": cpu}
 
 
 def lab_page(setup: Setup) -> list[Line]:
@@ -125,7 +115,6 @@ def lab_page(setup: Setup) -> list[Line]:
     whats = {
         "data-one": "lab in a browser: a change of λ, Data I whole trained and drawn (d = 20, 30 epochs)",
         "first": "lab in a browser: a change of λ on Data I to the first new lines",
-        "sst": "lab in a browser: a change of λ, SST trained and drawn (d = 50, 10 epochs)",
         "slice": "lab in a browser without workers: Data I, longest time between two pauses",
     }
     about = {name: {"sense": "at most", "target": target} for name, target in TARGETS.items()}

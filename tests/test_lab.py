@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from uaftc_lib.datasets.download import DataUnavailable
 from uaftc_lib.lab import lab, parity
 from uaftc_lib.lab.module import module_source
 from uaftc_lib.plots.summaries import number
@@ -161,21 +160,6 @@ def test_sums_with_random_signs_measure_a_distance():
 def test_page_and_live_kernel_get_the_same_file():
     script = re.search(r'<script type="module">\n(.*)</script>', lab().html(), re.DOTALL)[1]
     assert script == module_source() == str(lab().widget()._esm)
-
-
-@pytest.mark.parametrize("trouble", [None, DataUnavailable("no archive"), ValueError("archive is truncated")])
-def test_a_kernel_answers_a_wish_for_sentences_in_any_case(monkeypatch, trouble):
-    def load(name):
-        if trouble:
-            raise trouble
-        return name
-
-    monkeypatch.setattr("uaftc_lib.datasets.load_dataset", load)
-    monkeypatch.setattr("uaftc_lib.lab.sst.pack", lambda data: {"packed": data})
-    made, sent = lab().widget(), []
-    monkeypatch.setattr(made, "send", sent.append)
-    made.answer(made, {"want": "sst"}, [])
-    assert sent == [{"sst_error": str(trouble)} if trouble else {"sst": {"packed": "sst"}}]
 
 
 # Each preset is named after what it shows. (Trained by PyTorch on the lab's own data.)

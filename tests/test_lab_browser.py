@@ -3,24 +3,19 @@
 import contextlib
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from matplotlib.cbook import boxplot_stats
 from playwright.sync_api import expect
-from sphinx.application import Sphinx
 
 from conftest import violations
 from uaftc_lib import dynamics
 from uaftc_lib.book.panels import mean_weights
-from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.lab import Frame, LambdaSlider, lab, parity, sst
+from uaftc_lib.lab import Frame, LambdaSlider, lab, parity
 from uaftc_lib.lab.module import module_source
-from uaftc_lib.lab.sst import pack
 from uaftc_lib.plots.summaries import number
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -265,7 +260,7 @@ def test_a_preset_says_what_it_shows_until_something_moves(quick):
         button = quick.get_by_role("button", name=preset["label"], exact=True)
         button.click()
         assert says.inner_text() == preset["says"] and button.get_attribute("aria-pressed") == "true"
-        assert quick.evaluate(f"{LAB.format(0)}.config") == parity.complete_state(preset["state"]) | {"decay": 0}
+        assert quick.evaluate(f"{LAB.format(0)}.config") == parity.complete_state(preset["state"])
         assert quick.locator("button[aria-pressed=true]").count() == 1
     set_lam(quick, 33)
     assert says.inner_text() == "A state of your own. The presets lead back."
@@ -349,7 +344,7 @@ def test_nonsense_in_an_address_is_left_aside(opened):
     wrong = "#lab:lab?lam=-3&seed=1e9&optimizer=adam&epoch=x&token=99999999&data=moon&d=nan;other?lam=2"
     with opened(lab(QUICK).html(), address=wrong) as page:
         told = numbers(page)
-        assert (told["lam"], told["seed"], told["optimizer"], told["data"]) == (10, 0, "sgd", "synthetic")
+        assert (told["lam"], told["seed"], told["optimizer"]) == (10, 0, "sgd")
 
 
 def test_a_spoilt_name_in_an_address_spoils_nothing_else(opened):
@@ -748,156 +743,21 @@ def test_a_preset_does_not_speak_of_the_end_before_it(quick):
     assert says.inner_text() == at_the_end
 
 
-SST = {
-    "words": ["good", "bad", "film", "<unk>", "<eos>", "<pad>"],
-    "splits": {
-        name: {"tokens": [0, 2, 1, 2] * 20, "lengths": [2] * 40, "labels": [1, 0] * 20} for name in ("train", "dev")
-    },
-}
-
-
-def test_real_sentences_are_greyed_with_a_reason_where_there_are_none(opened):
-    with opened(lab(QUICK).html()) as page:
-        open_more(page)
-        assert page.locator("option[value=sst]").is_disabled()
-        assert "SST needs your own copy of the data" in page.locator(".hint:not([hidden])").inner_text()
-    with opened(lab(QUICK).html(), address="#lab:lab?data=sst") as page:
-        assert numbers(page)["data"] == "synthetic"
-
-
-def test_real_sentences_are_read_from_the_file_beside_the_page(opened, with_sst):
-    with opened(lab(QUICK).html(), head=with_sst) as page:
-        open_more(page)
-        assert page.locator(".hint:not([hidden])").inner_text() == ""
-        page.get_by_label("data", exact=True).select_option("sst")
-        page.wait_for_function(f"{LAB.format(0)}.numbers?.data === 'sst'")
-        trained(page)
-        told = page.evaluate(f"(l => [l.run.problem.types, l.run.problem.train.labels.length])({LAB.format(0)})")
-        assert told == [6, 40]
-        assert numbers(page)["accuracy"] == 1 and numbers(page)["optimizer"] == "adagrad"
-        assert "on the dev set 100.0 %" in page.locator("figure[data-figure=accuracy] figcaption").inner_text()
-        page.get_by_label("a sentence to read").fill("A good film!")
-        page.wait_for_function(f"{LAB.format(0)}.root.querySelectorAll('.word').length === 3")
-        assert "unknown" in page.locator(".word").nth(0).inner_text()
-        assert "α" in page.locator(".word").nth(2).inner_text()
-
-
-def data_is_sst(page) -> None:
-    page.wait_for_function(f"{LAB.format(0)}.numbers?.data === 'sst'")
-    trained(page)
-    expect(page.locator(".status.alarm")).to_have_count(0)
-
-
-@pytest.fixture(scope="module")
-def with_sst(folder) -> str:
-    """What a page says in its head of the file of token ids beside it."""
-    (folder / "uaftc-sst.js").write_text(f"globalThis.uaftcSST = {json.dumps(SST)};")
-    return '<meta name="uaftc-sst" content="uaftc-sst.js">'
-
-
-BOOK = {"index.rst": "Lab\n===\n\n.. toctree::\n\n   deeper/page\n", "deeper/page.rst": "Page\n====\n"}
-
-
-def build(folder: Path) -> Path:
-    """Pages with a lab each, made as `make book` makes its own: by Sphinx, with the book's extension."""
-    for name, text in BOOK.items():
-        path = folder / "source" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        html = lab(QUICK).html().replace("\n", "\n   ")
-        path.write_text(f"{text}\n.. raw:: html\n\n   {html}\n", encoding="utf-8")
-    pages = folder / "pages"
-    Sphinx(
-        folder / "source", None, pages, folder / "trees", "html", {"extensions": [sst.__name__]}, status=None
-    ).build()
-    return pages
-
-
-def test_a_book_built_with_sst_offers_it_on_every_page(visited, tmp_path, monkeypatch):
-    sentences = Corpus.from_lists([[0, 2], [1, 2]] * 20, [1, 0] * 20)
-    three = {split: sentences for split in ("train", "dev", "test")}
-    mine = Dataset("sst", Vocabulary(["good", "bad", "</script>"]), sentences.classes, **three)
-    monkeypatch.setattr(sst, "load_dataset", lambda name, home: {"sst": mine}[name])
-    monkeypatch.setenv("UAFTC_LAB_SST", "1")
-    pages = build(tmp_path)
-    for name in BOOK:
-        with visited((pages / name).with_suffix(".html").as_uri()) as page:
-            open_more(page)
-            page.get_by_label("data", exact=True).select_option("sst")
-            data_is_sst(page)
-            run = page.evaluate(
-                f"(({{ problem }}) => [problem.types, problem.train.labels.length])({LAB.format(0)}.run)"
-            )
-            assert run == [len(mine.vocabulary), 40]
-            assert numbers(page)["accuracy"] == 1 == page.evaluate(f"{LAST}.devAccuracy")
-            page.get_by_label("a sentence to read").fill("good </script>")
-            page.wait_for_function(f"{LAB.format(0)}.root.querySelectorAll('.word').length === 2")
-            assert page.locator(".word.unknown").count() == 0
-    assert '"test"' not in (pages / "_static" / sst.FILE).read_text(encoding="utf-8")
-
-
-def test_a_book_built_without_sst_holds_nothing_of_it(visited, tmp_path, monkeypatch):
-    monkeypatch.setenv("UAFTC_LAB_SST", "")
-    pages = build(tmp_path)
-    assert not (pages / "_static" / sst.FILE).exists()
-    with visited((pages / "index.html").as_uri()) as page:
-        assert page.locator("meta[name=uaftc-sst]").count() == 0
-        assert page.locator("option[value=sst]").is_disabled()
-
-
-def test_make_book_tells_the_extension_of_sst(tmp_path):
-    assert sst.__name__ in yaml.safe_load((CHECKOUT / "_config.yml").read_text())["sphinx"]["extra_extensions"]
-    (tmp_path / "told.mk").write_text("told:\n\t@echo told=$$UAFTC_LAB_SST\n")
-    make = ["make", "-s", "-f", "Makefile", "-f", str(tmp_path / "told.mk"), "told"]
-    for more, said in (["SST=1"], "told=1\n"), ([], "told=\n"):
-        assert subprocess.run(make + more, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout == said
-
-
-def test_a_newer_wish_while_sentences_are_read_brings_them_too(opened, with_sst):
-    with opened(lab(QUICK).html(), head=with_sst) as page:
-        page.evaluate(f"(l => {{ l.change({{ data: 'sst' }}); l.change({{ lam: 20 }}); }})({LAB.format(0)})")
-        data_is_sst(page)
-        assert numbers(page)["lam"] == 20
-
-
-def test_a_worker_that_is_lost_is_replaced(opened, with_sst):
+def test_a_worker_that_is_lost_is_replaced(opened):
     dying = "window.Worker = class { postMessage() { setTimeout(() => this.onerror()); } };"
-    with opened(lab(QUICK | {"data": "sst"}).html(), head=with_sst, before=dying, wait=False) as page:
-        data_is_sst(page)
-
-
-def test_training_that_fails_says_so_and_blocks_nothing(opened, with_sst):
-    with opened(lab(QUICK).html(), head=with_sst) as page:
-        page.evaluate(f"(l => {{ l.sentSST = true; l.change({{ data: 'sst' }}); }})({LAB.format(0)})")
-        page.wait_for_function(f"/stopped/.test({LAB.format(0)}.root.querySelector('.status').textContent)")
-        page.evaluate(f"{LAB.format(0)}.change({{ data: 'synthetic', lam: 7 }})")
-        page.wait_for_function(f"{LAB.format(0)}.numbers?.lam === 7")
+    with opened(lab(QUICK).html(), before=dying, wait=False) as page:
         trained(page)
         expect(page.locator(".status.alarm")).to_have_count(0)
 
 
-@pytest.fixture(scope="module")
-def with_whole_sst(dataset, folder) -> str:
-    """The same, of the corpus itself."""
-    text = json.dumps(pack(dataset("sst")))
-    (folder / "whole.js").write_text(f"globalThis.uaftcSST = {text};", encoding="utf-8")
-    return '<meta name="uaftc-sst" content="whole.js">'
-
-
-def test_sst_trained_here_and_in_pytorch(opened, dataset, with_whole_sst):
-    whole = dataset("sst")
-    state = {"data": "sst", "optimizer": "adagrad", "lr": 0.02, "batch": 100, "d": 50, "epochs": 2}
-    with opened(lab(state, data="sst").html(), head=with_whole_sst) as page:
-        *_, last = parity.train(state, whole)
-        shot = page.evaluate(
-            "({a, s, loss, devAccuracy: dev}) => ({a: [...a], s: [...s], loss, dev})".join(["(", f")({LAST})"])
-        )
-        scores = last.model.token_scores()
-        assert np.abs(scores.attention.numpy() - np.array(shot["a"])).max() < 1e-10
-        assert np.abs(scores.polarity.numpy() - np.array(shot["s"])).max() < 1e-10
-        assert shot["loss"] == pytest.approx(last.loss, abs=1e-12)
-        assert shot["dev"] == last.model.accuracy(whole.dev)
-        kinds = page.evaluate(f"[...{LAB.format(0)}.run.problem.kinds]")
-        assert [kinds.count(kind) for kind in (1, 2, 0)] == [412, 265, 1384]
+def test_training_that_fails_says_so_and_blocks_nothing(opened):
+    with opened(lab(QUICK).html()) as page:
+        page.evaluate(f"(l => {{ l.state.instances = -1; l.request(); }})({LAB.format(0)})")
+        page.wait_for_function(f"/stopped/.test({LAB.format(0)}.root.querySelector('.status').textContent)")
+        page.evaluate(f"{LAB.format(0)}.change({{ instances: 1200, lam: 7 }})")
+        page.wait_for_function(f"{LAB.format(0)}.numbers?.lam === 7")
+        trained(page)
+        expect(page.locator(".status.alarm")).to_have_count(0)
 
 
 def test_page_without_workers_trains_in_slices(opened):
@@ -972,26 +832,6 @@ def in_a_live_kernel(opened):
     return show
 
 
-def test_a_live_kernel_answers_with_sentences(in_a_live_kernel):
-    with in_a_live_kernel(f"{{ sst: {json.dumps(SST)} }}") as page:
-        page.evaluate(f"{LAB.format(0)}.change({{ data: 'sst' }})")
-        data_is_sst(page)
-        assert page.evaluate("model.traits.state.data") == "sst"
-        assert page.evaluate("'msg:custom' in model.heard") is False
-
-
-def test_a_live_kernel_without_the_data_says_so(in_a_live_kernel):
-    with in_a_live_kernel("{ sst_error: 'the archive is not here' }") as page:
-        open_more(page)
-        page.get_by_label("data", exact=True).select_option("sst")
-        page.locator(".status.alarm").wait_for()
-        trained(page)
-        assert alarm(page) == "SST cannot be had: the archive is not here"
-        assert page.locator("option[value=sst]").is_disabled()
-        assert page.get_by_text("the archive is not here").count() == 2, "the status, and the hint below the settings"
-        assert numbers(page)["data"] == "synthetic" == page.evaluate("model.traits.state.data")
-
-
 def test_widget_of_a_live_kernel_keeps_state_in_step(in_a_live_kernel):
     with in_a_live_kernel() as page:
         set_lam(page, 77)
@@ -1022,11 +862,6 @@ def test_data_one_whole_retrains_within_its_time(opened):
         whole, first = quickest(page, "Data I, d = 20, 30 epochs")
         assert whole <= GROSS * TARGETS["data-one"]
         assert first <= GROSS * TARGETS["first"]
-
-
-def test_sst_retrains_within_its_time(opened, with_whole_sst):
-    with opened(lab(data="sst").html(), head=with_whole_sst) as page:
-        assert quickest(page, "SST, d = 50, 10 epochs")[0] <= GROSS * TARGETS["sst"]
 
 
 def test_something_new_is_seen_while_a_slider_moves_without_rest(opened):
@@ -1093,16 +928,11 @@ def test_while_the_lab_trains_each_caption_speaks_of_its_picture(opened):
 PIECES = """async ([text, configs, most]) => {
     const address = URL.createObjectURL(new Blob([text + "export { defineEngine };"], { type: "text/javascript" }));
     const { workshop } = (await import(address)).defineEngine(), { answers } = workshop(() => {}), all = [];
-    const types = 16000, n = 7000, offsets = Int32Array.from({ length: n + 1 }, (_, t) => 19 * t);
-    const tokens = Int32Array.from({ length: 19 * n }, (_, i) => ((i * i) % 8191) + (i % types) / 2);
-    const train = { tokens, offsets, labels: Int8Array.from({ length: n }, (_, t) => t % 2) };
-    const dev = { tokens, offsets: offsets.slice(0, 1000), labels: train.labels.slice(0, 999) };
     for (const config of configs) {
         const least = [];
         for (let round = 0; round < 3 || (round < 12 && Math.max(...least) >= most); round++) {
             let k = 0, begun = performance.now();
             const wish = { lab: "", job: 0, config: { ...config, noise: round / 100 } };
-            if (config.data === "sst") wish.corpus = { types, train, dev };
             for (const _ of answers(wish)) {
                 const now = performance.now();
                 least[k] = Math.min(least[k] ?? Infinity, now - begun);
@@ -1116,7 +946,7 @@ PIECES = """async ([text, configs, most]) => {
 }"""
 LARGEST = [
     {"batch": "full", "d": 100, "epochs": 2},
-    {"data": "sst", "optimizer": "adagrad", "lr": 0.02, "batch": "full", "d": 100, "epochs": 2},
+    {"optimizer": "adagrad", "lr": 0.02, "batch": "full", "d": 100, "epochs": 2},
 ]
 
 
@@ -1127,9 +957,9 @@ def test_training_can_pause_within_milliseconds_in_every_setting(browser):
     there are more rounds.
     """
     page = browser.new_page()
-    configs = [parity.complete_state(state) | {"decay": 0} for state in LARGEST]
+    configs = [parity.complete_state(state) for state in LARGEST]
     most = 6
     for config, (pieces, longest) in zip(configs, page.evaluate(PIECES, [module_source(), configs, most])):
-        print(f"{config['data']}: {pieces} pieces, the longest {longest:.1f} ms")
+        print(f"{config['optimizer']}: {pieces} pieces, the longest {longest:.1f} ms")
         assert longest < most
     page.close()

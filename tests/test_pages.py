@@ -14,7 +14,6 @@ import yaml
 from bs4 import BeautifulSoup
 
 import conftest
-from uaftc_lib.lab.sst import FILE
 from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.publish.size import with_shared_styles, without_spaces
 
@@ -36,11 +35,8 @@ def test_there_are_pages():
 
 
 def test_the_book_travels_light():
-    """Less the data set that `make book SST=1` lays beside the pages, which stays at home.
-
-    Where the book has no address, there is room for what one brings, cards most of all.
-    """
-    sizes = {path: path.stat().st_size for path in PAGES.rglob("*") if path.is_file() and path.name != FILE}
+    """Where the book has no address, there is room for what one brings, cards most of all."""
+    sizes = {path: path.stat().st_size for path in PAGES.rglob("*") if path.is_file()}
     cards = [size for path, size in sizes.items() if path.parent.name == "cards"]
     assert max(cards, default=0) <= CARD_AT_MOST and sum(cards) <= 0.8 * ADDRESS_AT_MOST
     assert sum(sizes.values()) + (0 if cards else ADDRESS_AT_MOST) <= 20e6

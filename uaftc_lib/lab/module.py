@@ -9,7 +9,7 @@ from importlib import resources
 
 ENGINE = ("random", "pieces", "corpus", "trainer", "workshop")
 INTERFACE = (
-    *("random", "draw", "run", "state", "words", "sst", "controls", "pictures"),
+    *("random", "draw", "run", "state", "words", "controls", "pictures"),
     *("host", "check", "sentence", "again", "base", "compact", "full"),
 )
 SOME = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.MULTILINE)

@@ -14,7 +14,7 @@ from uaftc_lib.plots.summaries import number
 
 MODES = ("full", "compact")
 FIGURES = ("scatter", "means", "terms", "vectors", "weights", "accuracy")
-DATA = {"synthetic-1": {}, "synthetic-2": {"noise": 0.1}, "sst": {"data": "sst"}}
+DATA = {"synthetic-1": {}, "synthetic-2": {"noise": 0.1}}
 TEXT = (
     "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} "
     "for neutral tokens."
@@ -58,15 +58,7 @@ class Lab:
 
     @cached_property
     def numbers(self) -> dict:
-        """What PyTorch finds after the last epoch of this state, under the names that captions use.
-
-        Raises
-        ------
-        ValueError
-            For SST, whose sentences this function does not load.
-        """
-        if self.state["data"] == "sst":
-            raise ValueError("the lab's reference speaks of the synthetic data; train on SST with fit")
+        """What PyTorch finds after the last epoch of this state, under the names that captions use."""
         *_, last = parity.train(self.state)
         return self.state | parity.numbers(last)
 
@@ -132,22 +124,10 @@ def make_widget(shown: Lab):
         parameter = traitlets.Unicode().tag(sync=True)
         least = traitlets.Float().tag(sync=True)
 
-        def answer(self, _, content, buffers):
-            if content.get("want") == "sst":
-                from uaftc_lib.datasets import load_dataset
-                from uaftc_lib.lab.sst import pack
-
-                try:
-                    self.send({"sst": pack(load_dataset("sst"))})
-                except (OSError, ValueError) as error:  # not there, or not what was meant
-                    self.send({"sst_error": str(error)})
-
-    made = LabWidget(
+    return LabWidget(
         state=shown.state, name=shown.name, mode=shown.mode, figure=shown.figure, text=shown.text,
         notebook=shown.notebook, parameter=shown.parameter, least=shown.least,
     )  # fmt: skip
-    made.on_msg(made.answer)
-    return made
 
 
 def lab(
@@ -169,7 +149,7 @@ def lab(
     state : dict, optional
         Settings that differ from the defaults, for example ``{"lam": 100, "seed": 3}``: lam, optimizer, lr,
         d, epochs, batch, seed, penalty, angle, ratio, noise, instances.
-    data : {"synthetic-1", "synthetic-2", "sst"}
+    data : {"synthetic-1", "synthetic-2"}
     mode : {"full", "compact"}
         "compact": one sentence with λ in it, and one picture.
     figure : {"scatter", "means", "terms", "vectors", "weights", "accuracy"}
@@ -202,8 +182,6 @@ def lab(
     if mode == "full" and text:
         raise ValueError('only a compact lab has a sentence of its own: use mode="compact"')
     wanted = (presets[preset]["state"] if preset else {}) | DATA[data]
-    if data == "sst":
-        wanted |= parity.settings()["suited"]["sst"]
     if mode == "compact":
         text = text or TEXT
         known = {*parity.settings()["controls"], *parity.TOLD}

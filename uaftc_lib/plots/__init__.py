@@ -30,10 +30,11 @@ in print.
 from uaftc_lib.extras import needs
 
 with needs("drawing"):
-    from uaftc_lib.plots.figure import Figure, Panel, Table, row, table
+    from uaftc_lib.plots.figure import Figure, Panel, row
     from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
     from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
     from uaftc_lib.plots.summaries import summarise
+    from uaftc_lib.plots.table import Table, table
     from uaftc_lib.plots.theme import PANEL, WIDE
 
 __all__ = [

@@ -6,8 +6,8 @@ import hashlib
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,14 +19,9 @@ from matplotlib.ticker import LogFormatter
 
 from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME, Powers
 
-# Set by hand, not measured.
-SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
-HEADERS = {"lam": "λ"}
-REMARK = 60  # characters; longer texts wrap
 PLACE = re.compile(r'x="([-\d.]+)" y="([-\d.]+)"')
 CROWD = re.compile(r'<use xlink:href="#(\w+)" x="[^"]*" y="[^"]*" (style="[^"]*")/>'
                    r'(?:\s*<use xlink:href="#\1" x="[^"]*" y="[^"]*" \2/>){20,}')  # fmt: skip
-INTERVAL = re.compile(r"\[[^\]]*\]")
 
 
 @dataclass(frozen=True)
@@ -89,96 +84,6 @@ def row(*figures: Figure, caption: str) -> Figure:
     data = pd.concat([figure.data for figure in figures], ignore_index=True)
     panels = tuple(panel for figure in figures for panel in figure.panels)
     return replace(figures[0], data=data, caption=checked(caption), panels=panels)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A frame as a table without row numbers; see :func:`table`."""
-
-    data: pd.DataFrame
-    digits: int = 3
-    formats: Mapping[str, str] = field(default_factory=dict)
-    links: Mapping[str, Iterable[str]] = field(default_factory=dict)
-
-    def to_html(self) -> str:
-        """The table alone, to be set into other HTML."""
-        return self._repr_mimebundle_()["text/html"]
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        shown = self.data.copy()
-        shown.columns = [HEADERS.get(column, str(column).replace("_", " ")) for column in self.data]
-        types = pd.api.types
-        numeric = [types.is_numeric_dtype(kind) and not types.is_bool_dtype(kind) for kind in self.data.dtypes]
-        for i, column in enumerate(self.data):
-            if types.is_bool_dtype(self.data.dtypes.iloc[i]):
-                shown.isetitem(i, ["yes" if value else "no" for value in self.data[column]])
-            if numeric[i]:
-                own = "g" if column in SETTINGS else f".{self.digits}f"
-                form = self.formats.get(column) or (own if types.is_float_dtype(self.data[column]) else ",")
-                cells = ("" if pd.isna(value) else f"{value:{form}}" for value in self.data[column])
-                shown.isetitem(i, [cell.replace("-", "−") for cell in cells])
-        return {"text/html": self._html(shown, numeric), "text/plain": shown.to_string(index=False)}
-
-    def _html(self, shown: pd.DataFrame, numeric: list[bool]) -> str:
-        # A row is one line, but remarks wrap, and an interval may stand below its mean; a wide table scrolls.
-        styles = [f"padding:0.2em 0.6em;text-align:{'right' if is_number else 'left'}" for is_number in numeric]
-        shown = shown.map(lambda cell: INTERVAL.sub(lambda one: one[0].replace(" ", "\N{NO-BREAK SPACE}"), str(cell)))
-        for i in range(len(styles)):
-            cells = shown.iloc[:, i]
-            if cells.str.len().max() > REMARK:
-                styles[i] = "white-space:normal;min-width:24em;" + styles[i]
-            elif cells.str.contains(" [", regex=False).any():
-                styles[i] = "white-space:normal;" + styles[i]
-
-        def line(tag: str, cells: Iterable) -> str:
-            return "<tr>" + "".join(f'<{tag} style="{s}">{cell}</{tag}>' for s, cell in zip(styles, cells)) + "</tr>"
-
-        shown = shown.map(lambda cell: html.escape(cell, quote=False))
-        for i, column in enumerate(self.data):
-            if column in self.links:
-                pairs = zip(shown.iloc[:, i], self.links[column])
-                shown.isetitem(i, [f'<a href="{html.escape(to)}">{text}</a>' if to else text for text, to in pairs])
-        heads = line("th", (html.escape(name, quote=False) for name in shown.columns))
-        rows = "".join(line("td", row) for row in shown.itertuples(index=False, name=None))
-        return (
-            '<div class="uaftc-table" style="overflow-x:auto" tabindex="0">'  # arrow keys scroll what has the focus
-            '<table style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums">'
-            f"<thead>{heads}</thead><tbody>{rows}</tbody></table></div>"
-        )
-
-
-def table(
-    data: pd.DataFrame,
-    digits: int = 3,
-    formats: Mapping[str, str] | None = None,
-    links: Mapping[str, Iterable[str]] | None = None,
-) -> Table:
-    """A table for a page; what is to be its first column must be a column, not the index.
-
-    Parameters
-    ----------
-    digits : int
-        Decimal places of the columns of floats. Columns of settings (lam, penalty, learning_rate, ...) are
-        written as short as they are: 10, 0.0001. Whole numbers get a comma for thousands, booleans are yes or no, and
-        where there is no number the cell is empty.
-    formats : mapping, optional
-        Columns that are to be written otherwise, and how: {"weight": ".2f"}.
-    links : mapping, optional
-        Columns whose cells lead somewhere: an address for each row, empty for none.
-
-    Raises
-    ------
-    ValueError
-        If the frame is empty, or a format is given for a column that is not there or not of numbers.
-    """
-    if not len(data):
-        raise ValueError("there is nothing to show: the frame is empty")
-    formats = dict(formats or {})
-    require(data, *formats, *(links or {}))
-    words = [column for column in formats if not pd.api.types.is_numeric_dtype(data[column])]
-    if words:
-        raise ValueError(f"a format is for numbers, but {', '.join(words)} holds {data[words[0]].dtype}")
-    return Table(data, digits, formats, {column: list(to) for column, to in (links or {}).items()})
 
 
 def render(

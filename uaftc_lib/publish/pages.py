@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -84,9 +83,7 @@ def build(checkout: Path = CHECKOUT) -> Path:
     makers = [digest(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
     written = [*(checkout / "notebooks").glob("*.md"), *(checkout / "book").glob("*.md")]
     days = [changed_on(str(path.relative_to(checkout)), checkout) for path in sorted(written)]
-    made_of = json.dumps(
-        [digests(checkout, parts), makers, days, stale, os.environ.get("UAFTC_LAB_SST", ""), where, site]
-    )
+    made_of = json.dumps([digests(checkout, parts), makers, days, stale, where, site])
     if built_from.exists() and built_from.read_text() == made_of:
         return pages
     shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings

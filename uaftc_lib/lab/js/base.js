@@ -1,9 +1,7 @@
 // What the full lab and the one inside a sentence share: state, training, address, colours, redrawing.
 import * as host from "./host.js";
 import { Run, numbers } from "./run.js";
-import { NO_SST, loadSST, sstAddress } from "./sst.js";
 import { CONTROLS, difference, misfits, readAddress, settle, writeAddress } from "./state.js";
-import { Words } from "./words.js";
 import { h } from "./controls.js";
 
 const labs = new Map();
@@ -74,7 +72,6 @@ export class BaseLab extends HTMLElement {
     this.job = 0;
     this.run = this.incoming = null;
     this.hovered = null;
-    this.words = new Words();
     this.statusLine = h("p", { class: "status" });
     this.root = this.attachShadow({ mode: "open" });
     this.root.append(h("style", {}, CSS));
@@ -96,15 +93,13 @@ export class BaseLab extends HTMLElement {
   }
 
   get config() {
-    return Object.fromEntries([...Object.keys(CONTROLS).map((name) => [name, this.state[name]]), ["decay", 0]]);
+    return Object.fromEntries(Object.keys(CONTROLS).map((name) => [name, this.state[name]]));
   }
 
   // Some settings change; `dragging`: more moves will follow, so what is being trained may be finished first.
   change(wanted, { dragging = false } = {}) {
     const before = JSON.stringify(this.config), next = settle(wanted, this.state);
     this.warning = misfits(wanted);
-    if (next.data === "sst" && !this.sstPossible) next.data = this.state.data;
-    if (next.data !== this.state.data) Object.assign(next, { token: null, sentence: "", epoch: null });
     this.state = next;
     this.place();
     this.remember();
@@ -112,45 +107,13 @@ export class BaseLab extends HTMLElement {
     else this.draw();
   }
 
-  get sstPossible() {
-    return !this.refusedSST && Boolean(this.askSST || sstAddress());
-  }
-
-  get whyNoSST() {
-    return this.sstPossible ? "" : this.refusedSST || NO_SST;
-  }
-
-  async request(dragging = false) {
-    const config = this.config, job = ++this.job;
-    let corpus;
-    if (config.data === "sst") {
-      if (!this.sstPossible) {
-        this.change({ data: "synthetic" });
-        this.warn(this.whyNoSST);
-        return;
-      }
-      this.say("Reading SST…");
-      let given;
-      try {
-        given = await loadSST(this.askSST);
-      } catch (error) {
-        this.refusedSST = `SST cannot be had: ${error.message}`;
-        if (this.state.data === "sst") this.change({ data: "synthetic", ...SETTINGS.suited.sgd, optimizer: "sgd" });
-        this.warn(this.refusedSST);
-        return;
-      }
-      if (job !== this.job) return;  // the newer wish brings the corpus
-      this.sstWords = given.words;
-      if (!this.sentSST) corpus = given.corpus;
-      this.sentSST = true;
-    }
+  request(dragging = false) {
     this.held = dragging && this.run !== null;
-    host.train({ lab: this.name, job, config, corpus, at_once: !dragging });
+    host.train({ lab: this.name, job: ++this.job, config: this.config, at_once: !dragging });
   }
 
   hear({ job, problem, snapshot, done, failed, lost }) {
     if (lost) {
-      this.sentSST = false;
       if (this.job) this.request();
       return;
     }
@@ -168,21 +131,14 @@ export class BaseLab extends HTMLElement {
     if (snapshot) {
       incoming.add(snapshot);
       // A first look as soon as something has been learnt; while a slider moves, whole runs only.
-      if (incoming !== this.run && !this.held && (snapshot.epoch > 0 || !this.run)) this.show(incoming);
+      if (incoming !== this.run && !this.held && (snapshot.epoch > 0 || !this.run)) this.run = incoming;
     }
     if (done !== undefined) {
       incoming.milliseconds = done;
-      this.show(incoming);
+      this.run = incoming;
       this.dispatchEvent(new CustomEvent("trained", { detail: { milliseconds: done } }));
     }
     this.draw();
-  }
-
-  show(run) {
-    const fresh = run.problem.key !== this.run?.problem.key;
-    this.run = run;
-    this.words = new Words(run.problem.key === "sst" ? this.sstWords : null);
-    if (fresh) this.newProblem?.();
   }
 
   // The epoch that is shown: the one asked for, as far as training has come.
@@ -243,7 +199,7 @@ export class BaseLab extends HTMLElement {
 
   // Paper is white and does not wait: a lab that nobody has scrolled to is trained now.
   beforePrint() {
-    if (this.run?.milliseconds == null && this.state.data === "synthetic") {
+    if (this.run?.milliseconds == null) {
       this.held = false;
       host.trainNow({ lab: this.name, job: ++this.job, config: this.config });
     }

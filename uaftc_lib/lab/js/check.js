@@ -10,7 +10,7 @@ const AGREES = 1e-10;
 
 function configOf(state) {
   const whole = settle(state);
-  return Object.fromEntries([...Object.keys(CONTROLS).map((name) => [name, whole[name]]), ["decay", 0]]);
+  return Object.fromEntries(Object.keys(CONTROLS).map((name) => [name, whole[name]]));
 }
 
 // Sums over all types, each with random signs of its own; parity.sums has the same signs.

@@ -1,9 +1,9 @@
-// Synthetic Data I and II (Appendix C), and any corpus given as token ids.
+// Synthetic Data I and II (Appendix C).
 import { inPieces } from "./pieces.js";
 import { PURPOSES, below, permutation, streamKey } from "./random.js";
 
-export const NEUTRAL = 0, POSITIVE = 1, NEGATIVE = 2;
-export const SIZES = { neutralTypes: 1000, polarityTypes: 50, neutralTokens: 10, polarityTokens: 2 };
+const POSITIVE = 1, NEGATIVE = 2;
+const SIZES = { neutralTypes: 1000, polarityTypes: 50, neutralTokens: 10, polarityTokens: 2 };
 
 // `count` distinct numbers below `bound`, all sets equally likely (Floyd).
 function distinct(key, first, count, bound, into, at) {
@@ -47,19 +47,4 @@ export function* synthetic({ seed, noise, ratio, instances }) {
   kinds.fill(POSITIVE, neutralTypes, neutralTypes + polarityTypes);
   kinds.fill(NEGATIVE, neutralTypes + polarityTypes);
   return { types, kinds, train: { tokens, offsets, labels } };
-}
-
-// γ and the polarity and neutral tokens (Eq 28): kind of each type, −1 where it is none of the three.
-export function kindsOf({ tokens, offsets, labels }, types) {
-  const counts = [new Int32Array(types), new Int32Array(types)], kinds = new Int8Array(types).fill(-1);
-  for (let t = 0; t < labels.length; t++) {
-    for (let i = offsets[t]; i < offsets[t + 1]; i++) counts[labels[t]][tokens[i]]++;
-  }
-  for (let w = 0; w < types; w++) {
-    const minus = counts[0][w], plus = counts[1][w], gamma = (plus - minus) / (plus + minus);
-    if (gamma > 0.5 && plus > 5) kinds[w] = POSITIVE;
-    else if (gamma < -0.5 && minus > 5) kinds[w] = NEGATIVE;
-    else if (Math.abs(gamma) < 0.1 && Math.abs(plus - minus) < 5) kinds[w] = NEUTRAL;
-  }
-  return kinds;
 }

@@ -6,9 +6,10 @@ import { UNTRAINED, control, copyButton, h } from "./controls.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { buildSentence, drawSentence } from "./sentence.js";
-import { CONTROLS, SYNTHETIC_ONLY, settle, typed } from "./state.js";
+import { CONTROLS, settle, typed } from "./state.js";
 import { KINDS, numbers } from "./run.js";
 import { buildCheck } from "./check.js";
+import { idOf, wordOf } from "./words.js";
 
 const FIGURES = [
   ["scatter", "The scores of all words"], ["means", "How they came about"],
@@ -40,10 +41,7 @@ const CAPTIONS = {
     return `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${where}; the conserved matrix has drifted by ${number(shot.drift)} of its size${whyDrift(run.config)}.`;
   },
   weights: ({ run, index }) => `Median weight ${pictures.weightsByKind(run, index).map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
-  accuracy({ shot }) {
-    const dev = shot.devAccuracy === null ? "" : `, on the dev set ${percent(shot.devAccuracy)}`;
-    return `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${dev}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`;
-  },
+  accuracy: ({ shot }) => `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`,
 };
 
 function buildScatter(lab, canvas) {
@@ -56,7 +54,7 @@ function buildScatter(lab, canvas) {
     const { left, top } = canvas.getBoundingClientRect(), { x, y } = canvas.places ?? { x: [] };
     let best = null, least = 18 ** 2;
     for (let w = 0; w < x.length; w++) {
-      const kind = lab.run.problem.kinds[w], away = (x[w] - event.clientX + left) ** 2 + (y[w] - event.clientY + top) ** 2 + (kind > 0 ? 0 : 4);
+      const away = (x[w] - event.clientX + left) ** 2 + (y[w] - event.clientY + top) ** 2 + (lab.run.problem.kinds[w] > 0 ? 0 : 4);
       if (away < least) [best, least] = [w, away];
     }
     return best;
@@ -67,8 +65,8 @@ function buildScatter(lab, canvas) {
     if (w !== null) {
       const shot = lab.run.snapshots[lab.index], kind = lab.run.problem.kinds[w], { x, y } = canvas.places;
       tip.replaceChildren(
-        h("b", {}, lab.words.word(w)),
-        `${kind < 0 ? "" : `${KINDS[kind]} · `}s ${number(shot.s[w])} · a ${number(shot.a[w])}`, h("br"),
+        h("b", {}, wordOf(w)),
+        `${KINDS[kind]} · s ${number(shot.s[w])} · a ${number(shot.a[w])}`, h("br"),
         `mean weight ${number(shot.weight[w])} · π ${number(shot.pi[w])} · ρ ${number(shot.rho[w])}`,
       );
       tip.style.left = `${Math.min(Math.max(x[w], 90), canvas.clientWidth - 90)}px`;
@@ -89,8 +87,7 @@ function buildScatter(lab, canvas) {
     event.preventDefault();
     if (event.key === "Escape") { hover(null); return; }
     if (!step) { if (lab.hovered !== null) lab.change({ token: lab.hovered }); return; }
-    const { s } = lab.run.snapshots[lab.index], { kinds } = lab.run.problem;
-    const order = [...s.keys()].filter((w) => kinds[w] >= 0).sort((v, w) => s[v] - s[w]);
+    const { s } = lab.run.snapshots[lab.index], order = [...s.keys()].sort((v, w) => s[v] - s[w]);
     const at = order.indexOf(lab.hovered ?? lab.token);
     hover(order[(at + step + order.length) % order.length], true);
   });
@@ -100,8 +97,7 @@ function buildScatter(lab, canvas) {
 function buildFull(lab) {
   const parts = (lab.parts = { canvases: {}, captions: {}, controls: new Map() });
   const changed = (name) => (value, dragging) => {
-    const also = name === "optimizer" ? SETTINGS.suited[value] : name === "data" ? SETTINGS.suited[value === "sst" ? "sst" : "sgd"] : {};
-    lab.change({ ...(name === "data" && value !== "sst" ? { optimizer: "sgd" } : {}), ...also, [name]: value }, { dragging });
+    lab.change({ ...(name === "optimizer" ? SETTINGS.suited[value] : {}), [name]: value }, { dragging });
   };
 
   parts.presets = Object.entries(SETTINGS.presets).map(([key, preset]) => h("button", {
@@ -128,7 +124,7 @@ function buildFull(lab) {
   const legend = h("p", { class: "legend" }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
   parts.token = h("input", { type: "text", class: "token", "aria-label": "token whose terms are shown", spellcheck: "false" });
   parts.token.addEventListener("change", () => {
-    const id = lab.words.id(parts.token.value.trim());
+    const id = idOf(parts.token.value.trim());
     if (id === null) lab.warn(`There is no token “${parts.token.value.trim()}” here.`);
     else lab.change({ token: id });
     lab.draw();
@@ -142,9 +138,6 @@ function buildFull(lab) {
     return one.element;
   });
   parts.controls.set("lam", lam);
-  const sst = parts.controls.get("data").input.querySelector('[value="sst"]');
-  parts.noSST = h("p", { class: "hint" });
-  parts.greySST = () => { sst.disabled = !lab.sstPossible; parts.noSST.textContent = lab.whyNoSST; };
 
   const link = lab.hasAttribute("no-address") ? null : copyButton("Copy link", () => lab.link(), (text) => lab.say(text));
 
@@ -154,7 +147,7 @@ function buildFull(lab) {
     presets("more presets", parts.presets.slice(FIRST)),
     h("div", { class: "figures" }, ...figures.slice(1)),
     buildSentence(lab),
-    h("div", { class: "settings" }, h("h3", {}, "All settings"), h("div", { class: "controls" }, ...others), parts.noSST),
+    h("div", { class: "settings" }, h("h3", {}, "All settings"), h("div", { class: "controls" }, ...others)),
     h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
     buildCheck(lab),
   );
@@ -193,7 +186,7 @@ function play(lab) {
 }
 
 function drawFull(lab) {
-  const { parts, run, index } = lab, shot = run.snapshots[index], view = lab.view, word = lab.words.word(view.token);
+  const { parts, run, index } = lab, shot = run.snapshots[index], view = lab.view, word = wordOf(view.token);
   for (const [key] of FIGURES) {
     const shown = lab.viewOf(key), { run, index } = shown;
     pictures[key](parts.canvases[key], shown);
@@ -220,11 +213,7 @@ function drawFull(lab) {
 
 function placeFull(lab) {
   const { parts, state } = lab;
-  for (const [name, one] of parts.controls) {
-    one.place(state[name]);
-    one.element.hidden = SYNTHETIC_ONLY.includes(name) && state.data !== "synthetic";
-  }
-  parts.greySST();
+  for (const [name, one] of parts.controls) one.place(state[name]);
   if (lab.root.activeElement !== parts.typed || Number(parts.typed.value) !== state.lam) parts.typed.value = String(state.lam);
   let shown = "";
   for (const button of parts.presets) {

@@ -14,16 +14,6 @@ function render({ model, el }) {
   lab.setAttribute("state", JSON.stringify(model.get("state")));
   lab.setAttribute("no-address", "");
   let from = null;
-  lab.askSST = (resolve, reject) => {
-    const answered = (message) => {
-      if (message.sst) resolve(message.sst);
-      else if (message.sst_error) reject(new Error(message.sst_error));
-      else return;
-      model.off("msg:custom", answered);
-    };
-    model.on("msg:custom", answered);
-    model.send({ want: "sst" });
-  };
   lab.onstate = (_, state) => {
     from = JSON.stringify(state);
     model.set("state", state);

@@ -75,9 +75,6 @@ export function scatter(canvas, view) {
       places.y[w] = y.at(shot.a[w]);
     }
     canvas.places = places;
-    g.globalAlpha = 0.25;
-    g.fillStyle = ink.neutral;
-    for (let w = 0; w < kinds.length; w++) if (kinds[w] < 0) g.fillRect(places.x[w] - 0.75, places.y[w] - 0.75, 1.5, 1.5);
     for (const kind of [0, 1, 2]) {
       g.fillStyle = ink[KINDS[kind]];
       g.globalAlpha = kind ? 0.7 : 0.4;
@@ -88,7 +85,7 @@ export function scatter(canvas, view) {
     g.globalAlpha = 1;
     for (const w of [token, hovered]) {
       if (w === null || w === undefined) continue;
-      g.fillStyle = ink[KINDS[Math.max(kinds[w], 0)]];
+      g.fillStyle = ink[KINDS[kinds[w]]];
       mark(g, kinds[w], places.x[w], places.y[w], 5);
       g.strokeStyle = ink.ink;
       g.lineWidth = 1.5;
@@ -215,15 +212,10 @@ export function weights(canvas, view) {
 }
 
 export function accuracy(canvas, view) {
-  const { run, ink } = view, dev = run.snapshots[0]?.devAccuracy !== null;
+  const { run, ink } = view, low = Math.min(...run.snapshots.map((shot) => 100 * shot.accuracy));
   panels(canvas, view, [112, 112], (g, box, i) => {
-    if (i) timePanel(g, box, view, { label: "↑ training loss", lines: [{ colour: ink.ink, of: (shot) => shot.loss ?? NaN }] });
-    else {
-      const lines = [{ colour: ink.ink, of: (shot) => 100 * shot.accuracy }];
-      if (dev) lines.push({ colour: ink.term1, kind: 1, of: (shot) => 100 * shot.devAccuracy });
-      const low = Math.min(...run.snapshots.map((shot) => 100 * Math.min(shot.accuracy, dev ? shot.devAccuracy : 1)));
-      timePanel(g, box, view, { label: dev ? "↑ accuracy, %: training ●, dev ▲" : "↑ training accuracy, %", lines, range: [Math.min(low - 2, 95), 101] });
-    }
+    const of = i ? (shot) => shot.loss ?? NaN : (shot) => 100 * shot.accuracy, lines = [{ colour: ink.ink, of }];
+    timePanel(g, box, view, i ? { label: "↑ training loss", lines } : { label: "↑ training accuracy, %", lines, range: [Math.min(low - 2, 95), 101] });
   });
 }
 

@@ -18,10 +18,11 @@ export class Run {
     for (const name of ["a", "s"]) {
       const values = snapshot[name], bounds = this.bounds[name], sums = [0, 0, 0], counts = [0, 0, 0];
       for (let w = 0; w < values.length; w++) {
-        const value = values[w], kind = kinds[w];
+        const value = values[w];
         if (value < bounds[0]) bounds[0] = value;
         if (value > bounds[1]) bounds[1] = value;
-        if (kind >= 0) { sums[kind] += value; counts[kind]++; }
+        sums[kinds[w]] += value;
+        counts[kinds[w]]++;
       }
       snapshot[`${name}Means`] = sums.map((sum, kind) => sum / counts[kind]);
     }

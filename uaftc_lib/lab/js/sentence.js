@@ -2,10 +2,11 @@
 import { h } from "./controls.js";
 import { number, percent } from "./draw.js";
 import { read } from "./run.js";
+import { idOf, wordOf } from "./words.js";
 
 function wordsOf(lab, instance) {
   const { tokens, offsets } = lab.run.problem.train;
-  return [...tokens.subarray(offsets[instance], offsets[instance + 1])].map((id) => lab.words.word(id)).join(" ");
+  return [...tokens.subarray(offsets[instance], offsets[instance + 1])].map(wordOf).join(" ");
 }
 
 export function buildSentence(lab) {
@@ -27,7 +28,7 @@ export function drawSentence(lab) {
   const { field, map, caption } = lab.sentenceParts, shot = lab.run.snapshots[lab.index];
   const text = lab.state.sentence || wordsOf(lab, 0);
   field.placeholder = wordsOf(lab, 0);
-  const words = text.trim().split(/\s+/).slice(0, 200), ids = words.map((word) => lab.words.id(word));
+  const words = text.trim().split(/\s+/).slice(0, 200), ids = words.map(idOf);
   const known = ids.filter((id) => id !== null);
   if (!known.length) {
     map.replaceChildren();

@@ -1,7 +1,7 @@
 // What a lab is told to do, as settings that fit their ranges, and as part of an address.
 import { number } from "./draw.js";
 
-export const CONTROLS = SETTINGS.controls, SYNTHETIC_ONLY = SETTINGS["synthetic only"];
+export const CONTROLS = SETTINGS.controls;
 export const VIEW = { epoch: null, token: null, sentence: "" };
 
 // The value if it is one that the control can take, else undefined.

@@ -1,5 +1,5 @@
 // Trains what it is asked to, newest wish first, in slices, so that a page that has no worker stays responsive.
-import { kindsOf, synthetic } from "./corpus.js";
+import { synthetic } from "./corpus.js";
 import { train } from "./trainer.js";
 
 // Milliseconds. While a slider moves, a run is left for a newer one if it has had time to be seen, and is far from done.
@@ -14,29 +14,24 @@ function pause() {
 }
 
 // post(message, transfer) gets, for each wish: {problem}, {snapshot} after every epoch, {done}, or at any time
-// {failed}. A wish is {lab, job, config, at_once}, and the first one about real data brings the corpus; a
-// newer wish of the same lab replaces an older one.
+// {failed}. A wish is {lab, job, config, at_once}; a newer one of the same lab replaces an older one.
 export function workshop(post) {
-  const wishes = new Map(), problems = new Map(), given = new Map();
+  const wishes = new Map(), problems = new Map();
   let busy = false;
 
   function* problemOf(config) {
-    const { data, seed, noise, ratio, instances } = config, corpus = given.get(data);
-    const key = data === "synthetic" ? JSON.stringify([seed, noise, ratio, instances]) : data;
+    const { seed, noise, ratio, instances } = config, key = JSON.stringify([seed, noise, ratio, instances]);
     if (!problems.has(key)) {
-      const made = data === "synthetic" ? yield* synthetic(config) : { ...corpus, kinds: kindsOf(corpus.train, corpus.types) };
       if (problems.size > 3) problems.delete(problems.keys().next().value);
-      problems.set(key, made);
+      problems.set(key, yield* synthetic(config));
     }
-    return { key, ...problems.get(key) };
+    return problems.get(key);
   }
 
   // All messages that a wish leads to, and null where one may pause.
-  function* answers({ lab, job, config, corpus: brought }) {
-    if (brought) given.set(config.data, brought);
+  function* answers({ lab, job, config }) {
     const started = performance.now(), problem = yield* problemOf(config);
-    const { key, types, kinds, train: corpus } = problem;
-    yield { lab, job, problem: { key, types, kinds, train: corpus } };
+    yield { lab, job, problem };
     for (const snapshot of train(problem, config)) yield snapshot && { lab, job, snapshot };
     yield { lab, job, done: performance.now() - started };
   }
@@ -76,7 +71,6 @@ export function workshop(post) {
   return {
     answers,
     wish(wish) {
-      if (wish.corpus) given.set(wish.config.data, wish.corpus);  // it may be replaced before it is answered
       wishes.delete(wish.lab);
       wishes.set(wish.lab, wish);
       if (!busy) work();

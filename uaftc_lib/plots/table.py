@@ -1,0 +1,123 @@
+"""A frame as a table of a page, written by pandas' Styler."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
+
+from uaftc_lib.plots.figure import require
+
+# Set by hand, not measured: written as short as they are.
+SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
+HEADERS = {"lam": "λ"}
+REMARK = 60  # characters; longer texts wrap
+INTERVAL = re.compile(r"\[[^\]]*\]")
+TABLE = 'style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums"'
+CELL = {"selector": "tr > *", "props": "padding:0.2em 0.6em;text-align:left"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame as a table without row numbers; see :func:`table`."""
+
+    data: pd.DataFrame
+    digits: int = 3
+    formats: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Iterable[str]] = field(default_factory=dict)
+
+    def to_html(self) -> str:
+        """The table alone, to be set into other HTML; a wide one scrolls, by arrow keys where it has the focus."""
+        shown = self.written()
+        rules = [CELL, *(rule for place in range(shown.shape[1]) for rule in self.rules(place, shown.iloc[:, place]))]
+        for column, addresses in self.links.items():
+            pairs = zip(shown[column], addresses)
+            shown[column] = [f'<a href="{html.escape(to)}">{text}</a>' if to else text for text, to in pairs]
+        heads = [html.escape(self.heading(column), quote=False) for column in shown]
+        styler = shown.style.hide(axis="index").relabel_index(heads, axis="columns").set_table_styles(rules)
+        name = hashlib.sha256(shown.to_csv().encode()).hexdigest()[:8]
+        text = styler.set_uuid(name).set_table_attributes(TABLE).to_html()
+        text = re.sub(r">\s+<", "><", re.sub(r'<(t[hd]) id="[^"]*" class="[^"]*" >', r"<\1>", text))
+        return f'<div class="uaftc-table" style="overflow-x:auto" tabindex="0">{text}</div>'
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        plain = self.written().set_axis([self.heading(column) for column in self.data], axis="columns")
+        return {"text/html": self.to_html(), "text/plain": html.unescape(plain.to_string(index=False))}
+
+    def written(self) -> pd.DataFrame:
+        """Every cell as it stands in the page."""
+        return pd.DataFrame({column: self.data[column].map(self.form_of(column)) for column in self.data})
+
+    def heading(self, column: str) -> str:
+        """A column's name as its head says it."""
+        return HEADERS.get(column, str(column).replace("_", " "))
+
+    def form_of(self, column: str) -> Callable[[object], str]:
+        """How a cell of the column is written."""
+        values = self.data[column]
+        if is_bool_dtype(values):
+            return {True: "yes", False: "no"}.get
+        if not is_numeric_dtype(values):
+            return lambda cell: INTERVAL.sub(unbroken, html.escape(str(cell), quote=False))
+        own = "g" if column in SETTINGS else f".{self.digits}f"
+        return partial(number_cell, form=self.formats.get(column) or (own if is_float_dtype(values) else ","))
+
+    def rules(self, place: int, cells: pd.Series) -> Iterable[dict]:
+        """Numbers stand to the right. A row is one line, but remarks wrap, and an interval may stand below its mean."""
+        values, those = self.data.iloc[:, place], f"tr > :nth-child({place + 1})"
+        if is_numeric_dtype(values) and not is_bool_dtype(values):
+            yield {"selector": those, "props": "text-align:right"}
+        elif cells.str.len().max() > REMARK:
+            yield {"selector": those, "props": "white-space:normal;min-width:24em"}
+        elif cells.str.contains(" [", regex=False).any():
+            yield {"selector": those, "props": "white-space:normal"}
+
+
+def number_cell(value: float, form: str) -> str:
+    """A number with a true minus sign; nothing where there is none."""
+    return "" if pd.isna(value) else f"{value:{form}}".replace("-", "−")
+
+
+def unbroken(interval: re.Match) -> str:
+    """The interval, which no line breaks."""
+    return interval[0].replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def table(
+    data: pd.DataFrame,
+    digits: int = 3,
+    formats: Mapping[str, str] | None = None,
+    links: Mapping[str, Iterable[str]] | None = None,
+) -> Table:
+    """A table for a page; what is to be its first column must be a column, not the index.
+
+    Parameters
+    ----------
+    digits : int
+        Decimal places of the columns of floats. Columns of settings (lam, penalty, learning_rate, ...) are
+        written as short as they are: 10, 0.0001. Whole numbers get a comma for thousands, booleans are yes or no, and
+        where there is no number the cell is empty.
+    formats : mapping, optional
+        Columns that are to be written otherwise, and how: {"weight": ".2f"}.
+    links : mapping, optional
+        Columns whose cells lead somewhere: an address for each row, empty for none.
+
+    Raises
+    ------
+    ValueError
+        If the frame is empty, or a format is given for a column that is not there or not of numbers.
+    """
+    if not len(data):
+        raise ValueError("there is nothing to show: the frame is empty")
+    formats = dict(formats or {})
+    require(data, *formats, *(links or {}))
+    words = [column for column in formats if not is_numeric_dtype(data[column])]
+    if words:
+        raise ValueError(f"a format is for numbers, but {', '.join(words)} holds {data[words[0]].dtype}")
+    return Table(data, digits, formats, {column: list(to) for column, to in (links or {}).items()})
