@@ -4,6 +4,7 @@ import json
 import re
 from functools import cache
 
+import lab_reference
 import numpy as np
 import pytest
 import torch
@@ -20,7 +21,7 @@ def trained(settings: str) -> tuple[list[dict], parity.Epoch]:
     """The rows that a page is held against, and the end of training: made once for all tests."""
     rows = []
     for moment in parity.train(json.loads(settings)):
-        rows.append(parity.epoch_row(moment))
+        rows.append(lab_reference.epoch_row(moment))
     return rows, moment
 
 
@@ -139,10 +140,10 @@ def test_module_is_one_without_dependencies():
     assert not re.search(r"https?://", source)
 
 
-@pytest.mark.parametrize("which, state", list(enumerate(parity.REFERENCE)))
+@pytest.mark.parametrize("which, state", list(enumerate(lab_reference.STATES)))
 def test_stored_reference_is_what_pytorch_finds(which, state):
     stored = json.loads(module_source().split("const REFERENCE = ")[1].split(";\n")[0])
-    assert len(stored) == len(parity.REFERENCE) and stored[which]["state"] == state
+    assert len(stored) == len(lab_reference.STATES) and stored[which]["state"] == state
     rows, _ = trained(json.dumps(state))
     assert rows[0]["loss"] is stored[which]["loss"][0] is None and len(rows) == 31
     for name in ("loss", "attention", "polarity"):
@@ -153,7 +154,7 @@ def test_stored_reference_is_what_pytorch_finds(which, state):
 def test_sums_with_random_signs_measure_a_distance():
     draws = np.random.default_rng(0)
     for away in (np.eye(1100)[777], draws.normal(size=1100), np.ones(1100)):
-        found = np.array(parity.sums(torch.from_numpy(away), count=64))
+        found = np.array(lab_reference.sums(torch.from_numpy(away), count=64))
         assert np.sqrt(np.mean(found**2)) == pytest.approx(np.linalg.norm(away), rel=0.25)
 
 

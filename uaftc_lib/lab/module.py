@@ -9,8 +9,8 @@ from importlib import resources
 
 ENGINE = ("random", "pieces", "corpus", "trainer", "workshop")
 INTERFACE = (
-    *("random", "draw", "run", "state", "words", "controls", "pictures"),
-    *("host", "check", "sentence", "again", "base", "compact", "full"),
+    *("random", "draw", "run", "state", "elements", "controls", "player", "pictures"),
+    *("host", "check", "again", "base", "compact", "full"),
 )
 SOME = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.MULTILINE)
 WHOLE = re.compile(r'^import \* as (\w+) from "\./(\w+)\.js";$', re.MULTILINE)

@@ -30,7 +30,6 @@ PURPOSES = {name: i + 1 for i, name in enumerate(PURPOSES)}
 KINDS = ("neutral", "positive", "negative")
 TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper", "drift")
 TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
-REFERENCE = ({}, {"lam": 100})  # states that every page can check
 NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
 
@@ -246,36 +245,3 @@ def numbers(moment: Epoch) -> dict[str, float]:
     change = conserved_matrix(moment.model) - moment.at_start
     told["drift"] = float(change.norm() / moment.at_start.norm())
     return told
-
-
-def sums(scores: torch.Tensor, count: int = 8) -> list[float]:
-    """Sums of the types' scores with random signs: a page cannot carry a million scores, but eight such sums.
-
-    The mean square of such a sum is the sum of squares, so the difference of two runs' sums estimates the distance
-    of all their scores at once.
-    """
-    values = scores[: NEUTRAL_TYPES + 2 * POLARITY_TYPES].numpy()
-    bits = [draw(stream_key(k, "sign"), np.arange(len(values))) >> 31 for k in range(count)]
-    return [float(np.where(one, values, -values).sum()) for one in bits]
-
-
-def epoch_row(moment: Epoch) -> dict:
-    """One epoch as the page is held against it. loss: None before training; the scores: their :func:`sums`."""
-    scores = moment.model.token_scores()
-    loss = moment.loss if moment.epoch else None
-    return {"loss": loss, "attention": sums(scores.attention), "polarity": sums(scores.polarity)}
-
-
-def reference() -> list[dict]:
-    """What PyTorch finds at every epoch of some states, for the page to hold its own numbers against."""
-    made = []
-    for state in REFERENCE:
-        rows = [epoch_row(moment) for moment in train(state)]
-        made.append({"state": state} | {name: [one[name] for one in rows] for name in rows[0]})
-    return made
-
-
-def write_reference() -> None:
-    """Write the :func:`reference` that comes with the library anew."""
-    torch.set_num_threads(1)
-    (resources.files("uaftc_lib.lab") / "reference.json").write_text(json.dumps(reference()) + "\n", encoding="utf-8")

@@ -1,24 +1,16 @@
 // "Re-run this page": the papermill command with the reader's λ and seed.
-import { copyButton, h } from "./controls.js";
+import { copyButton } from "./controls.js";
+import { h } from "./elements.js";
 import { number } from "./draw.js";
 
-function command(lab) {
-  const page = /([^/]+?)(\.html?|\.ipynb)?$/.exec(location.pathname)?.[1] ?? "";
+// The command, and what is to be said of λ: a chapter may call it otherwise, or not take one as small.
+function rerun(lab) {
+  const page = /([^/]+?)(\.html?|\.ipynb)?$/.exec(location.pathname)?.[1] ?? "", { lam, seed } = lab.state;
   const notebook = lab.getAttribute("notebook") || (/^\d\d_/.test(page) ? page : "00_intro");
-  const { parameter, taken } = rule(lab);
-  return `papermill book/${notebook}.ipynb out.ipynb ${taken ? `-p ${parameter} ${lab.state.lam} ` : ""}-p seed ${lab.state.seed}`;
-}
-
-// Which of the chapter's parameters λ is, and whether the chapter takes this λ.
-function rule(lab) {
-  const parameter = lab.getAttribute("parameter") || "lam", least = Number(lab.getAttribute("least") || 0);
-  return { parameter, least, taken: lab.state.lam >= least };
-}
-
-function remark(lab) {
-  const { parameter, least, taken } = rule(lab);
-  if (!taken) return `For this page λ must be at least ${number(least)}: the command leaves it out.`;
-  return parameter === "lam" ? "" : `Here λ is called ${parameter}.`;
+  const parameter = lab.getAttribute("parameter") || "lam", least = Number(lab.getAttribute("least") || 0), taken = lam >= least;
+  const command = `papermill book/${notebook}.ipynb out.ipynb ${taken ? `-p ${parameter} ${lam} ` : ""}-p seed ${seed}`;
+  if (!taken) return [command, `For this page λ must be at least ${number(least)}: the command leaves it out.`];
+  return [command, parameter === "lam" ? "" : `Here λ is called ${parameter}.`];
 }
 
 // Field, button and a remark; lab.placeAgain() keeps the field in step.
@@ -27,8 +19,7 @@ export function buildAgain(lab) {
   const button = copyButton("Copy", () => field.value, (text) => lab.say(text));
   const hint = h("p", { class: "hint" });
   lab.placeAgain = () => {
-    field.value = command(lab);
-    hint.textContent = remark(lab);
+    [field.value, hint.textContent] = rerun(lab);
     hint.hidden = hint.textContent === "";
   };
   return h("div", {}, h("div", { class: "row" }, field, button), hint);

@@ -1,8 +1,8 @@
 // What the full lab and the one inside a sentence share: state, training, address, colours, redrawing.
 import * as host from "./host.js";
 import { Run, numbers } from "./run.js";
-import { CONTROLS, difference, misfits, readAddress, settle, writeAddress } from "./state.js";
-import { h } from "./controls.js";
+import { configOf, difference, misfits, readAddress, settle, writeAddress } from "./state.js";
+import { h } from "./elements.js";
 
 const labs = new Map();
 const GROWING = ["means", "vectors", "accuracy"];  // pictures of lines over time
@@ -27,21 +27,17 @@ function writeNow() {
   history.replaceState(null, "", hash || location.pathname + location.search);
 }
 
-function eachLab(what) {
-  labs.forEach(what);
-}
-
 function watchPage() {
-  const watch = new MutationObserver(() => eachLab((lab) => lab.recolour()));
+  const watch = new MutationObserver(() => labs.forEach((lab) => lab.recolour()));
   watch.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => eachLab((lab) => lab.recolour()));
-  addEventListener("beforeprint", () => eachLab((lab) => lab.beforePrint()));
-  addEventListener("afterprint", () => eachLab((lab) => lab.recolour()));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => labs.forEach((lab) => lab.recolour()));
+  addEventListener("beforeprint", () => labs.forEach((lab) => lab.beforePrint()));
+  addEventListener("afterprint", () => labs.forEach((lab) => lab.recolour()));
   addEventListener("click", setNearest);
   addEventListener("hashchange", () => {
     shared = readAddress(location.hash);
-    eachLab((lab) => lab.readAddress());
+    labs.forEach((lab) => lab.readAddress());
   });
 }
 
@@ -93,7 +89,7 @@ export class BaseLab extends HTMLElement {
   }
 
   get config() {
-    return Object.fromEntries(Object.keys(CONTROLS).map((name) => [name, this.state[name]]));
+    return configOf(this.state);
   }
 
   // Some settings change; `dragging`: more moves will follow, so what is being trained may be finished first.

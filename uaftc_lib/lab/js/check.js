@@ -1,19 +1,14 @@
 // The same runs were made by PyTorch in float64; here the browser's own numbers are held against them.
 import * as host from "./host.js";
-import { h } from "./controls.js";
+import { h } from "./elements.js";
 import { number } from "./draw.js";
 import { PURPOSES, sign, streamKey } from "./random.js";
 import { Run } from "./run.js";
-import { CONTROLS, settle } from "./state.js";
+import { configOf, settle } from "./state.js";
 
 const AGREES = 1e-10;
 
-function configOf(state) {
-  const whole = settle(state);
-  return Object.fromEntries(Object.keys(CONTROLS).map((name) => [name, whole[name]]));
-}
-
-// Sums over all types, each with random signs of its own; parity.sums has the same signs.
+// Sums over all types, each with random signs of its own; tests/lab_reference.py has the same signs.
 function sums(values, count) {
   return Array.from({ length: count }, (_, k) => {
     const key = streamKey(k, PURPOSES.sign);
@@ -52,7 +47,7 @@ export function buildCheck(lab) {
   lab.checkDone = () => {
     const { run } = lab;
     if (!run || run.milliseconds === null) return;
-    const key = JSON.stringify(run.config), reference = REFERENCE.find(({ state }) => JSON.stringify(configOf(state)) === key);
+    const key = JSON.stringify(run.config), reference = REFERENCE.find(({ state }) => JSON.stringify(configOf(settle(state))) === key);
     if (!reference || found.get(run.config.lam) !== undefined) return;
     found.set(run.config.lam, distance(run, reference));
     tell();
@@ -61,7 +56,7 @@ export function buildCheck(lab) {
     button.disabled = true;
     trouble = "";
     REFERENCE.forEach((reference) => {
-      const config = configOf(reference.state), name = `${lab.name} check ${config.lam}`;
+      const config = configOf(settle(reference.state)), name = `${lab.name} check ${config.lam}`;
       let run = null;
       waiting.add(name);
       host.register(name, ({ problem, snapshot, done, failed, lost }) => {

@@ -1,6 +1,7 @@
 // λ as a control inside a sentence: one slider, one picture, a caption that states what is shown.
 import { buildAgain } from "./again.js";
-import { UNTRAINED, control, h, told } from "./controls.js";
+import { UNTRAINED, control, told } from "./controls.js";
+import { h } from "./elements.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { numbers } from "./run.js";

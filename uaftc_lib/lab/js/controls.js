@@ -1,37 +1,15 @@
-// Form controls for the settings, and a small builder of elements: text only ever enters a page as text.
+// Form controls for the settings.
 import { number, percent } from "./draw.js";
-
-export function h(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name in element && typeof value !== "string") element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
+import { h } from "./elements.js";
 
 export const UNTRAINED = { role: "img", "aria-label": "Not yet trained." };  // of a canvas
 
-const PER_DECADE = 100;
-
 // Between a setting's values and the whole numbers of a slider.
 function scaleOf(about) {
-  const { kind, min, max } = about, decades = Math.log10(max / min);
-  if (kind === "log") {
-    return {
-      max: Math.round(decades * PER_DECADE), min: 0,
-      value: (p) => Number((min * 10 ** (p / PER_DECADE)).toPrecision(3)),
-      place: (value) => Math.round(Math.log10(value / min) * PER_DECADE),
-    };
-  }
-  if (kind === "log or none") {
-    return {
-      max: Math.round(decades * 10) + 1, min: 0,
-      value: (p) => (p === 0 ? 0 : Number((min * 10 ** ((p - 1) / 10)).toPrecision(2))),
-      place: (value) => (value === 0 ? 0 : 1 + Math.round(Math.log10(value / min) * 10)),
-    };
+  const { kind, min, max } = about, [none, perDecade, digits] = kind === "log" ? [0, 100, 3] : [1, 10, 2];
+  if (kind.startsWith("log")) {
+    const place = (value) => (value === 0 ? 0 : none + Math.round(Math.log10(value / min) * perDecade));
+    return { min: 0, max: place(max), place, value: (p) => (p < none ? 0 : Number((min * 10 ** ((p - none) / perDecade)).toPrecision(digits))) };
   }
   if (kind === "angle") {
     return { min: -1, max: 36, value: (p) => (p < 0 ? null : 5 * p), place: (value) => (value === null ? -1 : Math.round(value / 5)) };

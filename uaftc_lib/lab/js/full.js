@@ -2,14 +2,14 @@
 import { buildAgain } from "./again.js";
 import { BaseLab } from "./base.js";
 import { buildCompact, drawCompact, placeCompact } from "./compact.js";
-import { UNTRAINED, control, copyButton, h } from "./controls.js";
+import { UNTRAINED, control, copyButton } from "./controls.js";
+import { h } from "./elements.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
-import { buildSentence, drawSentence } from "./sentence.js";
+import { player } from "./player.js";
 import { CONTROLS, settle, typed } from "./state.js";
-import { KINDS, numbers } from "./run.js";
+import { KINDS, numbers, wordOf } from "./run.js";
 import { buildCheck } from "./check.js";
-import { idOf, wordOf } from "./words.js";
 
 const FIGURES = [
   ["scatter", "The scores of all words"], ["means", "How they came about"],
@@ -21,9 +21,8 @@ const FIRST = 3;  // presets that are seen at once
 
 // What keeps the matrix from being conserved, apart from the size of the steps.
 function whyDrift({ optimizer, penalty }) {
-  const reasons = [optimizer === "adagrad" && "Adagrad does not follow the gradient flow", penalty > 0 && "the penalty on |V·W| breaks the law of conservation"];
-  const said = reasons.filter(Boolean).join(", and ");
-  return said && `, for ${said}`;
+  const reasons = [optimizer === "adagrad" && "Adagrad does not follow the gradient flow", penalty > 0 && "the penalty on |V·W| breaks the law of conservation"].filter(Boolean);
+  return reasons.length ? `, for ${reasons.join(", and ")}` : "";
 }
 
 const three = (values) => `${number(values[1])} positive, ${number(values[2])} negative, ${number(values[0])} neutral`;
@@ -111,9 +110,15 @@ function buildFull(lab) {
   parts.band = h("canvas", UNTRAINED);
   parts.bandSays = h("p", { class: "caption" });
 
-  parts.play = h("button", { type: "button", class: "play", onclick: () => play(lab) }, "Play");
+  const play = (parts.play = h("button", { type: "button", class: "play", disabled: true }, "Play"));
+  let from;
+  const stop = player(play, () => { from = lab.index >= lab.run.last ? 0 : lab.index; }, (passed) => {
+    const epoch = from + Math.floor(passed / EPOCH_TIME), over = epoch >= lab.run.last;
+    if (epoch !== lab.index) lab.change({ epoch: over ? null : epoch });
+    return over;
+  });
   parts.epoch = h("input", { type: "range", min: "0", step: "1", name: "epoch", "aria-label": "epoch shown" });
-  parts.epoch.addEventListener("input", () => { stop(lab); const k = parts.epoch.valueAsNumber; lab.change({ epoch: k >= lab.state.epochs ? null : k }); });
+  parts.epoch.addEventListener("input", () => { stop(); const k = parts.epoch.valueAsNumber; lab.change({ epoch: k >= lab.state.epochs ? null : k }); });
   parts.epochSays = h("output", { class: "epoch" });
 
   const figures = FIGURES.map(([key, title]) => {
@@ -122,13 +127,7 @@ function buildFull(lab) {
     return h("figure", { "data-figure": key }, h("h3", {}, title), key === "scatter" ? buildScatter(lab, canvas) : canvas, caption);
   });
   const legend = h("p", { class: "legend" }, ...["positive", "negative", "neutral"].map((kind) => h("span", { class: kind }, kind)));
-  parts.token = h("input", { type: "text", class: "token", "aria-label": "token whose terms are shown", spellcheck: "false" });
-  parts.token.addEventListener("change", () => {
-    const id = idOf(parts.token.value.trim());
-    if (id === null) lab.warn(`There is no token “${parts.token.value.trim()}” here.`);
-    else lab.change({ token: id });
-    lab.draw();
-  });
+  parts.token = h("span", { class: "token" });
   figures[2].querySelector("h3").append(": ", parts.token);
   figures[0].prepend(h("div", { class: "row" }, figures[0].querySelector("h3"), legend));
 
@@ -143,10 +142,9 @@ function buildFull(lab) {
 
   const presets = (name, shown) => h("div", { class: "presets", role: "group", "aria-label": name }, ...shown);
   const more = h("details", { class: "more", ontoggle: () => lab.draw() },
-    h("summary", {}, "More: presets, five pictures, a sentence, all settings"),
+    h("summary", {}, "More: presets, five pictures, all settings"),
     presets("more presets", parts.presets.slice(FIRST)),
     h("div", { class: "figures" }, ...figures.slice(1)),
-    buildSentence(lab),
     h("div", { class: "settings" }, h("h3", {}, "All settings"), h("div", { class: "controls" }, ...others)),
     h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
     buildCheck(lab),
@@ -154,35 +152,10 @@ function buildFull(lab) {
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
     h("div", { class: "lambda" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed, parts.band),
     parts.bandSays,
-    h("div", { class: "row time" }, parts.play, parts.epoch, parts.epochSays,
-      h("button", { type: "button", onclick: () => { stop(lab); lab.change(lab.base); } }, "Reset"), link),
+    h("div", { class: "row time" }, play, parts.epoch, parts.epochSays,
+      h("button", { type: "button", onclick: () => { stop(); lab.change(lab.base); } }, "Reset"), link),
     lab.statusLine, figures[0], presets("presets", parts.presets.slice(0, FIRST)), parts.says, more,
   ));
-}
-
-function stop(lab) {
-  lab.playing = null;
-  lab.parts.play.textContent = "Play";
-}
-
-function play(lab) {
-  if (lab.playing) { stop(lab); return; }
-  if (!lab.run) return;
-  lab.parts.play.textContent = "Pause";
-  if (lab.index >= lab.run.last) lab.change({ epoch: 0 });
-  const token = (lab.playing = {});
-  let due = performance.now() + EPOCH_TIME;
-  const turn = (now) => {
-    if (lab.playing !== token) return;
-    if (now >= due) {
-      due = now + EPOCH_TIME;
-      const next = lab.index + 1;
-      if (next >= lab.run.last) { lab.change({ epoch: null }); stop(lab); return; }
-      lab.change({ epoch: next });
-    }
-    requestAnimationFrame(turn);
-  };
-  requestAnimationFrame(turn);
 }
 
 function drawFull(lab) {
@@ -198,16 +171,16 @@ function drawFull(lab) {
   const told = lab.numbers, where = told.lam < told.lower ? "below" : told.lam > told.upper ? "above" : "within";
   parts.bandSays.textContent = `λ = ${number(told.lam)} lies ${where} the admissible band, ${number(told.lower)} to ${number(told.upper)} after epoch ${shot.epoch} (green).`;
   parts.band.setAttribute("aria-label", parts.bandSays.textContent);
+  parts.play.disabled = false;
   parts.epoch.max = String(run.config.epochs);
   parts.epoch.value = String(shot.epoch);
   parts.epoch.setAttribute("aria-valuetext", `epoch ${shot.epoch} of ${run.config.epochs}`);
   parts.epochSays.textContent = `epoch ${shot.epoch} of ${run.config.epochs}`;
-  if (lab.root.activeElement !== parts.token) parts.token.value = word;
+  parts.token.textContent = word;
   if (run.milliseconds !== null && lab.announced !== run.job) {
     lab.announced = run.job;
     lab.say(parts.captions.scatter.textContent);
   }
-  drawSentence(lab);
   lab.checkDone?.();
 }
 
@@ -224,7 +197,6 @@ function placeFull(lab) {
   if (shown && state.epoch !== null) shown = "Before the end of training: what this preset shows, it shows at the end.";
   parts.says.textContent = shown || "A state of your own. The presets lead back.";
   lab.placeAgain();
-  lab.placeSentence?.();
 }
 
 export class UaftcLab extends BaseLab {

@@ -1,6 +1,13 @@
 // A training run as the pictures see it, and the numbers that captions say of it.
 export const KINDS = ["neutral", "positive", "negative"], ORDER = [1, 2, 0];
+const BEGIN = [0, 1000, 1050];  // the first token type of each kind
 const BEYOND = 1e9;  // no model that learns has vectors or losses of this size
+
+// A token type as a word: positive-3.
+export function wordOf(w) {
+  const kind = BEGIN.findLastIndex((begin) => w >= begin);
+  return `${KINDS[kind]}-${w - BEGIN[kind]}`;
+}
 
 export class Run {
   constructor(job, config) {
@@ -50,17 +57,13 @@ function band({ pi, rho, VW, VV, WW }, kinds) {
   for (let w = 0; w < kinds.length; w++) {
     if (kinds[w] > 0 && pi[w] !== 0) distances.push(Math.abs(rho[w] / pi[w]));
   }
-  const delta = median(Float64Array.from(distances).sort());
+  const delta = quantile(Float64Array.from(distances).sort(), 0.5);
   return { lower: (Math.abs(VW) * delta) / WW, upper: (VV * delta) / Math.abs(VW) };
 }
 
 export function quantile(sorted, share) {
   const at = share * (sorted.length - 1), below = Math.floor(at);
   return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
-}
-
-function median(sorted) {
-  return quantile(sorted, 0.5);
 }
 
 // What a caption may say of one epoch; parity.numbers has the same names.
@@ -73,12 +76,4 @@ export function numbers(run, index) {
   });
   told.gap = Math.abs(told.a_positive - told.a_negative);
   return told;
-}
-
-// Weights and contributions of a sentence of token ids: α, α s, and their sum (Eq 2, 4).
-export function read(shot, ids) {
-  const largest = Math.max(...ids.map((w) => shot.a[w])), weights = ids.map((w) => Math.exp(shot.a[w] - largest));
-  const total = weights.reduce((sum, e) => sum + e, 0), alphas = weights.map((e) => e / total);
-  const shares = alphas.map((alpha, i) => alpha * shot.s[ids[i]]);
-  return { alphas, shares, polarity: shares.reduce((sum, share) => sum + share, 0) };
 }

@@ -2,7 +2,7 @@
 import { number } from "./draw.js";
 
 export const CONTROLS = SETTINGS.controls;
-export const VIEW = { epoch: null, token: null, sentence: "" };
+const VIEW = ["epoch", "token"];  // null: the last epoch, the first positive token
 
 // The value if it is one that the control can take, else undefined.
 function fitting(name, value) {
@@ -41,13 +41,16 @@ export function settle(wanted, base = {}) {
     if (value !== undefined) state[name] = value;
     else if (!(name in state)) state[name] = about.default;
   }
-  for (const [name, none] of Object.entries(VIEW)) {
-    let value = wanted[name];
-    if (name !== "sentence" && value !== null && !/^\d{1,7}$/.test(String(value))) value = undefined;
-    if (value !== undefined) state[name] = name === "sentence" ? String(value).slice(0, 2000) : value === null ? null : Number(value);
-    else if (!(name in state)) state[name] = none;
+  for (const name of VIEW) {
+    if (/^\d{1,7}$/.test(String(wanted[name]))) state[name] = Number(wanted[name]);
+    else if (wanted[name] === null || !(name in state)) state[name] = null;
   }
   return state;
+}
+
+// What of a state a run depends on.
+export function configOf(state) {
+  return Object.fromEntries(Object.keys(CONTROLS).map((name) => [name, state[name]]));
 }
 
 // An address ends in #lab:name?lam=100&seed=3;other?lam=1 : what differs from the state a lab was published in.

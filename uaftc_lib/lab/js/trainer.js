@@ -123,7 +123,7 @@ function* snapshot(run, epoch, loss) {
     right += passOver(train, null, begin, end, a, s, exps, ready, pi, rho, weight).right;
   });
   for (let w = 0; w < types; w++) weight[w] /= run.counts[w];
-  const onV = new Float64Array(stride), onW = new Float64Array(stride);
+  const [onV, onW] = [0, 1].map(() => new Float64Array(stride));
   gather(E, rho, pi, stride, onV, onW);
   scoreTypes(E, onV, onW, stride, F, C);
   for (let w = 0; w < types; w++) {
@@ -189,8 +189,7 @@ export function* train(problem, config) {
         W[i] -= adagrad ? (rate * w) / (Math.sqrt((squaresW[i] += w * w)) + 1e-10) : rate * w;
       }
     }
-    loss /= m;
-    yield yield* snapshot(run, epoch, loss);
+    yield yield* snapshot(run, epoch, (loss /= m));
     if (!Number.isFinite(loss) || !Number.isFinite(dot(V, V))) return;
   }
 }

@@ -1,4 +1,6 @@
 // V turning in the plane to the programme of its choice: two pictures, a clock, and what is chosen in words.
+import { h } from "./elements.js";
+import { player } from "./player.js";
 import { BEGIN, END, at, best, chosenBy, cosine, flow, problem, programme, tightAndBetter } from "./choosing.js";
 
 const STOPS = 400, PLAYED = 9000;  // of the clock; milliseconds from one end to the other
@@ -13,13 +15,6 @@ const rounded = (cos) => (Number.isFinite(cos) ? number(Math.floor(cos * 1e4) / 
 const placeOf = (time) => Math.log(time + 1 - BEGIN) / Math.log(END + 1 - BEGIN);  // 0 to 1
 const timeAt = (stop) => (END + 1 - BEGIN) ** (stop / STOPS) - 1 + BEGIN;
 const listed = (all) => (all.length > 1 ? `${all.slice(0, -1).join(", ")} and ${all.at(-1)}` : all.join(""));
-
-function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
 
 // A flow and what each stop of the clock shows of it.
 function followed(given, { angle, size }) {
@@ -108,7 +103,7 @@ function words(given, shown, stop) {
 // Everything into `box`; the figure is a state, what is drawn follows from it.
 function build(box, presets) {
   const state = { preset: box.dataset.preset, lam: 10, stop: Math.round(STOPS * placeOf(0)) };
-  let given, shown, playing = null;
+  let given, shown, from;
   const slider = (name, min, max, step, heard) => {
     const input = h("input", { type: "range", min, max, step, "aria-label": name }), output = h("span", { class: "said" });
     input.addEventListener("input", () => heard(input.valueAsNumber));
@@ -166,25 +161,9 @@ function build(box, presets) {
     for (const [name, button] of buttons) button.setAttribute("aria-pressed", name === state.preset && state.angle === own.angle && state.size === own.size);
   }
 
-  function pause() {
-    playing = null;
-    play.textContent = "Play";
-  }
-
-  play.addEventListener("click", () => {
-    if (playing) { pause(); return; }
-    const token = (playing = {}), from = state.stop < STOPS ? state.stop : 0;
-    let begun = null;
-    play.textContent = "Pause";
-    const step = (now) => {
-      if (playing !== token) return;
-      begun ??= now;
-      const stop = Math.min(STOPS, from + Math.round((STOPS * (now - begun)) / PLAYED));
-      if (stop === STOPS) pause();
-      change({ stop });
-      if (playing) requestAnimationFrame(step);
-    };
-    requestAnimationFrame(step);
+  const pause = player(play, () => { from = state.stop < STOPS ? state.stop : 0; }, (passed) => {
+    change({ stop: Math.min(STOPS, from + Math.round((STOPS * passed) / PLAYED)) });
+    return state.stop === STOPS;
   });
 
   // With the mouse the start is turned in the picture; a finger there scrolls the page.

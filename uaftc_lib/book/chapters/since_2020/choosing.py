@@ -41,7 +41,8 @@ class ChoosingFigure:
 
     def _repr_html_(self) -> str:
         presets = json.dumps(choosing_presets(), ensure_ascii=False, separators=(",", ":"))
-        script = f"const PRESETS = {presets};\n{part('choosing')}{local_imports(read('js/turning.js'))}"
+        parts = "".join(map(part, ("elements", "player", "choosing")))
+        script = f"const PRESETS = {presets};\n{parts}{local_imports(read('js/turning.js'))}"
         return (
             f"{style()}<style>{read('choosing.css')}</style>"
             f'<div class="uaftc-frames uaftc-choosing" data-preset="{escape(self.preset)}">'
