@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from html import escape
+from functools import partial
 from itertools import product
 
+import jinja2
 import pandas as pd
 
 from uaftc_lib.book.cases import OPEN, Tables
@@ -22,7 +23,6 @@ from uaftc_lib.experiments.registry import EXPERIMENTS
 from uaftc_lib.experiments.tables import about, grid_names, task
 from uaftc_lib.locations import PAPER_NAMES
 
-JOINED = "&nbsp;"  # no line breaks here
 Whys = Mapping[str, tuple[str, str]]  # printed number -> why it differs, and chapter#heading where that is told
 FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
 WRONG = ("in some seeds", "differs")
@@ -230,27 +230,37 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
     return pd.DataFrame(rows)
 
 
-def unbroken(command: str) -> str:
-    """A command as HTML whose lines break between options only, not within "-p name value"."""
-    parts = (f'<span style="white-space:nowrap">{escape(part)}</span>' for part in re.split(r" (?=-)", command))
-    return f'<code style="display:block">{" ".join(parts)}</code>'
+# A command's lines break between options only, not within "-p name value"; numbers and equations stay whole.
+MAP = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+MAP = MAP.from_string("""\
+<div class="uaftc-table map"><table><thead><tr>
+<th>printed</th><th>what it shows</th><th>status</th><th>data, and what makes it again</th>
+</tr></thead><tbody>
+{% for row in rows %}
+<tr><td><a href="{{ address(row.page) }}">{{ row.number.replace(" ", joined, 1) }}</a></td>
+<td>{{ row.what.replace(" = ", joined + "=" + joined) }}</td>
+<td>
+{%- if row.status in wrong %}<a href="{{ address(told[row.number]) }}">{% endif %}{{ row.status }}
+{%- if row.status in wrong %}</a>{% endif %}
+{%- if row.status == "reproduced" %} <small>{{ row.reason }}</small>{% endif %}</td>
+<td>{{ row.data }}
+{% for command in row.commands %}
+<code style="display:block">
+{%- for part in options(command) %}<span style="white-space:nowrap">{{ part }}</span>{{ " " }}{% endfor %}</code>
+{% endfor %}
+</td></tr>
+{% endfor %}
+</tbody></table></div>
+""")
 
 
 def map_table(made: pd.DataFrame, whys: Whys) -> str:
     """The reproduction map as HTML: printed, what it shows, how it came out, data and commands."""
     told = dict(zip(made.number, made.page)) | {number: place for number, (_, place) in whys.items()}
-    rows = "".join(
-        f'<tr><td><a href="{address(row.page)}">{escape(row.number).replace(" ", JOINED, 1)}</a></td>'
-        + f"<td>{escape(row.what).replace(' = ', f'{JOINED}={JOINED}')}</td><td>"
-        + (f'<a href="{address(told[row.number])}">{row.status}</a>' if row.status in WRONG else row.status)
-        + (f" <small>{escape(row.reason)}</small>" if row.status == "reproduced" else "")
-        + f"</td><td>{escape(row.data)} {''.join(map(unbroken, row.commands))}</td></tr>"
-        for row in made.itertuples()
-    )
-    heads = "".join(
-        f"<th>{head}</th>" for head in ("printed", "what it shows", "status", "data, and what makes it again")
-    )
-    return f'<div class="uaftc-table map"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return MAP.render(
+        rows=list(made.itertuples()), told=told, wrong=WRONG, joined="\N{NO-BREAK SPACE}", address=address,
+        options=partial(re.split, r" (?=-)"),
+    )  # fmt: skip
 
 
 def differing(made: pd.DataFrame, whys: Whys) -> str:
