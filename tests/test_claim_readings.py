@@ -13,7 +13,7 @@ import torch
 
 from uaftc_lib.book import claims, rules
 from uaftc_lib.book.chapters.variants import LAST
-from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, STARTS_OF_M
+from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, RANGES_OF_M
 from uaftc_lib.book.readings import CELLS, TOO_SMALL
 from uaftc_lib.book.small_data import by_kind
 from uaftc_lib.locations import PAPER_NAMES
@@ -111,7 +111,7 @@ def on_sst(words_at):
 
 def set_aside(large, small):
     """Of the two terms that are set aside, in units of E."""
-    runs = product(("DP-A", "AD"), STARTS_OF_M, (10.0, 100.0))
+    runs = product(("DP-A", "AD"), RANGES_OF_M, (10.0, 100.0))
     jobs = [{"variant": v, "penalty": 0.0, "M": M, "lam": lam} for v, M, lam in runs]
     words = {small: (0.01,) * 3, "E": (1.0, -1.0, 9.0)}
     return lambda share: {"variants_terms_whole": table({large: (share, -share, 9.0)} | words, jobs=jobs)}
@@ -157,14 +157,14 @@ def around(mean):
 
 def variant_terms(words):
     """What terms did behind an affine layer and with additive attention."""
-    runs = product(("DP-A", "AD"), STARTS_OF_M, (10.0, 100.0))
+    runs = product(("DP-A", "AD"), RANGES_OF_M, (10.0, 100.0))
     jobs = [{"variant": v, "penalty": 0.0, "M": M, "lam": lam} for v, M, lam in runs]
     return {"variants_terms_whole": table(words, jobs=jobs)}
 
 
 def beside_own(share):
     """The last two terms of Eq 63 in units of the first three; neutral words, which do not count, are far larger."""
-    jobs = [*({"M": M, "lam": 10.0} for M in STARTS_OF_M), {"M": M_OF_LIBRARY, "lam": 100.0}]
+    jobs = [*({"M": M, "lam": 10.0} for M in RANGES_OF_M), {"M": M_OF_LIBRARY, "lam": 100.0}]
     return table({"rest": (share * EITHER,) * 2 + (9 * EITHER,), "own": (EITHER,) * 3}, jobs=jobs)
 
 
@@ -308,7 +308,7 @@ def test_a_small_lam_is_set_against_a_moderate_one_beside():
 
 
 def variants_whole(words):
-    runs = product(("DP-A", "AD"), (0.0, 1e-3), STARTS_OF_M)
+    runs = product(("DP-A", "AD"), (0.0, 1e-3), RANGES_OF_M)
     return {
         "variants_whole": table(words, jobs=[{"variant": v, "penalty": p, "M": M, "epoch": LAST} for v, p, M in runs])
     }

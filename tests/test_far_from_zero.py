@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_lib.book.chapters.pretrained import far_from_zero, starts
+from uaftc_lib.book.chapters.pretrained import far_from_zero, initialisations
 from uaftc_lib.book.chapters.pretrained.far_from_zero import far_pairs, far_scores, far_terms
-from uaftc_lib.book.chapters.pretrained.starts import (
+from uaftc_lib.book.chapters.pretrained.initialisations import (
     GROUP,
-    STARTS,
+    INITIALISATIONS,
     carried_shares,
     changes,
     dealt_among_like,
@@ -21,7 +21,7 @@ from uaftc_lib.book.chapters.pretrained.starts import (
 from uaftc_lib.book.chapters.pretrained.turned import (
     correlation_by_seed,
     gap_law,
-    means_by_start,
+    means_by_initialisation,
     turned_verdicts,
     with_shares,
 )
@@ -52,7 +52,7 @@ def small_world(monkeypatch):
     """The experiments, on small data and its vectors."""
     world = replace(DATA, dev=DATA.train, test=DATA.train)
     monkeypatch.setattr(far_from_zero, "load_dataset", lambda name: world)
-    monkeypatch.setattr(starts, "book_vectors", lambda: VECTORS)
+    monkeypatch.setattr(initialisations, "book_vectors", lambda: VECTORS)
 
 
 def test_random_directions_keep_every_length_and_no_direction():
@@ -85,7 +85,7 @@ def test_vectors_are_dealt_out_among_words_of_like_count_alone():
 
 
 def test_starts_differ_in_the_embeddings_that_have_a_vector_and_in_nothing_else():
-    models = {start: model_from(start, seed=3) for start in STARTS}
+    models = {start: model_from(start, seed=3) for start in INITIALISATIONS}
     usual, has = models["random"], torch.tensor([word in WORDS for word in DATA.vocabulary.words])
     for start, model in models.items():
         assert torch.equal(model.V, usual.V) and torch.equal(model.W, usual.W)
@@ -182,7 +182,7 @@ def test_the_law_of_the_gap_is_found_where_it_is(law):
 
 def test_seeds_are_what_intervals_are_of():
     rows = runs(1.0)
-    once, twice = (means_by_start(some, ["gap"]).iloc[0] for some in (rows, pd.concat([rows, rows])))
+    once, twice = (means_by_initialisation(some, ["gap"]).iloc[0] for some in (rows, pd.concat([rows, rows])))
     assert once["n"] == 10 and once["low"] == twice["low"]  # the same runs again make no interval narrower
     assert correlation_by_seed(rows, "gap", "V₀·growing").n == 10
 

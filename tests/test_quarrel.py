@@ -136,7 +136,7 @@ def test_other_starts_begin_elsewhere(monkeypatch):
         return AttentionClassifier(6, 2, seed=1), 4
 
     monkeypatch.setattr(quarrel, "train_classifier", trained)
-    (row,) = quarrel.other_starts("projection+dot", 0.3, 7)
+    (row,) = quarrel.other_initialisations("projection+dot", 0.3, 7)
     assert asked == [(("projection", "dot"), {"seed": 7, "embedding_range": 0.3})]
     assert row["best_epoch"] == 4 and {"tau attention, leave-one-out", "largest weight", "AUC"} <= {*row}
 

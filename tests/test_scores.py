@@ -23,8 +23,8 @@ def test_separation_is_the_area_under_the_curve():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"y": rng.integers(0, 9, 300).astype(float), "type": rng.choice(["a", "b", "c"], 300)})
     two = frame[frame.type != "c"]
-    assert scores.separation(frame, "y", "a", "b") == pytest.approx(roc_auc_score(two.type == "a", two.y))
-    assert scores.separation(frame, "y", "b", "a") == pytest.approx(1 - scores.separation(frame, "y", "a", "b"))
+    assert scores.auc_of(frame, "y", "a", "b") == pytest.approx(roc_auc_score(two.type == "a", two.y))
+    assert scores.auc_of(frame, "y", "b", "a") == pytest.approx(1 - scores.auc_of(frame, "y", "a", "b"))
 
 
 def test_scores_belong_to_their_words(world):

@@ -60,7 +60,7 @@ AGAIN = [  # in float64 to the digits that are stored
     ("short_terms_lams", {"lam": 3.0, "seed": 3}, 1e-4),
     ("exact_draws", {"draw": 3, "weight_range": 0.1, "lam": 10.0, "seed": 3}, TOLERANCE),
     ("synthetic_ratio_short", {"ratio": "5:1", "perpendicular": False, "seed": 3}, TOLERANCE),
-    ("turned_starts", {"weight_range": 0.1, "lam": 100.0, "turn": "W₀ along V₀", "seed": 3}, 1e-4),
+    ("turned_vectors", {"weight_range": 0.1, "lam": 100.0, "turn": "W₀ along V₀", "seed": 3}, 1e-4),
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
     pytest.param("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE, marks=pytest.mark.long),
     ("adagrad_ledgers", {"weight_range": 0.1, "seed": 3}, TOLERANCE),

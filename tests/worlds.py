@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.book import contents
-from uaftc_lib.book.chapters.embedding_geometry import STARTS
+from uaftc_lib.book.chapters.embedding_geometry import RANGES_OF_CASE
 from uaftc_lib.book.chapters.lam import LAMS
 from uaftc_lib.book.chapters.learnt_first.detection import LENGTHS, POOLINGS, STRENGTHS
-from uaftc_lib.book.chapters.pretrained.similar_words import STARTS as STARTS_OF_WORDS
+from uaftc_lib.book.chapters.pretrained.similar_words import INITIALISATIONS as INITIALISATIONS_OF_WORDS
 from uaftc_lib.book.chapters.pretrained.unseen_words import LEARNING
 from uaftc_lib.book.chapters.staying_true import objectives
 from uaftc_lib.book.chapters.variants import LAST
@@ -224,7 +224,7 @@ def one_row_a_job(function, true, jobs):
 
 def embedding_start(true):
     rows = []
-    for (ranges, seed), epoch in product(product(STARTS.values(), SEEDS), range(0, 125, 5)):
+    for (ranges, seed), epoch in product(product(RANGES_OF_CASE.values(), SEEDS), range(0, 125, 5)):
         late = (ranges[0] == 1.0) == true  # true: the large start is later
         done = min(1.0, epoch / (150 if late else 20))
         like = done if true or epoch < 100 else -1.0
@@ -410,7 +410,7 @@ def similar_words(true):
         | {f"{name} without others": 5.0 for name in ("vote", "lead")}
         | {f"{name} without like": 5.0 - cost for name in ("vote", "lead")}
         for job in STUDIES["similar_words"].jobs
-        for start in STARTS_OF_WORDS
+        for start in INITIALISATIONS_OF_WORDS
     )
 
 

@@ -97,7 +97,7 @@ def start_perpendicular(model: AttentionClassifier) -> AttentionClassifier:
     return model
 
 
-def separation(data: pd.DataFrame, y: str, high: str, low: str, group: str = "type") -> float:
+def auc_of(data: pd.DataFrame, y: str, high: str, low: str, group: str = "type") -> float:
     """The probability that a random token of type ``high`` has more of ``y`` than one of type ``low`` (AUC).
 
     Ties count half; 0.5 means that the two types cannot be told apart.

@@ -17,7 +17,7 @@ from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.settings import MODELS, PAPER_MODELS
 
 TO_ROUNDING = {"lam": AtLeast(1, "below 1 rounding is amplified, and this page compares to rounding")}
-STORED_STARTS = {"seed": range(10)}
+STORED_SEEDS = {"seed": range(10)}
 
 
 @cache
@@ -59,10 +59,10 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     "19_speed": lambda: TO_ROUNDING | {"dataset": ["sst", "imdb", "synthetic-1", "synthetic-2"]},
     "20_since_2020": lambda: TO_ROUNDING | {"texts": AtLeast(4, "both classes must be among them")},
     "21_which_lambda": lambda: TO_ROUNDING | {"dimension": AtLeast(2, "V and W are turned against each other")},
-    "22_interventions": lambda: STORED_STARTS,
+    "22_interventions": lambda: STORED_SEEDS,
     "23_learnt_first": lambda: TO_ROUNDING,
     "A1_variants_derived": lambda: TO_ROUNDING,
-    "A2_atlas": lambda: STORED_STARTS,
+    "A2_atlas": lambda: STORED_SEEDS,
     "A3_table2": lambda: {"dataset": list(PAPER_NAMES), "seed": range(3)},
     "A4_map": lambda: {"status": ["all", *STATUSES]},
 }

@@ -17,7 +17,7 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.locations import published
 from uaftc_lib.models import AttentionClassifier, sum_by_instance
-from uaftc_lib.scores import Types, score_frame, seen_vectors, separation
+from uaftc_lib.scores import Types, auc_of, score_frame, seen_vectors
 
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
 MOST = 0.5  # of the seeds: print is one run, and from here on its order is the usual one
@@ -132,7 +132,7 @@ def score_rows(model: AttentionClassifier, dataset: Dataset, types: Types) -> li
         for name, values in frame.groupby("type", sort=False)["value"]:
             quantiles = {key: values.quantile(q) for key, q in QUANTILES.items()}
             row = {"scores": scores, "type": name, "words": len(values), "mean": values.mean(), **quantiles}
-            rows.append(row | {"over neutral": separation(frame, "value", name, "neutral")})
+            rows.append(row | {"over neutral": auc_of(frame, "value", name, "neutral")})
     if not model.binary:
         highest = model.token_scores().polarity.argmax(1)
         own = {c: float((highest[types[c]] == k).double().mean()) for k, c in enumerate(dataset.classes)}

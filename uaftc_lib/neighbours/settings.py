@@ -51,7 +51,7 @@ class Changed:
     """What was changed of the protocol, and the seeds of each model: ranges of the embeddings, the first epoch kept."""
 
     embedding_ranges: list[float]
-    other_starts: dict[str, int]
+    other_initialisations: dict[str, int]
     second_epoch: dict[str, int]
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from uaftc_lib.book.cases import OPEN, Tables
 from uaftc_lib.book.chapters.embedding_geometry import SIGNS_AT, signs_case
 from uaftc_lib.book.chapters.scorecard import address
-from uaftc_lib.book.chapters.variants.models import STARTS_OF_M, ranges
+from uaftc_lib.book.chapters.variants.models import RANGES_OF_M, ranges
 from uaftc_lib.book.claims import Judged
 from uaftc_lib.book.panels import compare, panels
 from uaftc_lib.book.readings import NOISY, TEN
@@ -111,7 +111,7 @@ AFFINE, ADDITIVE, CLASSES = (
 )
 TWO = (TEN, NOISY)
 SIGNS = tuple(signs_case(epoch, weight) for epoch, weight in product(SIGNS_AT, (0.1, 1.0)))
-PENALISED, ADDED = (tuple(f"Data I, {what}{ranges(M)}" for M in STARTS_OF_M) for what in ("with penalty, ", ""))
+PENALISED, ADDED = (tuple(f"Data I, {what}{ranges(M)}" for M in RANGES_OF_M) for what in ("with penalty, ", ""))
 RANDOM = tuple(f"Data I, {ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
 OTHERS = (
     Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()}),

@@ -31,7 +31,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import examined_types, follow, score_frame, separation, start_perpendicular
+from uaftc_lib.scores import auc_of, examined_types, follow, score_frame, start_perpendicular
 from uaftc_lib.training import Run, TrainingConfig, fit
 
 RATIOS = {  # positive:negative -> numbers of negative and of positive instances
@@ -161,7 +161,7 @@ def synthetic_scores(noise: float, weight_range: float, seed: int) -> list[dict]
         by_start = pd.Series((start @ reader)[types["neutral"]].double().numpy())
         row[f"{what} spread of the start"] = spread(by_start)
         pairs = (("positive", "neutral"), ("negative", "neutral") if what == "attention" else ("neutral", "negative"))
-        row |= {f"{what} {high} over {low}": separation(frame, what, high, low) for high, low in pairs}
+        row |= {f"{what} {high} over {low}": auc_of(frame, what, high, low) for high, low in pairs}
     return [row]
 
 

@@ -20,7 +20,7 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import Types, examined_types, separation
+from uaftc_lib.scores import Types, auc_of, examined_types
 
 QUANTITIES = {  # of a word, and the column of weight_frame
     "equal share (length alone)": "expected",
@@ -57,7 +57,7 @@ def quantities_told_apart(
     words["score"] = model.token_scores().attention[ids].double().numpy()
     words["times equal share"] = words["weight"] / words["expected"]
     return {
-        name: {f"{high} over {low}": separation(words, column, high, low) for high, low in PAIRS}
+        name: {f"{high} over {low}": auc_of(words, column, high, low) for high, low in PAIRS}
         for name, column in QUANTITIES.items()
     }
 

@@ -15,7 +15,9 @@ from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.embedding_geometry.attraction import STARTS  # registers experiments and readings, too
+from uaftc_lib.book.chapters.embedding_geometry.attraction import (
+    RANGES_OF_CASE,  # registers experiments and readings, too
+)
 from uaftc_lib.book.chapters.embedding_geometry.conditions import (
     NEARLY,
     State,
@@ -298,7 +300,7 @@ reads(
 
 reads(
     "products_move",
-    lambda tables: ((name, products_by_epoch(tables, *ranges)) for name, ranges in STARTS.items()),
+    lambda tables: ((name, products_by_epoch(tables, *ranges)) for name, ranges in RANGES_OF_CASE.items()),
     lambda rows: least(growth(rows, "like"), -growth(rows, "unlike")),
 )
 
@@ -323,7 +325,7 @@ reads(
 reads(
     "B_decides_first",
     lambda tables: [
-        (name, tables("start_terms", embedding_range=e, weight_range=w)) for name, (e, w) in STARTS.items()
+        (name, tables("start_terms", embedding_range=e, weight_range=w)) for name, (e, w) in RANGES_OF_CASE.items()
     ],
     lambda rows: SMALL - size(rows, "|C|") / size(rows, "|B|"),
 )

@@ -85,7 +85,7 @@ def upper(square: torch.Tensor) -> torch.Tensor:
 RUNS = {(1.0, 10.0): "Data I, λ = 10", (1.0, 100.0): "Data I, λ = 100",
         (0.1, 10.0): "Data I, λ = 10, W₀ within ±0.1", (0.1, 100.0): "Data I, λ = 100, W₀ within ±0.1"}  # fmt: skip
 LEARNING = several(*(rows_of(case, "attraction", weight_range=w, lam=lam) for (w, lam), case in RUNS.items()))
-STARTS = {f"Data I, E ±{e:g}, W ±{w:g}": (e, w) for w, e in product((0.1, 1.0), (0.1, 1.0))}
+RANGES_OF_CASE = {f"Data I, E ±{e:g}, W ±{w:g}": (e, w) for w, e in product((0.1, 1.0), (0.1, 1.0))}
 
 
 def of_pairs(rows: pd.DataFrame, name: str, *pairs: str) -> list[pd.Series]:
@@ -112,7 +112,7 @@ reads(
 
 @reading
 def first_updates(tables: Tables) -> Iterator[Part]:
-    for case, (embedding_range, weight_range) in STARTS.items():
+    for case, (embedding_range, weight_range) in RANGES_OF_CASE.items():
         rows = tables("start_terms", embedding_range=embedding_range, weight_range=weight_range)
         B_and_C = [column(rows, f"B {kind}") + column(rows, f"C {kind}") for kind in SIGNS]
         yield exceeds(f"polar words, {case}", least(B_and_C[0], -B_and_C[1]))

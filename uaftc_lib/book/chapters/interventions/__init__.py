@@ -28,7 +28,7 @@ from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.separate_tables import SeparateTables
-from uaftc_lib.scores import dot_product, examined_types, score_frame, separation, start_perpendicular
+from uaftc_lib.scores import auc_of, dot_product, examined_types, score_frame, start_perpendicular
 from uaftc_lib.training import Run, fit
 
 GROWING = "V ⟂ the W that grows"  # an intervention for W₀ within ±0.1
@@ -169,8 +169,7 @@ def sst_with_intervention(intervention: str, seed: int) -> dict[str, float]:
     run = fit(model, dataset, cell.training(), progress=False)
     scores = score_frame(model, dataset, types)
     auc = {
-        f"AUC {kind} over neutral": separation(scores, "attention", kind, "neutral")
-        for kind in ("positive", "negative")
+        f"AUC {kind} over neutral": auc_of(scores, "attention", kind, "neutral") for kind in ("positive", "negative")
     }
     accuracies = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
     return ends(model, types) | auc | accuracies

@@ -80,8 +80,8 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     return [went | classifier_quality(fitted, data.test) | all_measures(fitted, corpus, people=people)]
 
 
-@experiment(jobs=jobs_of(CHANGED.other_starts, embedding_range=CHANGED.embedding_ranges), rows=1)
-def other_starts(model: str, embedding_range: float, seed: int) -> list[dict]:
+@experiment(jobs=jobs_of(CHANGED.other_initialisations, embedding_range=CHANGED.embedding_ranges), rows=1)
+def other_initialisations(model: str, embedding_range: float, seed: int) -> list[dict]:
     """SST: what attention agrees with where the embeddings begin smaller or larger than elsewhere in chapter 14."""
     return [agreement_of(model, seed, embedding_range=embedding_range)]
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from uaftc_lib import explain
-from uaftc_lib.book.chapters.pretrained.starts import from_book
+from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS
 from uaftc_lib.book.chapters.scores.null_controls import score_measures, separations
 from uaftc_lib.book.controls import with_permuted_labels
@@ -27,7 +27,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.again import left_out, part_shares, whole_output
 from uaftc_lib.neighbours.words_kept import alone_and_in_texts
 from uaftc_lib.neighbours.yardsticks import agreement, change
-from uaftc_lib.scores import examined_types, score_frame, separation
+from uaftc_lib.scores import auc_of, examined_types, score_frame
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.training import fit
 
@@ -123,7 +123,7 @@ def story(model: AttentionClassifier, data: Dataset) -> dict[str, float]:
     local = score_frame(model, data, types, data.train)
     row = score_measures(model, data, types)
     row |= {f"local {name}": value for name, value in separations(local).items()}
-    row["local AUC polarity"] = separation(local, "polarity", "positive", "negative")
+    row["local AUC polarity"] = auc_of(local, "polarity", "positive", "negative")
     return row | alone_and_in_texts(model, data.test) | erasure_agreements(model, first_texts(data))
 
 

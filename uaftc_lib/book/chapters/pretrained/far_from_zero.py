@@ -12,7 +12,7 @@ import torch
 from uaftc_lib import dynamics
 from uaftc_lib.book.chapters.attention_dynamics import sst_config
 from uaftc_lib.book.chapters.exact_dynamics import growing_vector
-from uaftc_lib.book.chapters.pretrained.starts import STARTS, carried_shares, from_book
+from uaftc_lib.book.chapters.pretrained.initialisations import INITIALISATIONS, carried_shares, from_book
 from uaftc_lib.book.chapters.scores import human_agreement, score_row
 from uaftc_lib.book.panels import score_rows, tilt
 from uaftc_lib.book.small_data import SEEDS, by_kind, ends
@@ -41,7 +41,7 @@ def far_model(dataset: Dataset, start: str, lam: float, seed: int, **options) ->
 @experiment(
     jobs=[
         {"dataset": data, "start": start, "optimizer": optimizer, "lam": 10.0, "seed": seed}
-        for seed, data, optimizer, start in product(SEEDS, DATASETS, ("Adagrad", "SGD"), STARTS)
+        for seed, data, optimizer, start in product(SEEDS, DATASETS, ("Adagrad", "SGD"), INITIALISATIONS)
     ],
     rows=1,
 )
@@ -77,7 +77,7 @@ def far_terms(dataset: str, start: str, optimizer: str, lam: float, seed: int) -
             ("sst", "Adagrad", 100.0),
             ("sst", "SGD", 10.0),
         )
-        for seed, start in product(SEEDS, STARTS)
+        for seed, start in product(SEEDS, INITIALISATIONS)
     ],
     rows=len(MIRRORS),
 )
@@ -139,7 +139,9 @@ def far_scores(dataset: str, start: str, lam: float, penalty: float, seed: int) 
 @experiment(
     jobs=[
         {"dataset": data, "model": "DP", "lam": lam, "start": start, "seed": seed}
-        for seed, (data, lam), start in product(SEEDS, (("sst", 10.0), ("sst", 100.0), ("20news-1", 10.0)), STARTS)
+        for seed, (data, lam), start in product(
+            SEEDS, (("sst", 10.0), ("sst", 100.0), ("20news-1", 10.0)), INITIALISATIONS
+        )
     ],
     rows=12,
 )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from uaftc_lib.book.cases import Part, Tables, exceeds
 from uaftc_lib.book.chapters.pretrained import unseen_words
-from uaftc_lib.book.chapters.pretrained.similar_words import STARTS
+from uaftc_lib.book.chapters.pretrained.similar_words import INITIALISATIONS
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import column, least
 from uaftc_lib.locations import PAPER_NAMES
@@ -44,7 +44,7 @@ def over_read(name: str) -> Callable[[Tables], Iterator[Part]]:
     """Cases of one score of words that are read; other starts, and words that are not, stand beside."""
 
     def parts(tables: Tables) -> Iterator[Part]:
-        for data, lam, start in product(unseen_words.DATASETS, unseen_words.LAMS, STARTS):
+        for data, lam, start in product(unseen_words.DATASETS, unseen_words.LAMS, INITIALISATIONS):
             rows = tables("similar_words", dataset=data, lam=lam)
             case = f"{PAPER_NAMES[data]}, λ = {lam:g}" + f", {start}" * (start != "vectors")
             yield exceeds(case, boost(rows, name, start) if len(rows) else [])

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from uaftc_lib.book.chapters.pretrained.starts import from_book
+from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import (
     DATASETS,
     LEARNING,
@@ -36,7 +36,7 @@ from uaftc_lib.training import fit
 
 ASKED, NEAREST = 20, 10  # words that are looked at, and how many of the words nearest to each are not read
 FAR = 0.5  # of the words, by the largest cosine with a word that is looked at: those below may stand in
-STARTS = {  # how the words that are looked at start and learn, and whether they are read themselves
+INITIALISATIONS = {  # how the words that are looked at start and learn, and whether they are read themselves
     "random": ("trained", True),
     "dealt out": ("trained", True),
     "vectors": ("trained", True),
@@ -93,7 +93,7 @@ def boosted(
 
 @experiment(
     jobs=[{"lam": v, "dataset": d, "seed": s} for v, d, s in product((10.0, 1.0, 100.0), DATASETS, SEEDS)],
-    rows=len(STARTS),
+    rows=len(INITIALISATIONS),
 )
 def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     """What words lose when those like them are not read, and when others as telling are not: mean y s and mean a."""
@@ -118,7 +118,7 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
         "occurrences of others": int(counts[others].sum()),
     }
     rows = []
-    for start, (learning, is_read) in STARTS.items():
+    for start, (learning, is_read) in INITIALISATIONS.items():
         given = from_book(start if start in ("random", "dealt out") else "vectors", data, seed)
         row = {"start": start}
         for name, ids in cut.items():

@@ -9,7 +9,7 @@ import pandas as pd
 
 from uaftc_lib.book import contents, rules
 from uaftc_lib.book.cases import OPEN, Tables
-from uaftc_lib.book.chapters.pretrained.starts import STARTS
+from uaftc_lib.book.chapters.pretrained.initialisations import INITIALISATIONS
 from uaftc_lib.book.claims import CLAIMS
 from uaftc_lib.experiments.registry import stored
 
@@ -30,7 +30,7 @@ def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def means_by_start(rows: pd.DataFrame, columns: Iterable[str], *by: str) -> pd.DataFrame:
+def means_by_initialisation(rows: pd.DataFrame, columns: Iterable[str], *by: str) -> pd.DataFrame:
     """Means with intervals over seeds: a row for each start (and each value of ``by``) and each column.
 
     Of several runs of one seed first the mean is taken: they share their V and W.
@@ -67,7 +67,9 @@ def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
     rows["change told"] = (sign == np.sign(rows["change"])).astype(float)
     rows["V·W tells"] = (np.sign(rows["V·W"]) == np.sign(rows["gap"])).astype(float)
     keys = ("dataset", "optimizer", "lam")
-    found = means_by_start(rows, ("told", "change told", "V·W tells", "along", "besides"), *keys).to_dict("records")
+    found = means_by_initialisation(rows, ("told", "change told", "V·W tells", "along", "besides"), *keys).to_dict(
+        "records"
+    )
     for values, some in rows.groupby([*keys, "start"], sort=False):
         where = dict(zip((*keys, "start"), values))
         for name in ("gap", "change"):
@@ -93,8 +95,8 @@ def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = No
     Parameters
     ----------
     frames : dict of dicts, optional
-        For each start its tables by name; the first is what the others are compared with. Default: :data:`STARTS`,
-        :func:`frames_from`.
+        For each initialisation its tables by name; the first is what the others are compared with. Default:
+        :data:`INITIALISATIONS`, :func:`frames_from`.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = No
         from the first; what was found from each, under "found from" and its name. Empty where a start lacks the runs.
     """
     contents.load_chapters()
-    frames = frames or {start: frames_from(start) for start in STARTS}
+    frames = frames or {start: frames_from(start) for start in INITIALISATIONS}
     first, found = next(iter(frames)), {}
     for start, those in frames.items():
         tables = Tables(those)

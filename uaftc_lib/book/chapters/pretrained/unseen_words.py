@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import mannwhitneyu, spearmanr
 from torch import Tensor
 
-from uaftc_lib.book.chapters.pretrained.starts import from_book
+from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset

@@ -113,16 +113,16 @@ def sst_scores_run(**settings) -> tuple[dict, pd.DataFrame]:
     return score_row(model, run, scores, types) | human_agreement(model, dataset), scores
 
 
-SST_STARTS = [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)]
+SST_RUNS = [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)]
 
 
-@experiment(jobs=SST_STARTS, rows=1)
+@experiment(jobs=SST_RUNS, rows=1)
 def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
     """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
     return [sst_scores_run(lam=lam, penalty=penalty, seed=seed)[0]]
 
 
-@experiment(jobs=SST_STARTS, rows=1)
+@experiment(jobs=SST_RUNS, rows=1)
 def sst_mirrored(lam: float, penalty: float, seed: int) -> list[dict]:
     """The same from −W₀ instead of W₀; and the largest size of an attention score."""
     row, scores = sst_scores_run(lam=lam, penalty=penalty, seed=seed, mirrored=True)
@@ -210,16 +210,16 @@ def as_alike(values: pd.Series) -> pd.Series:
 
 
 LEADS = {"polar minus neutral words": polar_lead, "positive minus negative words": difference}
-MODELS_OF_STARTS = {
+MODELS_OF_SEEDS = {
     f"{PAPER_NAMES[key]}, {model}" + (f", λ = {lam:g}" if lam != 10 else ""): (key, model, lam)
     for key, model, lam in OTHER_MODELS
 }
-MODELS_OF_STARTS = {"SST, λ = 10": ("sst", "DP", 10.0)} | MODELS_OF_STARTS
+MODELS_OF_SEEDS = {"SST, λ = 10": ("sst", "DP", 10.0)} | MODELS_OF_SEEDS
 
 
 @reading
 def patterns_are_similar(tables: Tables) -> Iterator[Part]:
-    for name, where in MODELS_OF_STARTS.items():
+    for name, where in MODELS_OF_SEEDS.items():
         rows = tables("sst_scores", lam=10.0, penalty=0) if where[1] == "DP" else wide(tables, *where)
         controls = control_rows(tables, where)
         for what, value in LEADS.items():

@@ -15,7 +15,7 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell, train_real
 from uaftc_lib.experiments.registry import experiment, stored
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import Types, examined_types, score_frame, separation, type_means
+from uaftc_lib.scores import Types, auc_of, examined_types, score_frame, type_means
 from uaftc_lib.token_lists import token_types
 from uaftc_lib.training import fit
 
@@ -49,14 +49,14 @@ def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, 
 
 def separations(scores: pd.DataFrame) -> dict[str, float]:
     """How well attention tells each two of the three kinds of words apart."""
-    return {f"AUC {high} over {low}": separation(scores, "attention", high, low) for high, low in PAIRS}
+    return {f"AUC {high} over {low}": auc_of(scores, "attention", high, low) for high, low in PAIRS}
 
 
 def score_measures(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
     """Means of scores, how well kinds of words separate by them, V·W; of DP the median weight in the test set."""
     scores = score_frame(model, dataset, types)
     row = type_means(model, types) | {"V·W": tilt(model)} | separations(scores)
-    row["AUC polarity"] = separation(scores, "polarity", "positive", "negative")
+    row["AUC polarity"] = auc_of(scores, "polarity", "positive", "negative")
     if model.recurrent is None and model.M is None:
         weights = weight_frame(model, dataset, types)
         medians = weights.groupby("type")["weight"].median()

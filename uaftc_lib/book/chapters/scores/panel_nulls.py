@@ -16,7 +16,7 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import Types, examined_types, score_frame, separation
+from uaftc_lib.scores import Types, auc_of, examined_types, score_frame
 from uaftc_lib.training import TrainingConfig, choose_trainer, fit
 
 LOSSES = (0.5, 0.2)  # mean training losses at which runs are compared
@@ -55,12 +55,12 @@ def rows_by_kind(model: AttentionClassifier, dataset: Dataset, types: Types) -> 
         for name, row in rows.items():
             mine = frame[frame["type"] == name]
             row[f"{prefix}attention"] = mine["attention"].mean()
-            row[f"{prefix}attention over neutral"] = separation(frame, "attention", name, "neutral")
+            row[f"{prefix}attention over neutral"] = auc_of(frame, "attention", name, "neutral")
             row[f"{prefix}own polarity"] = vote_for_own_class(mine, name, dataset.classes)
             vote = "polarity" if "polarity" in frame else f"polarity {name}"
             if vote in frame:
                 beside = (name, "neutral") if name != "negative" else ("neutral", name)
-                row[f"{prefix}own polarity over neutral"] = separation(frame, vote, *beside)
+                row[f"{prefix}own polarity over neutral"] = auc_of(frame, vote, *beside)
     return list(rows.values())
 
 

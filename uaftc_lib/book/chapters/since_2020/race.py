@@ -19,7 +19,7 @@ from uaftc_lib.scores import examined_types
 
 LAMS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
 TIMES = np.concatenate([[0.0], np.geomspace(1e-2, 1e6, 801)])
-STARTS = ("V₀ of each λ alike", "V₀/λ of each λ alike")
+INITIALISATIONS = ("V₀ of each λ alike", "V₀/λ of each λ alike")
 PLAIN = 10.0  # the λ from which V₀/λ is taken where that is held
 
 
@@ -53,12 +53,12 @@ def followed(
     return alpha[:, :, polar].sum(2) @ field.shares, np.logaddexp(0, -right) @ field.shares
 
 
-@experiment(jobs=[{"start": of, "lam": v, "seed": s} for of, s, v in product(STARTS, SEEDS, LAMS)], rows=1)
+@experiment(jobs=[{"start": of, "lam": v, "seed": s} for of, s, v in product(INITIALISATIONS, SEEDS, LAMS)], rows=1)
 def race(start: str, lam: float, seed: int) -> list[dict]:
     """When polarity is learnt and when attention, on small Data I by its mean field, while everything moves."""
     dataset = small_data(seed)
     model = start_model(dataset, lam=lam, seed=seed)
-    if start == STARTS[1]:
+    if start == INITIALISATIONS[1]:
         with torch.no_grad():
             model.V *= lam / PLAIN
     share, loss = followed(dataset, model, lam)

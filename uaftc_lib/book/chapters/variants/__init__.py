@@ -14,8 +14,8 @@ from uaftc_lib.book.chapters.variants.ledger import run_with_ledger
 from uaftc_lib.book.chapters.variants.models import (
     M_OF_LIBRARY,
     NO_M,
+    RANGES_OF_M,
     RUNS,
-    STARTS_OF_M,
     ranges,
     three_classes,
     train_variant,
@@ -58,7 +58,7 @@ from uaftc_lib.training import fit
 
 *_, LAST = LOOKED_AT = (4, 6, WHOLE_EPOCHS, 10, 15, 30)
 # Variant, penalty and start of M of the runs on the whole of Data I.
-STARTED = (("DP", 0.0, NO_M), *((v, p, M) for M, (v, p) in product(STARTS_OF_M, RUNS[1:])))
+STARTED = (("DP", 0.0, NO_M), *((v, p, M) for M, (v, p) in product(RANGES_OF_M, RUNS[1:])))
 
 
 @experiment(
@@ -207,20 +207,20 @@ def large(rows: pd.DataFrame) -> pd.Series:
     return least(both(rows), lead(rows))
 
 
-def by_start(table: str, where: str, starts: Iterable[str] = STARTS_OF_M, **job: object) -> Cases:
+def by_range_of_M(table: str, where: str, starts: Iterable[str] = RANGES_OF_M, **job: object) -> Cases:
     """The starts on Data I of a model with a matrix M, by the range from which M starts."""
     return several(*(rows_of(f"Data I, {where}{ranges(M)}", table, M=M, **job) for M in starts))
 
 
 def variant(name: str, penalty: float = 0.0, where: str = "") -> Cases:
     """One of the models on Data I at λ = 10."""
-    return by_start("variants_whole", where, variant=name, penalty=penalty, epoch=LAST)
+    return by_range_of_M("variants_whole", where, variant=name, penalty=penalty, epoch=LAST)
 
 
 def recorded_terms(name: str, lam: float) -> Cases:
     """One of the models on Data I, with what each term did to attention."""
-    starts = STARTS_OF_M if lam == 10 else [M_OF_LIBRARY]
-    return by_start("variants_terms_whole", f"{name}, λ = {lam:g}, ", starts, variant=name, penalty=0.0, lam=lam)
+    starts = RANGES_OF_M if lam == 10 else [M_OF_LIBRARY]
+    return by_range_of_M("variants_terms_whole", f"{name}, λ = {lam:g}, ", starts, variant=name, penalty=0.0, lam=lam)
 
 
 def of_figures(scores: str, *models: tuple[str, str]) -> Cases:

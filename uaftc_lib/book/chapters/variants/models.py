@@ -18,7 +18,7 @@ RATES = {"DP": 2.0, "DP-A": 2.0, "AD": 1.0}
 RUNS = (("DP", 0.0), ("DP-A", 0.0), ("DP-A", 1e-3), ("AD", 0.0))  # variant and penalty
 LOSS = 0.02  # to which runs are brought that are to be compared at equal training
 M_OF_LIBRARY = "±1/√d"
-STARTS_OF_M = {M_OF_LIBRARY: lambda d: d**-0.5, "±0.1": lambda d: 0.1, "±3/√d": lambda d: 3 * d**-0.5}
+RANGES_OF_M = {M_OF_LIBRARY: lambda d: d**-0.5, "±0.1": lambda d: 0.1, "±3/√d": lambda d: 3 * d**-0.5}
 NO_M = "no M"
 
 
@@ -59,7 +59,7 @@ def variant_model(
     model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant])
     if M not in (M_OF_LIBRARY, NO_M):
         with torch.no_grad():
-            model.M *= STARTS_OF_M[M](dimension) / STARTS_OF_M[M_OF_LIBRARY](dimension)
+            model.M *= RANGES_OF_M[M](dimension) / RANGES_OF_M[M_OF_LIBRARY](dimension)
     return model
 
 

@@ -9,7 +9,7 @@ import torch
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL
-from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, STARTS_OF_M, ranges, three_classes, train_variant
+from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, RANGES_OF_M, ranges, three_classes, train_variant
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import column, least, opposed, rows_of, several, size
 from uaftc_lib.book.small_data import PAPER_NEUTRAL, SEEDS, WHOLE_EPOCHS, by_kind, small_config, start_model
@@ -21,7 +21,7 @@ from uaftc_lib.training import fit
 
 EPOCHS = 30  # of the affine model, as in the runs that stand beside it
 KINDS = ("0", "1", "2")
-AFFINE = (*((M, 10.0) for M in STARTS_OF_M), (M_OF_LIBRARY, 100.0))
+AFFINE = (*((M, 10.0) for M in RANGES_OF_M), (M_OF_LIBRARY, 100.0))
 
 
 @experiment(

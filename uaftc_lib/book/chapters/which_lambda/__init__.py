@@ -129,7 +129,7 @@ TURNS = {  # how the start as drawn is changed: by W₀, its length kept or that
     ],
     rows=1,
 )
-def turned_starts(weight_range: float, lam: float, turn: str, seed: int) -> list[dict]:
+def turned_vectors(weight_range: float, lam: float, turn: str, seed: int) -> list[dict]:
     """The ledger of polar words on Data I, and |nα − 1| of a text of n words at most, from W₀ turned against V₀."""
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)

@@ -1,8 +1,8 @@
 """Starts of E far from zero and near it, with a geometry that means something and without; and what became of a start.
 
-Starts from word vectors differ from the paper's in two ways: embeddings are long, and like words are near each other.
-:data:`STARTS` has both, either and neither. Nearly all vectors of a file also share a direction, which words without a
-vector lack: one start is without it. V and W start as ever, and are the same in all starts of one seed.
+Word vectors differ from the paper's initialisation in two ways: embeddings are long, and like words are near each
+other. :data:`INITIALISATIONS` has both, either and neither. Nearly all vectors of a file also share a direction, which
+words without a vector lack: one initialisation is without it. V and W start as ever, the same in all of one seed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from uaftc_lib.streams import generator
 from uaftc_lib.vectors.unused_reviews import NAME, RULES, own_vectors
 from uaftc_lib.vectors.word_vectors import WordVectors, read_vectors
 
-STARTS = {
+INITIALISATIONS = {
     "random": "within ±0.1, as in the paper: near zero, without meaning",
     "short vectors": "the vectors, all multiplied by the number that makes them as long as random ones",
     "long random": "random directions, each as long as the word's vector: far from zero, without meaning",
@@ -58,9 +58,9 @@ def start_vectors(start: str, vectors: WordVectors, dataset: Dataset, seed: int)
     Raises
     ------
     ValueError
-        If ``start`` is none of :data:`STARTS`.
+        If ``start`` is none of :data:`INITIALISATIONS`.
     """
-    checks.one_of("start", start, STARTS)
+    checks.one_of("start", start, INITIALISATIONS)
     if start == "random":
         return None
     scale = 0.1 if start == "short vectors" else None
