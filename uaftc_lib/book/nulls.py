@@ -73,7 +73,7 @@ def against_null(
     Parameters
     ----------
     rows : DataFrame
-        Of the experiment null_controls: one data set, model and λ.
+        Of the experiment null_controls or panel_controls: one data set, model and λ.
     value : callable
         The statistic by seed, from rows that have a "seed" and the columns of the experiment.
     moment : str, optional

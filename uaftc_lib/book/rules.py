@@ -1,4 +1,4 @@
-"""When a difference counts, and what verdict cases make: the rules, each fixed before the run that it judged.
+"""When a difference counts, and what verdict cases make: the rules.
 
 *Unit.* A cell is a data set, a model and a λ, trained with several seeds. All cells share their seeds, so
 that two cells are compared pairwise: same initial values, same order, same masks.

@@ -213,7 +213,10 @@ def sweep(
 def tables(
     names: tuple[str, ...], make: bool, out: Path | None, minutes: float | None, workers: int, dask: str | None
 ) -> None:
-    """List the stored tables; complete them; or make them anew and compare with what is stored."""
+    """List the stored tables; complete them; or make them anew and compare with what is stored.
+
+    A line tells how much of a table is there, the file that makes it, by a function of its name, and what it holds.
+    """
     for name in names:
         checks.one_of("table", name, stored.table_names(contents.FOLDER))
     check_workers(workers, dask)

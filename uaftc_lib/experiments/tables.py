@@ -78,7 +78,7 @@ def about() -> dict[str, tuple[str, str, str]]:
     for name in grid_names():
         lines = (GRIDS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
         told = " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
-        found[name] = "grid", told, f"{PACKAGE.name}/experiments/grids/{name}.toml"
+        found[name] = "grid", told, f"{PACKAGE.name}/experiments/grids/{name}.toml (run_cell in experiments/sweep.py)"
     return found
 
 

@@ -1,6 +1,6 @@
 """Which words drive which class: exact statements about a trained classifier with attention.
 
-Everything here holds the states of the encoder fixed and asks what the pooling and the linear head make of
+The command of this name is ``uaftc_lib/report/``. Everything here holds the states of the encoder fixed and asks what the pooling and the linear head make of
 them. For a classifier without an encoder that is the whole model.
 """
 

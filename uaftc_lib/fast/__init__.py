@@ -1,4 +1,4 @@
-"""The engine room: exact training without positions × d numbers. Its one door is :func:`fast_trainer`.
+"""The engine room: exact training without positions × d numbers. Its door is :func:`fast_trainer`.
 
 trainers  what ``method="fast"`` trains with, and why it may decline
 masks     dropout masks, bit by bit the same in every method

@@ -218,7 +218,8 @@ class AttentionClassifier(nn.Module):
     ) -> tuple[Float[Tensor, "tokens"], Float[Tensor, "tokens ..."], Float[Tensor, "tokens h"]]:
         """Attention scores, polarity scores and representations h of tokens, as :meth:`encode` has them.
 
-        Training computes the same by types wherever it can (``uaftc_lib/fast/``, held against this by test_fast.py).
+        Training computes the same by types wherever it can: ``train_epoch`` in ``uaftc_lib/fast/kernels/epoch.py``,
+        where 1/λ is ``up[0]``, hands it to ``score_types`` (held against this by test_fast.py).
         """
         h = self.encode(embeddings, offsets)
         keys = torch.tanh(h @ self.M.T) if self.attention == "additive" else h

@@ -35,7 +35,7 @@ LEVEL = 0.95
 class Pushes:
     """What each word does, filled fold by fold.
 
-    ``weights``: how much a text counts in :attr:`beyond`: copies together count as one text.
+    ``weights``: how much a text counts in :meth:`beyond`: copies together count as one text.
     """
 
     def __init__(self, whole: Corpus, types: int, weights: Float[np.ndarray, "texts"]):

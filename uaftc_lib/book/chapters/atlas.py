@@ -47,7 +47,7 @@ def figure_jobs() -> list[dict]:
 
 @experiment(jobs=figure_jobs())
 def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
-    """The paper's panels of scores and weights: distributions by token type, a row for each of both."""
+    """The paper's panels of scores and weights: distributions by token type, of scores and of weights."""
     return scores_after(table2_cell(dataset, model=model, lam=lam, seed=seed))
 
 

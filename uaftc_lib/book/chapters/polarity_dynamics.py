@@ -155,7 +155,7 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
 
 @experiment(jobs=[{"lam": v, "seed": s} for v, s in product((10.0, 100.0), MANY_SEEDS)], rows=1)
 def short_terms(lam: float, seed: int) -> list[dict]:
-    """The same on Data I with W from ±0.1, as long as it takes such a start three times the passes to be left."""
+    """The terms A, B, C on Data I with W from ±0.1, in three times the passes: so long it takes W to grow."""
     return terms(0.0, lam, seed, weight_range=0.1)
 
 

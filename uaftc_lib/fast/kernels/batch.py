@@ -56,7 +56,7 @@ def draw_pooled(pooled, key, rule):
 
 @compiled
 def score_types(table, heads, classes, factors, count, work):
-    """a_e and s_e of the types of the batch (Eq 6, 7)."""
+    """a_e (Eq 1; ``factors[0]`` holds 1/λ) and s_e (Eq 7) of the types of the batch."""
     types, scores = work.types, work.scores
     stride = table.shape[2]
     flat, heads = table.reshape(-1), heads.reshape(-1)

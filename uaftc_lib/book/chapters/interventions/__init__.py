@@ -84,7 +84,7 @@ def exact_interventions(intervention: str, seed: int) -> list[dict]:
     rows=1,
 )
 def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict]:
-    """The same on 12,000 texts with 1,000 neutral words; without noise they are Data I, with it Data II."""
+    """Each intervention on 12,000 texts with 1,000 neutral words; without noise they are Data I, with it Data II."""
     name = "synthetic-2" if noise else "synthetic-1"
     dataset = load_dataset(name)
     model, _ = train_with_intervention(dataset, intervention, seed=seed, epochs=WHOLE_EPOCHS)

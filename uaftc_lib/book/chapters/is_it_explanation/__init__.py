@@ -292,7 +292,7 @@ def explanation_seeds(lam: float, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0))], rows=1)
 def explanation_mirrored(lam: float, seed: int) -> list[dict]:
-    """The same from −W₀ instead of W₀: which way the most attended word pulls."""
+    """Attention and decisions from −W₀ instead of W₀: which way the most attended word pulls."""
     model, _ = train_real(data := load_dataset("sst"), mirrored=True, lam=lam, seed=seed)
     read = Reading.of(model, usable(data.test))
     return [{"V·W": dot_product(model)} | pulls_by_side(read, leads(read))]

@@ -1,7 +1,7 @@
 """Planned contrasts of a column of Table 2: what small and huge λ cost, for each seed and test text.
 
-They were planned before they were measured, and replace the 21 pairs of a column wherever a sentence of the paper is
-judged: few questions need no correction.
+They replace the 21 pairs of a column wherever a sentence of the paper is judged: few questions need no correction. The
+scorecard says when they were fixed, and what was known then.
 """
 
 from __future__ import annotations

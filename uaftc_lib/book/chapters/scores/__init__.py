@@ -1,4 +1,4 @@
-"""Chapter 10_scores: the scores of SST and of every panel, many seeds of each, and what Section 5 says of them."""
+"""Chapter 10_scores: the scores of SST, many seeds, and what Section 5 says of scores. (Of every panel: ``atlas``.)"""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
 
 @experiment(jobs=SST_RUNS, rows=1)
 def sst_mirrored(lam: float, penalty: float, seed: int) -> list[dict]:
-    """The same from −W₀ instead of W₀; and the largest size of an attention score."""
+    """The scores of SST from −W₀ instead of W₀; and the largest size of an attention score."""
     row, scores = sst_scores_run(lam=lam, penalty=penalty, seed=seed, mirrored=True)
     return [row | {"largest attention": scores["attention"].abs().max()}]
 
