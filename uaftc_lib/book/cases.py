@@ -59,9 +59,9 @@ class Tables:
 class Part:
     """One case of a claim: the verdict of the rules, what was found in words, and how far it is from zero.
 
-    ``strength``: the mean of X − Y in half widths of its interval; nan where there is none. ``mean``, ``low`` and ``high``
-    are of X − Y, where the rule has them; ``held``, from :func:`exceeds` alone: in how many of the ``n`` seeds X − Y
-    lies above zero.
+    ``strength``: the mean of X − Y in half widths of its interval; nan where there is none. ``mean``, ``low`` and
+    ``high`` are of X − Y, where the rule has them; ``held``, from :func:`exceeds` alone: in how many of the ``n`` seeds
+    X − Y lies above zero.
     ``null``: how X − Y stands to that of models trained on permuted labels, where this is known.
     """
 
