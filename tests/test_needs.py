@@ -1,4 +1,4 @@
-"""Under its title a chapter says what to read before it, and how long it takes, unless it is one to look things up in."""
+"""A chapter says under its title what to read before it, and how long it takes, if it is one to be read."""
 
 import importlib.util
 from types import SimpleNamespace
