@@ -111,6 +111,16 @@ def test_one_colour_has_one_meaning():
     assert len({theme.series_style(name, names) for name in names}) == len(names)
 
 
+def test_a_model_and_a_data_set_keep_their_colour():
+    styled = plots.theme.series_style
+    for known in (["DP", "DP-A", "AD", "DP-L"], ["SST", "IMDB", "20News I", "20News II", "Data I", "Data II"]):
+        for name in known:
+            alone, last = styled(name, [name]), styled(name, ["other", *known[::-1]])
+            assert alone == last == styled(name, known)
+    for names in (["a", "DP-L", "b", "c"], ["DP-L", "a", "AD", "b", "c", "d"], ["SST", "DP", "a"], ["Data II", "a"]):
+        assert len({styled(name, names)[0] for name in names}) == len(names)
+
+
 def test_other_colours_stand_out_on_both_grounds():
     def luminance(color):
         parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]

@@ -74,7 +74,7 @@ def names_in(path: Path, decorator: str, _written: int) -> list[str]:
 def setting(
     default: object, about: str, rule: Callable[[str, object], object] | None = None, choices: Collection[str] = ()
 ) -> Field:
-    """A field: what the command line says of it, and the rule (or the choices) that :func:`check_fields` holds it to."""
+    """A field: what the command line says of it, and the rule or choices that :func:`check_fields` holds it to."""
     rule = partial(checks.one_of, allowed=tuple(choices)) if choices else rule
     begin = {"default_factory": default} if callable(default) else {"default": default}
     return field(**begin, metadata={"about": about, "rule": rule, "choices": tuple(choices)})

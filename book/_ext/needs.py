@@ -1,4 +1,4 @@
-"""Each chapter says under its title what should have been read before it, and how long it takes to read."""
+"""Under its title each chapter says what should be read before it, and how long it takes, if it is one to read."""
 
 import tomllib
 from pathlib import Path
@@ -7,6 +7,7 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.errors import ExtensionError
 
+REFERENCE = "reference"  # the line of needs.toml that names them
 WORDS, LOOKS = 200, 3  # a minute: words that are read, figures and formulas that are looked at
 
 
@@ -22,22 +23,22 @@ def minutes(doctree):
 
 
 def before(app, docname):
-    """The pages that this one builds on; None if it is no chapter."""
+    """The pages that this one builds on, None if it is no chapter; and whether it is one to look things up in."""
     path = Path(app.srcdir) / "needs.toml"
     app.env.note_dependency(str(path))
     needs = tomllib.loads(path.read_text(encoding="utf-8"))
     if unknown := {one for names in needs.values() for one in names} - app.env.found_docs:
         raise ExtensionError(f"needs.toml names pages that are not there: {', '.join(sorted(unknown))}")
-    return needs.get(docname)
+    return needs.get(docname), docname in needs.get(REFERENCE, [])
 
 
 def say(app, doctree):
     docname = app.env.docname
-    needed, title = before(app, docname), next(iter(doctree.findall(nodes.title)), None)
+    (needed, reference), title = before(app, docname), next(iter(doctree.findall(nodes.title)), None)
     if needed is None or title is None:
         return
     line = nodes.paragraph(classes=["page-needs"])
-    line += nodes.Text(f"{minutes(doctree)} minutes to read")
+    line += nodes.Text("A page to look things up in" if reference else f"{minutes(doctree)} minutes to read")
     for n, name in enumerate(needed):
         link = pending_xref("", refdomain="std", reftype="doc", reftarget=f"/{name}", refexplicit=False, refdoc=docname)
         link += nodes.inline("", name)

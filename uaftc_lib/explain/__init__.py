@@ -1,7 +1,7 @@
 """Which words drive which class: exact statements about a trained classifier with attention.
 
-The command of this name is ``uaftc_lib/report/``. Everything here holds the states of the encoder fixed and asks what the
-pooling and the linear head make of them. For a classifier without an encoder that is the whole model.
+The command of this name is ``uaftc_lib/report/``. Everything here holds the states of the encoder fixed and asks what
+the pooling and the linear head make of them. For a classifier without an encoder that is the whole model.
 """
 
 from uaftc_lib.explain.adversarial import Adversary, adversarial_attention, jensen_shannon

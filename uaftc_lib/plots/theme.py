@@ -26,6 +26,10 @@ COLORS = {name: color for name, (color, _, _) in STYLES.items()}
 TYPES = ("positive", "negative", "neutral", "not examined")
 OTHERS = (GREEN, PINK, VIOLET, BROWN, OLIVE, CRIMSON)  # no blue and no orange: these are positive and negative
 MARKERS, DASHES = "osPX*<", (SOLID, DASHED, DOTTED, DASH_DOT)
+KEPT = {  # the place that a model or a data set keeps in every figure
+    "DP": 0, "DP-A": 1, "AD": 2, "DP-L": 3,
+    "SST": 0, "IMDB": 1, "20News I": 2, "20News II": 3, "Data I": 4, "Data II": 5,
+}  # fmt: skip
 PUBLISHED = (0, (3, 1.5))
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
@@ -74,11 +78,23 @@ def spelled(name: str) -> str:
     return "-".join(sorted(pair.groups())) if pair else name
 
 
+def place_of(name: str, names: list[str]) -> int:
+    """The place that a name keeps, else the next that is free; by order alone where two would have the same."""
+    others = [n for n in names if spelled(n) not in STYLES]
+    kept = {n: KEPT[n] for n in others if n in KEPT}
+    if len(set(kept.values())) < len(kept):
+        kept = {}
+    if name in kept:
+        return kept[name]
+    free = [place for place in range(len(others)) if place not in kept.values()]
+    return free[[n for n in others if n not in kept].index(name)]
+
+
 def series_style(name: str, names: list[str]) -> tuple:
-    """Colour, marker and dash: its own, else the next in the order of names; "negative words: all" is orange too."""
+    """Colour, marker and dash: its own, else those of its place; "negative words: all" is orange too."""
     if (own := STYLES.get(spelled(name))) is not None:
         return own
-    place = [n for n in names if spelled(n) not in STYLES].index(name)
+    place = place_of(name, names)
     of = re.match(r"(positive|negative|neutral)(?= words|,)", str(name))
     color = COLORS[of[0]] if of else OTHERS[place % len(OTHERS)]
     taken = {STYLES[spelled(n)][1] for n in names if spelled(n) in STYLES}

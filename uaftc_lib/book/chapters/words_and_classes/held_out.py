@@ -108,7 +108,7 @@ def word_measures(model: AttentionClassifier, dataset: Dataset, types: Types) ->
     ]
 )
 def held_out_words(labels: str, seed: int) -> list[dict]:
-    """SST, DP, λ = 10: held-out words under real and permuted training labels, at the kept epoch and at equal losses."""
+    """SST, DP, λ = 10; held-out words under true and permuted labels, at the kept epoch and at equal losses."""
     data = load_dataset("sst")
     if labels == "permuted":
         data = with_permuted_labels(data, seed)
