@@ -1,19 +1,15 @@
 """Figures are numbered in the order of their page, and captions lead with their first sentence."""
 
-import importlib.util
 from types import SimpleNamespace
 
+import figures
 import pytest
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.errors import ExtensionError
 from test_pages import PAGES
 
-from uaftc_lib.publish import CHECKOUT, chapters
-
-SPEC = importlib.util.spec_from_file_location("figures", CHECKOUT / "book" / "_ext" / "figures.py")
-figures = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(figures)
+from uaftc_lib.publish import chapters
 
 ONE = '<figure class="uaftc"><svg></svg><figcaption>{}<a>CSV</a></figcaption></figure>'
 

@@ -1,17 +1,13 @@
 """What a page folds: each check says what came of it, no statement is lost, and what is linked to opens."""
 
-import importlib.util
 import re
 
+import folds
 import pytest
 from bs4 import BeautifulSoup
 from test_pages import PAGES, opened
 
-from uaftc_lib.publish import CHECKOUT, chapters
-
-SPEC = importlib.util.spec_from_file_location("folds", CHECKOUT / "book" / "_ext" / "folds.py")
-folds = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(folds)
+from uaftc_lib.publish import chapters
 
 FIRST = 'chapter.identity(f"{name}: twice as much", 0)\nchapter.finding("rare words rise in most runs", True, 1)'
 SECOND = 'for name in "ab":\n    chapter.finding(f"in every run of {name} rare words rise", True, 2)'
