@@ -35,12 +35,7 @@ def test_class_counts_are_those_of_table_1(dataset, name):
 # Of 20News II neither split nor posts are known exactly; IMDB's published vocabulary has 4 types more.
 @pytest.mark.parametrize(
     "name, average, vocabulary",
-    [
-        ("sst", 17.51, 16174),
-        ("imdb", 183.12, 63307),
-        ("20news-1", 185.31, 17584),
-        ("20news-2", 185.90, 29116),
-    ],
+    [("sst", 17.51, 16174), ("imdb", 183.12, 63307), ("20news-1", 185.31, 17584), ("20news-2", 185.90, 29116)],
 )
 def test_lengths_and_vocabularies(dataset, name, average, vocabulary):
     corpora = dataset(name)

@@ -195,10 +195,7 @@ def test_band_ends_where_the_terms_balance(kind, case):
     present = torch.unique(corpus.tokens)
     present = present[band.lower[present] > 0]
     assert torch.allclose(band.upper[present] / band.lower[present], 1 / cosine**2)
-    polarity, attention = (
-        dynamics.polarity_update(model, corpus),
-        dynamics.attention_update(model, corpus),
-    )
+    polarity, attention = (dynamics.polarity_update(model, corpus), dynamics.attention_update(model, corpus))
     # |A|/|B| = lower/λ and |D|/|E| = λ/upper.
     assert torch.allclose((polarity.A / polarity.B).abs()[present], band.lower[present] / model.lam)
     assert torch.allclose((attention.D / attention.E).abs()[present], model.lam / band.upper[present])

@@ -49,8 +49,7 @@ def test_states_and_gradients_are_those_of_packed_sequences(kind, lengths, monke
     assert ours.shape == (sum(lengths), 10)
     torch.testing.assert_close(ours, reference, rtol=0, atol=1e-10)
     for mine, theirs in zip(
-        torch.autograd.grad((ours * weights).sum(), leaves),
-        torch.autograd.grad((reference * weights).sum(), leaves),
+        torch.autograd.grad((ours * weights).sum(), leaves), torch.autograd.grad((reference * weights).sum(), leaves)
     ):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
 

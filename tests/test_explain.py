@@ -25,15 +25,7 @@ def random_case(seed, classes=2, loss="auto", longest=6, lam=1.0, types=9, dtype
         class_count=classes,
     )
     model = AttentionClassifier(
-        types,
-        4,
-        lam,
-        classes=classes,
-        loss=loss,
-        embedding_range=2.0,
-        weight_range=2.0,
-        seed=seed,
-        dtype=dtype,
+        types, 4, lam, classes=classes, loss=loss, embedding_range=2.0, weight_range=2.0, seed=seed, dtype=dtype
     )
     return model, corpus
 
@@ -42,12 +34,7 @@ def by_instance(model, corpus):
     """Scores, weights, polarity scores and logit of each instance, as numpy."""
     out = model(corpus)
     for t, (begin, end) in enumerate(zip(corpus.offsets[:-1], corpus.offsets[1:])):
-        parts = (
-            out.scores[begin:end],
-            out.weights[begin:end],
-            out.token_polarity[begin:end],
-            out.polarity[t],
-        )
+        parts = (out.scores[begin:end], out.weights[begin:end], out.token_polarity[begin:end], out.polarity[t])
         yield tuple(part.detach().double().numpy() for part in parts)
 
 

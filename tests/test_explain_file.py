@@ -189,12 +189,7 @@ def test_mixed_types_agree_with_themselves(tmp_path):
     path.write_text("\n".join(json.dumps({"review": text, "stars": label}) for text, label in rows))
     table = read_table(path, COLUMNS)
     assert texts_of(table) == ["a b", "c d", "5", "e"] and labels_of(table) == ["1", "1", "1", "true"]
-    assert table.dropped == {
-        "no text": 1,
-        "no label": 1,
-        "text is no text": 1,
-        "label is neither text nor number": 1,
-    }
+    assert table.dropped == {"no text": 1, "no label": 1, "text is no text": 1, "label is neither text nor number": 1}
     assert any("1 texts were numbers" in note for note in table.notes)
 
 

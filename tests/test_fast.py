@@ -63,12 +63,7 @@ def fast_trainers(name):
 
 
 CASES = [(name, trainer) for name in MODELS for trainer in fast_trainers(name)]
-ALL_TERMS = {
-    "penalty": 0.01,
-    "weight_decay": 0.02,
-    "learning_rate_decay": 0.1,
-    "learning_rates": {"V": 0.005},
-}
+ALL_TERMS = {"penalty": 0.01, "weight_decay": 0.02, "learning_rate_decay": 0.1, "learning_rates": {"V": 0.005}}
 
 
 @pytest.mark.parametrize("name, trainer", CASES)
@@ -183,11 +178,7 @@ def test_fit_is_the_same_by_every_method(dropout):
 
 
 @pytest.mark.parametrize(
-    "options, changes, reason",
-    [
-        ({}, {"optimizer": "adam"}, "adam"),
-        ({"dtype": torch.bfloat16}, {}, "bfloat16"),
-    ],
+    "options, changes, reason", [({}, {"optimizer": "adam"}, "adam"), ({"dtype": torch.bfloat16}, {}, "bfloat16")]
 )
 def test_fast_says_why_not(options, changes, reason):
     model = AttentionClassifier(TYPES, dimension=20, **options)

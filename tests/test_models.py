@@ -335,10 +335,7 @@ def test_names_of_models():
         ({"weight_range": math.inf}, "weight_range must be a finite number at least 0, got inf"),
         ({"seed": -3}, "seed must be a whole number, at least 0, got -3"),
         ({"seed": 1.5}, "seed must be a whole number, at least 0, got 1.5"),
-        (
-            {"dtype": torch.int64},
-            "dtype must be a floating-point type such as .* got torch.int64",
-        ),
+        ({"dtype": torch.int64}, "dtype must be a floating-point type such as .* got torch.int64"),
         ({"dtype": "float32"}, "dtype must be a floating-point type"),
         ({"device": "nosuch"}, "device 'nosuch' cannot be used here"),
     ],

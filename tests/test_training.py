@@ -464,10 +464,7 @@ def test_impossible_configurations_are_refused(untyped, options, words):
     "call, words",
     [
         (lambda: fit(make(), toy().train), "fit trains on a Dataset, got Corpus.*wrap it"),
-        (
-            lambda: fit(make(), toy(), TrainingConfig(learning_rates={"v": 1})),
-            "names v; the parameters are emb",
-        ),
+        (lambda: fit(make(), toy(), TrainingConfig(learning_rates={"v": 1})), "names v; the parameters are emb"),
         (lambda: fit(make(), toy("three classes")), "model has 2 classes, the corpus 3"),
         (lambda: fit(AttentionClassifier(5, D), toy()), "the model has 5 token types"),
         (lambda: fit(make(), toy(), record=lambda epoch, model: None), "record must return a dict.*got None"),

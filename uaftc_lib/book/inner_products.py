@@ -30,12 +30,7 @@ def gram(model: AttentionClassifier) -> Float[Tensor, "rows rows"]:
 
 
 def gram_flow(
-    model: AttentionClassifier,
-    corpus: Corpus,
-    times,
-    method: str = "DOP853",
-    rtol: float = 1e-10,
-    atol: float = 1e-12,
+    model: AttentionClassifier, corpus: Corpus, times, method: str = "DOP853", rtol: float = 1e-10, atol: float = 1e-12
 ) -> Float[np.ndarray, "times rows rows"]:
     """The Gram matrix along gradient flow, without the vectors: Ġ = SG + GS, S = [[0, R], [Rᵀ, 0]].
 

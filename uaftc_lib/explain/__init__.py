@@ -5,21 +5,10 @@ them. For a classifier without an encoder that is the whole model.
 """
 
 from uaftc_lib.explain.adversarial import Adversary, adversarial_attention, jensen_shannon
-from uaftc_lib.explain.contributions import (
-    Permuted,
-    contributions,
-    leave_one_out,
-    permutation_test,
-    probabilities,
-)
+from uaftc_lib.explain.contributions import Permuted, contributions, leave_one_out, permutation_test, probabilities
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.shapley import shapley
-from uaftc_lib.explain.words import (
-    association_matrix,
-    attention_matrix,
-    class_matrix,
-    word_class_influence,
-)
+from uaftc_lib.explain.words import association_matrix, attention_matrix, class_matrix, word_class_influence
 
 __all__ = [
     "Adversary",

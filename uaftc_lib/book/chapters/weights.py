@@ -39,11 +39,7 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
     frame = weight_frame(model, dataset, examined_types(dataset))
     quartiles = {"least": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "greatest": 1.0}
     return [
-        {
-            "type": name,
-            "words": len(rows),
-            **{key: rows["weight"].quantile(q) for key, q in quartiles.items()},
-        }
+        {"type": name, "words": len(rows), **{key: rows["weight"].quantile(q) for key, q in quartiles.items()}}
         for name, rows in frame.groupby("type")
     ]
 
