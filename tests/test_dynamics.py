@@ -300,49 +300,6 @@ def test_two_class_softmax_is_the_binary_model_with_twice_the_rate_of_W(optimize
 
 @given(case=cases())
 @quick
-def test_flip_symmetry(case):
-    """y → −y together with W → −W changes no attention."""
-    model, corpus = model_and_corpus(case, "DP", False)
-    flipped = copy.deepcopy(model)
-    with torch.no_grad():
-        flipped.W.neg_()
-    mirror = Corpus(corpus.tokens, corpus.offsets, 1 - corpus.labels)
-    sums, other = dynamics.token_sums(model, corpus), dynamics.token_sums(flipped, mirror)
-    assert torch.allclose(sums.pi, -other.pi, rtol=1e-12, atol=1e-14)
-    assert torch.allclose(sums.rho, other.rho, rtol=1e-12, atol=1e-14)
-    assert torch.allclose(
-        dynamics.attention_update(model, corpus).total, dynamics.attention_update(flipped, mirror).total
-    )
-
-
-@pytest.mark.parametrize("kind,several,rank", [("DP", False, 2), ("DP-A", False, 2), ("DP", True, 3)])
-def test_rank_of_the_table_s_gradient(kind, several, rank):
-    """2 for binary; K, not K + 1, for K classes: the residuals of an instance sum to zero."""
-    model, corpus = model_and_corpus(Case(types=15, instances=40, dimension=9), kind, several)
-    gradient = autograd(model, corpus)["embedding"]
-    assert int(torch.linalg.matrix_rank(gradient, rtol=1e-10)) == rank
-    other = autograd(*model_and_corpus(Case(types=15, instances=40, dimension=9), "AD", False))["embedding"]
-    assert int(torch.linalg.matrix_rank(other, rtol=1e-10)) > 2
-
-
-@binary_and_several
-@given(case=cases())
-@quick
-def test_inner_products_move_as_eq_43_says(several, case):
-    model, corpus = model_and_corpus(case, "DP", several)
-    ids = torch.arange(0, case.types, 2)
-    full = along_flow(model, corpus, lambda probe: probe.embedding @ probe.embedding.T)
-    half = -dynamics.gradients(model, corpus)["embedding"][ids] @ model.embedding[ids].T
-    assert relative_error(half + half.T, full[ids][:, ids]) < 1e-12
-    # Eq 46 exactly: RZᵀ + ZRᵀ.
-    sums, (a, s) = dynamics.token_sums(model, corpus), model.token_scores()
-    R = torch.cat([sums.rho[:, None] / model.lam, sums.pi.reshape(len(a), -1)], 1) / len(corpus)
-    Z = torch.cat([model.lam * a[:, None], s.reshape(len(a), -1)], 1)
-    assert relative_error(R @ Z.T + Z @ R.T, full) < 1e-12
-
-
-@given(case=cases())
-@quick
 def test_two_tables_have_neither_A_nor_D(case):
     model, corpus = model_and_corpus(case, "separate", False)
     assert not dynamics.polarity_update(model, corpus).A.any()

@@ -229,16 +229,6 @@ def test_masks_one_for_each_occurrence():
         assert not torch.equal(other.embedding, dropout.embedding)
 
 
-@pytest.mark.parametrize("dropout", [0.1, 0.5])
-def test_masks_keep_the_mean(dropout):
-    model, batch, steps = AttentionClassifier(TYPES, 64), random_corpus(20, 0), 100
-    drawn = [draw_dropout(model, batch, TrainingConfig(dropout=dropout), step) for step in range(steps)]
-    for masks in (torch.stack([d.embedding for d in drawn]), torch.stack([d.pooled for d in drawn])):
-        deviation = math.sqrt(dropout / (1 - dropout))
-        assert abs(masks.double().mean() - 1) < 5 * deviation / math.sqrt(masks.numel())
-        assert (masks.double().mean(0) - 1).abs().max() < 6 * deviation / math.sqrt(steps)
-
-
 @pytest.fixture
 def scripted(monkeypatch):
     """``scripted(accuracies)``: the dev accuracies of the epochs to come, whatever the model says."""
