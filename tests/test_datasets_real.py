@@ -220,12 +220,11 @@ def one_more_folder(tmp_path, monkeypatch):
     folder = tmp_path / "datasets"
     folder.mkdir()
     monkeypatch.setattr(datasets, "__path__", [*datasets.__path__, str(folder)])
-    before = dict(LOADERS)
     yield folder
-    LOADERS.clear()
-    LOADERS.update(before)
-    for file in folder.glob("*.py"):
-        sys.modules.pop(f"{datasets.__name__}.{file.stem}", None)
+    for module in (f"{datasets.__name__}.{file.stem}" for file in folder.glob("*.py")):
+        sys.modules.pop(module, None)
+        for name in [name for name, loader in LOADERS.items() if loader.__module__ == module]:
+            del LOADERS[name]
 
 
 def test_a_new_data_set_is_the_one_file_that_contributing_shows(one_more_folder, tmp_path):

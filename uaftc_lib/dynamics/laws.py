@@ -55,10 +55,6 @@ def invariants(which: str, parameters: Mapping[str, Tensor]) -> dict[str, Float[
     return {"EᵀE − MᵀM − WWᵀ": E.T @ E - M.T @ M - WW}
 
 
-def _parameters(model: AttentionClassifier) -> dict[str, Tensor]:
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
-
-
 @torch.no_grad()
 def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
     """Matrices that gradient flow leaves unchanged, by formula.
@@ -73,7 +69,7 @@ def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
     ValueError
         For structured attention.
     """
-    found = invariants(family(model), _parameters(model))
+    found = invariants(family(model), {name: parameter.detach() for name, parameter in model.named_parameters()})
     if not model.binary:
         found["Σ_k W_k"] = model.W.detach().sum(1)
     return found
