@@ -11,11 +11,10 @@ from dataclasses import asdict, fields
 import nbformat
 import pytest
 import torch
-from click.testing import CliRunner
+from cases import uaftc
 
 import uaftc_lib
 from uaftc_lib import AttentionClassifier, TrainingConfig, __version__, cli, datasets, fit, publish
-from uaftc_lib.cli import app
 from uaftc_lib.cli.options import option_of
 from uaftc_lib.datasets import LOADERS, dataset_names
 from uaftc_lib.experiments.cells import Cell, cells_of
@@ -28,10 +27,6 @@ from uaftc_lib.settings import registered_names
 pytestmark = pytest.mark.usefixtures("untyped")  # what readers type comes unchecked
 
 SMALL = ["--dataset", "synthetic-1", "--option", "class_sizes=(30,40)", "--dimension", "8", "--epochs", "3"]
-
-
-def uaftc(*words):
-    return CliRunner().invoke(app, list(words))
 
 
 def test_version():

@@ -7,10 +7,11 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from test_explain_copies import table_of as table_of_texts
 
 from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Columns, Refused
-from uaftc_lib.report.tables import TextTable, read_table, sample
+from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import prepare
 from uaftc_lib.report.words import Cutter
 
@@ -28,9 +29,7 @@ def labels_of(table):
 
 
 def table_of(rows):
-    """A table as it is read from a file of these texts and labels."""
-    frame = pd.DataFrame({"text": rows["review"], "label": rows["stars"]}, dtype=object)
-    return TextTable(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
+    return table_of_texts(rows["review"], rows["stars"])
 
 
 def written(tmp_path, name, rows=None, encoding="utf-8", **options):

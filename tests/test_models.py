@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from cases import random_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import classify, instance_loss, instances_of
@@ -32,15 +33,8 @@ def make(kind, lam=0.3, **changed):
     return AttentionClassifier(TYPES, D, lam, **KINDS[kind], **options)
 
 
-def random_corpus(lengths, seed, class_count=2):
-    draws = torch.Generator().manual_seed(seed)
-    instances = [torch.randint(TYPES, (n,), generator=draws).tolist() for n in lengths]
-    labels = torch.randint(class_count, (len(lengths),), generator=draws)
-    return Corpus.from_lists(instances, labels.tolist(), class_count)
-
-
 def corpus_for(kind, lengths=(4, 1, 6, 3, 3), seed=0):
-    return random_corpus(lengths, seed, KINDS[kind].get("classes", 2))
+    return random_corpus(lengths, TYPES, seed, KINDS[kind].get("classes", 2))
 
 
 def by_column(W):

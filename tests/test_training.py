@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from cases import random_corpus
 from reference import Optimizer, differentiable_loss
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
@@ -19,23 +20,20 @@ KINDS["three classes"] = {"classes": 3}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def random_corpus(instances, seed, class_count=2):
-    draws = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(1, 6, (instances,), generator=draws).tolist()
-    tokens = [torch.randint(TYPES - 3, (n,), generator=draws).tolist() for n in lengths]
-    labels = torch.randint(class_count, (instances,), generator=draws).tolist()
-    return Corpus.from_lists(tokens, labels, class_count)
-
-
 def toy(kind="DP", dev=True):
     classes = KINDS[kind].get("classes", 2)
+
+    def part(instances, seed):
+        lengths = torch.randint(1, 6, (instances,), generator=torch.Generator().manual_seed(seed + 9)).tolist()
+        return random_corpus(lengths, TYPES - 3, seed, classes)
+
     return Dataset(
         "toy",
         Vocabulary([f"w{i}" for i in range(TYPES - 3)]),
         tuple(str(k) for k in range(classes)),
-        train=random_corpus(23, 0, classes),
-        dev=random_corpus(11, 1, classes) if dev else None,
-        test=random_corpus(13, 2, classes) if dev else None,
+        train=part(23, 0),
+        dev=part(11, 1) if dev else None,
+        test=part(13, 2) if dev else None,
     )
 
 
