@@ -199,8 +199,6 @@ def test_band_ends_where_the_terms_balance(kind, case):
     # |A|/|B| = lower/λ and |D|/|E| = λ/upper.
     assert torch.allclose((polarity.A / polarity.B).abs()[present], band.lower[present] / model.lam)
     assert torch.allclose((attention.D / attention.E).abs()[present], model.lam / band.upper[present])
-    by_occurrence = dynamics.admissible_band(model, corpus, per="occurrence")
-    assert by_occurrence.lower.shape == corpus.tokens.shape
 
 
 def with_lam_one(case):
@@ -333,8 +331,6 @@ def test_nothing_is_types_by_types():
 
 def test_wrong_arguments_say_what_to_do():
     model, corpus = model_and_corpus(Case(), "DP", False)
-    with pytest.raises(ValueError, match="per must be"):
-        dynamics.admissible_band(model, corpus, per="word")
     with pytest.raises(ValueError, match="binary DP and DP-A"):
         dynamics.admissible_band(*model_and_corpus(Case(), "AD", False))
     structured = StructuredClassifier(Case().types, dimension=6, encoder="lstm", hidden=4)
