@@ -474,9 +474,8 @@ def test_the_table_shows_what_words_csv_holds(opened, made):
         mine = words[words["class"] == name]
         best = mine.sort_values(["listed", "total"], ascending=False)["word"].map(page.shortened).tolist()
         assert words_of(opened)[:10] == best[:10], "in the order of the lists at first"
-        assert {*opened.locator("#rows .listed td:first-child").all_text_contents()} == set(
-            mine[mine["listed"]]["word"]
-        )
+        listed = opened.locator("#rows .listed td:first-child").all_text_contents()
+        assert {*listed} == set(mine[mine["listed"]]["word"])
     for key in ("total", "texts", "texts_of_class", "probability", "attention", "influence", "influence_high"):
         opened.select_option("#order", label=key)
         best = mine.sort_values(key, ascending=False, kind="stable")[key].to_numpy()[:40]
@@ -690,16 +689,16 @@ def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     if folded:
         tab.click("text=Open all")
         assert tab.inner_text("#open") == "Close all"
-    assert len([each for each in tab.query_selector_all(".tops") if each.is_visible()]) == classes
+    assert tab.locator(".tops:visible").count() == classes
     tab.select_option("#class", label=names[-1])
     tab.click(f"#rows a >> text=mark{classes - 1}0")
-    pushes = [row.inner_text() for row in tab.query_selector_all("#word tr") if row.is_visible()]
+    pushes = tab.locator("#word tr:visible").all_inner_texts()
     assert len(pushes) == (9 if classes > 12 else classes), "the strongest both ways"
     assert pushes[0].startswith(names[-1])
     assert not sideways(tab)
     if classes > 12:
         tab.click(f"text=Show the {classes - 9} classes between")
-        assert sum(row.is_visible() for row in tab.query_selector_all("#word tr")) == classes
+        assert tab.locator("#word tr:visible").count() == classes
     tab.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert tab.evaluate("document.querySelector('nav').getBoundingClientRect().top") == 0, "the way back stays in sight"
     tab.close()
