@@ -148,8 +148,6 @@ def test_a_tag_of_two_words_is_one_leak(tmp_path):
     report, _ = explained(rows, tmp_path)
     (one,) = report["deciding"]
     assert set(one["word"].split(",")) == {"routed", "finance"} and one["recall_without"] < one["recall"] - 0.1
-    report, _ = explained(rows, tmp_path, Settings(without=one["word"]))
-    assert not report["deciding"]
 
 
 def test_the_commonest_class_is_decided_by_no_common_word(tmp_path):
@@ -199,7 +197,7 @@ def test_given_test_texts_alone_are_tested(tmp_path):
     assert report["tested"] == "split" and report["quality"]["tested"] == (rows["part"] == "test").sum()
     causes = {(word, name) for name, words in truth["causes"].items() for word in words}
     assert len(listed(words) & causes) >= 0.5 * len(causes)
-    report, _ = explained(rows, tmp_path, time="day")
+    report, _ = explained(rows, tmp_path, Settings(epochs=2), time="day")
     assert report["tested"] == "time" and report["quality"]["tested"] == len(rows) // 5
 
 
