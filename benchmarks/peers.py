@@ -111,11 +111,7 @@ def against_ratings(file: File, found: pd.DataFrame) -> dict:
     rated = rated[rated.index.isin(held_in.index[held_in >= RATED_IN])]
     scores = found[found["class"] == file.classes[-1]].set_index("word")["score"]
     said = scores.reindex(rated.index).fillna(0.0)
-    return {
-        "listed": int(found["listed"].sum()),
-        "ratings": rated.corr(said, method="spearman"),
-        "rated": len(rated),
-    }
+    return {"listed": int(found["listed"].sum()), "ratings": rated.corr(said, method="spearman"), "rated": len(rated)}
 
 
 def overlap(file: File, method: Callable, seed: int) -> float:

@@ -114,10 +114,7 @@ def linear(file: File, seed: int) -> tuple[pd.DataFrame, dict]:
     answers = cross_val_predict(
         make_pipeline(TfidfVectorizer(), LogisticRegression(max_iter=1000)), texts, labels, cv=folds
     )
-    told = {
-        "accuracy": accuracy_score(labels, answers),
-        "balanced_accuracy": balanced_accuracy_score(labels, answers),
-    }
+    told = {"accuracy": accuracy_score(labels, answers), "balanced_accuracy": balanced_accuracy_score(labels, answers)}
     return ranking(vectors.get_feature_names_out(), file.classes, coefficients(model)), told
 
 

@@ -1,9 +1,13 @@
-"""Random settings for property-based tests."""
+"""Random settings for property-based tests, random corpora, and the command."""
 
+import torch
+from click.testing import CliRunner
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from uaftc_lib import Corpus
 from uaftc_lib.book.random_models import MODELS, Case
+from uaftc_lib.cli import app
 from uaftc_lib.models.separate_tables import SeparateTables
 
 quick = settings(max_examples=20, deadline=None)
@@ -11,6 +15,18 @@ few = settings(max_examples=6, deadline=None)
 
 KINDS = [*MODELS, "separate"]
 RECURRENT = ["lstm", "gru"]
+
+
+def uaftc(*words):
+    """What the command answers, in this process."""
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def random_corpus(lengths, types, seed=0, classes=2):
+    """Instances of these lengths and any label, of words drawn evenly from so many types."""
+    draws = torch.Generator().manual_seed(seed)
+    instances = [torch.randint(types, (n,), generator=draws).tolist() for n in lengths]
+    return Corpus.from_lists(instances, torch.randint(classes, (len(lengths),), generator=draws).tolist(), classes)
 
 
 def cases(least_lam: float = 1.0, largest_lam: float = 100.0):

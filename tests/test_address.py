@@ -1,6 +1,5 @@
 """The repository's address: what is made from it, and that nothing is while there is none."""
 
-import importlib.util
 import json
 import re
 import struct
@@ -8,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from types import SimpleNamespace
 
+import pages  # an extension of Sphinx
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -116,7 +116,7 @@ def test_buttons_and_links_need_an_address(built):
         ("https://git.example.org/a/b", "git/https%3A%2F%2Fgit.example.org%2Fa%2Fb"),
     ],
 )
-def test_binder_is_told_of_any_host(address, name, pages):
+def test_binder_is_told_of_any_host(address, name):
     assert binder(address) == name
     options = {"repository_url": address, "repository_branch": "main"}
     button = {"text": "Binder", "url": "https://mybinder.org/v2/git/https%3A//any/main?urlpath=lab/tree/book/x.ipynb"}
@@ -125,16 +125,7 @@ def test_binder_is_told_of_any_host(address, name, pages):
     assert button["url"] == f"https://mybinder.org/v2/{name}/main?urlpath=lab/tree/book/x.ipynb"
 
 
-@pytest.fixture(scope="module")
-def pages():
-    """The part of the pages' build that is an extension of Sphinx."""
-    spec = importlib.util.spec_from_file_location("pages", publish.CHECKOUT / "book" / "_ext" / "pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_colab_is_offered_where_notebooks_can_say_where_the_book_is(monkeypatch, pages):
+def test_colab_is_offered_where_notebooks_can_say_where_the_book_is(monkeypatch):
     """That is written down with the address, not with the environment of one build."""
 
     def configured(url: str) -> dict:

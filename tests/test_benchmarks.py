@@ -5,24 +5,20 @@ import math
 import subprocess
 import sys
 
+import fasttext_peer
+import measure
 import pandas as pd
 import pytest
+import run
+import scaling
 import torch
+from epochs import bytes_to_move
+from textbook import Textbook, TextbookTrainer
 
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.locations import results_folder
 from uaftc_lib.publish import CHECKOUT
-
-FOLDER = CHECKOUT / "benchmarks"
-sys.path.insert(0, str(FOLDER))  # as `python benchmarks/run.py` has it
-
-import fasttext_peer  # noqa: E402
-import measure  # noqa: E402
-import run  # noqa: E402
-import scaling  # noqa: E402
-from epochs import bytes_to_move  # noqa: E402
-from textbook import Textbook, TextbookTrainer  # noqa: E402
 
 COLUMNS = {"benchmark", "what", "unit", "ours", "peer", "ratio", "sense", "target", "met", "explanation", "note"}
 COLUMNS |= {"ours_cpu", "peer_cpu", "rounds", "load", "group", *provenance()}
@@ -154,8 +150,7 @@ def test_the_stored_table_can_be_read():
 
 
 def test_memory_is_measured_in_a_process_of_its_own():
-    said = subprocess.run(
-        [sys.executable, FOLDER / "memory.py", "50", "8", "1000"], check=True, capture_output=True, text=True
-    ).stdout
+    command = [sys.executable, CHECKOUT / "benchmarks" / "memory.py", "50", "8", "1000"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert json.loads(said)["needed"] == 2 * 4 * (50 * 8 + 2 * 8) + 8 * 1000
     assert json.loads(said)["peak"] >= 0

@@ -10,11 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
+from cases import uaftc
 from test_vectors import small_imdb  # noqa: F401
 
 from uaftc_lib import Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
-from uaftc_lib.cli import app
 from uaftc_lib.contextual import masked_language_model as own
 from uaftc_lib.contextual import pieces as cut
 from uaftc_lib.contextual.classifier import TransformerClassifier
@@ -436,7 +435,7 @@ def test_own_transformer_is_trained_once_and_comes_out_the_same_again(small_imdb
     assert transformers.AutoTokenizer.from_pretrained(folder).tokenize("A  good Review")[-1] != "[UNK]"
     model = TransformerClassifier(folder, small_imdb.vocabulary, frozen=False)
     assert model(small_imdb.train).polarity.shape == (3,)
-    done = CliRunner().invoke(app, ["transformer", "--data-home", str(tmp_path)])
+    done = uaftc("transformer", "--data-home", tmp_path)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith(f"{folder}: 2 layers of 16, {about['parameters']:,} parameters\n")
     told = f"{100 * about['held out']['right']:.1f} % told rightly"
@@ -452,7 +451,7 @@ def test_own_transformer_is_trained_once_and_comes_out_the_same_again(small_imdb
 def test_the_own_transformer_needs_transformers(small_imdb, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(own, "load_dataset", lambda *_: small_imdb)
     monkeypatch.setitem(sys.modules, "transformers", None)
-    done = CliRunner().invoke(app, ["transformer", "--data-home", str(tmp_path)])
+    done = uaftc("transformer", "--data-home", tmp_path)
     assert done.exit_code == 2 and "training a transformer needs transformers, which is not installed" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -464,7 +463,7 @@ TRAIN += ["--epochs", "2"]
 @pytest.mark.parametrize("tune", [[], ["--fine-tune"], ["--fine-tune", "0.01"]])
 def test_train_on_a_transformer(folders, tmp_path, tune, untyped):
     out = tmp_path / "x.pt"
-    done = CliRunner().invoke(app, [*TRAIN, "--transformer", str(folders["bert"]), *tune, "--out", str(out)])
+    done = uaftc(*TRAIN, "--transformer", str(folders["bert"]), *tune, "--out", str(out))
     assert done.exit_code == 0, done.output
     kept = torch.load(out)
     rate = {0: None, 1: 1e-4, 2: 0.01}[len(tune)]
@@ -493,6 +492,6 @@ def test_train_on_a_transformer(folders, tmp_path, tune, untyped):
 def test_train_refuses_what_does_not_go_with_a_transformer(folders, tmp_path, monkeypatch, untyped, more, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.txt").write_text("good 1 2\nbad 2 1\n")
-    done = CliRunner().invoke(app, [*TRAIN, *(str(folders["bert"]) if word == "BERT" else word for word in more)])
+    done = uaftc(*TRAIN, *(str(folders["bert"]) if word == "BERT" else word for word in more))
     assert done.exit_code == 2 and len(done.stderr.splitlines()) == 1, done.output
     assert re.search(message, done.stderr)

@@ -99,20 +99,6 @@ def test_words_that_are_dealt_out_stay_as_frequent_at_the_places_where_they_stoo
     assert torch.equal(*counts) == by_class
 
 
-@pytest.mark.parametrize("optimizer", ["adagrad", "sgd"])
-def test_a_run_from_minus_W_mirrors_that_on_exchanged_labels(small, optimizer):
-    exchanged = replace(small, train=replace(small.train, labels=1 - small.train.labels))
-    ends = []
-    for data, side in ((small, -1), (exchanged, 1)):
-        model = AttentionClassifier(len(small.vocabulary), dimension=5, lam=10.0, seed=2)
-        with torch.no_grad():
-            model.W *= side
-        fit(model, data, TrainingConfig(optimizer=optimizer, epochs=3, learning_rate=0.1, dropout=0.5), progress=False)
-        ends.append(model)
-    assert torch.equal(ends[0].W, -ends[1].W) and torch.equal(ends[0].V, ends[1].V)
-    assert torch.equal(ends[0].embedding, ends[1].embedding)
-
-
 def runs(labels: str, values: list[float], moment: str = "loss 0.2") -> pd.DataFrame:
     """Rows of null_controls in which attention of polar words leads by some value."""
     rows = [{"seed": seed, "attention positive": v, "attention negative": v} for seed, v in enumerate(values)]

@@ -122,11 +122,7 @@ def test_impossible_instances_are_refused(untyped, instances, labels, words):
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(untyped, changed, words):
-    tensors = {
-        "tokens": torch.tensor([0, 1, 2]),
-        "offsets": torch.tensor([0, 1, 3]),
-        "labels": torch.tensor([0, 1]),
-    }
+    tensors = {"tokens": torch.tensor([0, 1, 2]), "offsets": torch.tensor([0, 1, 3]), "labels": torch.tensor([0, 1])}
     Corpus(**tensors)
     with pytest.raises(ValueError, match=words):
         Corpus(**tensors | changed)

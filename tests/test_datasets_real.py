@@ -35,12 +35,7 @@ def test_class_counts_are_those_of_table_1(dataset, name):
 # Of 20News II neither split nor posts are known exactly; IMDB's published vocabulary has 4 types more.
 @pytest.mark.parametrize(
     "name, average, vocabulary",
-    [
-        ("sst", 17.51, 16174),
-        ("imdb", 183.12, 63307),
-        ("20news-1", 185.31, 17584),
-        ("20news-2", 185.90, 29116),
-    ],
+    [("sst", 17.51, 16174), ("imdb", 183.12, 63307), ("20news-1", 185.31, 17584), ("20news-2", 185.90, 29116)],
 )
 def test_lengths_and_vocabularies(dataset, name, average, vocabulary):
     corpora = dataset(name)
@@ -225,12 +220,11 @@ def one_more_folder(tmp_path, monkeypatch):
     folder = tmp_path / "datasets"
     folder.mkdir()
     monkeypatch.setattr(datasets, "__path__", [*datasets.__path__, str(folder)])
-    before = dict(LOADERS)
     yield folder
-    LOADERS.clear()
-    LOADERS.update(before)
-    for file in folder.glob("*.py"):
-        sys.modules.pop(f"{datasets.__name__}.{file.stem}", None)
+    for module in (f"{datasets.__name__}.{file.stem}" for file in folder.glob("*.py")):
+        sys.modules.pop(module, None)
+        for name in [name for name, loader in LOADERS.items() if loader.__module__ == module]:
+            del LOADERS[name]
 
 
 def test_a_new_data_set_is_the_one_file_that_contributing_shows(one_more_folder, tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from cases import random_corpus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -11,12 +12,6 @@ from uaftc_lib.models import encoders
 from uaftc_lib.models.encoders import NETWORKS, Recurrent, buckets, consecutive_parts
 
 TYPES = 30
-
-
-def random_corpus(lengths, seed=0, class_count=2):
-    draws = torch.Generator().manual_seed(seed)
-    instances = [torch.randint(TYPES, (length,), generator=draws).tolist() for length in lengths]
-    return Corpus.from_lists(instances, [t % class_count for t in range(len(lengths))], class_count)
 
 
 def packed(encoder: Recurrent, kind: str, embeddings, lengths):
@@ -49,8 +44,7 @@ def test_states_and_gradients_are_those_of_packed_sequences(kind, lengths, monke
     assert ours.shape == (sum(lengths), 10)
     torch.testing.assert_close(ours, reference, rtol=0, atol=1e-10)
     for mine, theirs in zip(
-        torch.autograd.grad((ours * weights).sum(), leaves),
-        torch.autograd.grad((reference * weights).sum(), leaves),
+        torch.autograd.grad((ours * weights).sum(), leaves), torch.autograd.grad((reference * weights).sum(), leaves)
     ):
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
 
@@ -84,7 +78,7 @@ def test_parts_follow_each_other_and_keep_near_the_budget(lengths, budget):
 @pytest.mark.parametrize("kind", NETWORKS)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_model_attends_over_the_states(kind, attention, classes):
-    corpus = random_corpus([4, 1, 7], class_count=classes)
+    corpus = random_corpus([4, 1, 7], TYPES, classes=classes)
     model = AttentionClassifier(
         TYPES, 6, lam=2.0, encoder=kind, attention=attention, classes=classes, hidden=4, dtype=torch.float64
     )
@@ -101,7 +95,7 @@ def test_the_model_attends_over_the_states(kind, attention, classes):
 
 
 def test_global_scores_feed_each_type_alone_and_local_ones_average():
-    corpus = random_corpus([4, 1, 7, 12, 3])
+    corpus = random_corpus([4, 1, 7, 12, 3], TYPES)
     model = AttentionClassifier(TYPES, 6, encoder="lstm", hidden=4, dtype=torch.float64)
     alone = model(Corpus.from_lists([[e] for e in range(TYPES)], [0] * TYPES))
     scores = model.token_scores()
@@ -118,7 +112,7 @@ def test_global_scores_feed_each_type_alone_and_local_ones_average():
 
 
 def test_a_corpus_evaluated_in_parts_gives_the_same(monkeypatch):
-    corpus = random_corpus([3, 50, 2, 2, 9, 1, 30] * 4)
+    corpus = random_corpus([3, 50, 2, 2, 9, 1, 30] * 4, TYPES)
     model = AttentionClassifier(TYPES, 6, encoder="gru", hidden=4, dtype=torch.float64)
     whole = model(corpus)
     monkeypatch.setattr(encoders, "PART", 40)
@@ -145,7 +139,7 @@ def test_the_start_is_orthogonal_reproducible_and_leaves_the_global_generator_al
 
 
 def test_a_training_step_touches_only_the_rows_that_occur():
-    corpus = random_corpus([3, 5])
+    corpus = random_corpus([3, 5], TYPES)
     model = AttentionClassifier(TYPES, 6, encoder="lstm", hidden=4)
     model.loss(corpus, sparse=True).backward()
     assert model.embedding.grad.is_sparse
@@ -180,7 +174,7 @@ def test_fit_learns_word_order_with_a_recurrent_encoder_alone(encoder):
 
 
 def test_weight_decay_pulls_at_the_recurrent_weights_alone():
-    corpus = random_corpus([4, 6, 2])
+    corpus = random_corpus([4, 6, 2], TYPES)
     words = Vocabulary([f"word {i}" for i in range(TYPES - 3)])
 
     def trained(decay):

@@ -44,12 +44,6 @@ def test_the_registry_holds_all_equations():
         assert (entry.status in ("definition", "exact")) or entry.correction
 
 
-@pytest.mark.parametrize("number", sorted(REGISTRY))
-def test_holds(number):
-    result = check(number)
-    assert result.passed, str(result)
-
-
 @pytest.mark.parametrize("number", [number for number in sorted(REGISTRY) if number not in ORDERS])
 @given(case=cases())
 @few
@@ -194,7 +188,7 @@ def test_a_check_can_fail():
 def test_tables_come_from_the_registry():
     errata = errata_table()
     assert list(errata.equation) == list(range(1, 84))
-    assert errata.holds.all()
+    assert errata.equation[~errata.holds].tolist() == [], "each in the case that the pages show"
     assert errata.fails.dropna().all() and errata.fails.notna().sum() == len(FAILING)
     of = errata.groupby("status")
     assert of.get_group("approximate").measure.eq("measured order").all()

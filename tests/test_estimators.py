@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from test_explain import by_instance, of_kept_words, random_case
+from test_explain import by_instance, random_case
 
 from uaftc_lib import Corpus, explain
 from uaftc_lib.book.chapters.is_it_explanation import shapley as practice
@@ -32,6 +32,16 @@ def games(seed=6, lam=1.0):
         if len(a) > 2:
             found.append((t, slice(*corpus.offsets[t : t + 2].tolist()), Game(a, s)))
     return model, corpus, found
+
+
+def of_kept_words(model, corpus):
+    """The model as a function of a mask over the positions of one instance: 1 keeps a word, 0 takes it out."""
+
+    def logit(masks):
+        kept = [corpus.tokens[mask > 0].tolist() for mask in masks]
+        return model(Corpus.from_lists(kept, [0] * len(kept), model.classes)).polarity
+
+    return logit
 
 
 def test_the_game_is_the_model_without_the_words():

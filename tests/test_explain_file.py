@@ -7,10 +7,11 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from test_explain_copies import table_of as table_of_texts
 
 from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Columns, Refused
-from uaftc_lib.report.tables import TextTable, read_table, sample
+from uaftc_lib.report.tables import read_table, sample
 from uaftc_lib.report.texts import prepare
 from uaftc_lib.report.words import Cutter
 
@@ -28,9 +29,7 @@ def labels_of(table):
 
 
 def table_of(rows):
-    """A table as it is read from a file of these texts and labels."""
-    frame = pd.DataFrame({"text": rows["review"], "label": rows["stars"]}, dtype=object)
-    return TextTable(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
+    return table_of_texts(rows["review"], rows["stars"])
 
 
 def written(tmp_path, name, rows=None, encoding="utf-8", **options):
@@ -189,12 +188,7 @@ def test_mixed_types_agree_with_themselves(tmp_path):
     path.write_text("\n".join(json.dumps({"review": text, "stars": label}) for text, label in rows))
     table = read_table(path, COLUMNS)
     assert texts_of(table) == ["a b", "c d", "5", "e"] and labels_of(table) == ["1", "1", "1", "true"]
-    assert table.dropped == {
-        "no text": 1,
-        "no label": 1,
-        "text is no text": 1,
-        "label is neither text nor number": 1,
-    }
+    assert table.dropped == {"no text": 1, "no label": 1, "text is no text": 1, "label is neither text nor number": 1}
     assert any("1 texts were numbers" in note for note in table.notes)
 
 

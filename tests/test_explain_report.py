@@ -451,11 +451,11 @@ def opened(request, browser, made):
 
 
 def rows_of(tab):
-    return [row.inner_text().split("\t") for row in tab.query_selector_all("#rows > tr")]
+    return [row.split("\t") for row in tab.locator("#rows > tr").all_inner_texts()]
 
 
 def words_of(tab):
-    return [cell.text_content() for cell in tab.query_selector_all("#rows td:first-child")]
+    return tab.locator("#rows td:first-child").all_text_contents()
 
 
 def sideways(tab) -> bool:
@@ -474,14 +474,14 @@ def test_the_table_shows_what_words_csv_holds(opened, made):
         mine = words[words["class"] == name]
         best = mine.sort_values(["listed", "total"], ascending=False)["word"].map(page.shortened).tolist()
         assert words_of(opened)[:10] == best[:10], "in the order of the lists at first"
-        listed = opened.query_selector_all("#rows .listed td:first-child")
-        assert {each.text_content() for each in listed} == set(mine[mine["listed"]]["word"])
+        listed = opened.locator("#rows .listed td:first-child").all_text_contents()
+        assert {*listed} == set(mine[mine["listed"]]["word"])
     for key in ("total", "texts", "texts_of_class", "probability", "attention", "influence", "influence_high"):
         opened.select_option("#order", label=key)
         best = mine.sort_values(key, ascending=False, kind="stable")[key].to_numpy()[:40]
-        column = [head.get_attribute("data-key") for head in opened.query_selector_all("th[data-key]")].index(key)
-        cells = opened.query_selector_all(f"#rows td:nth-child({column + 1})")
-        shown = [float(each.text_content().replace("−", "-").replace(",", "")) for each in cells]
+        column = opened.locator("th[data-key]").evaluate_all("all => all.map((head) => head.dataset.key)").index(key)
+        cells = opened.locator(f"#rows td:nth-child({column + 1})").all_text_contents()
+        shown = [float(each.replace("−", "-").replace(",", "")) for each in cells]
         np.testing.assert_allclose(shown, best, atol=0.0051 if abs(best).max() < 10 else 0.51)
     opened.click("th[data-key=word] button")
     first = words_of(opened)
@@ -511,7 +511,7 @@ def test_a_word_against_every_class(opened, made):
         for each, end in (("#word", "top"), ("nav", "bottom"))
     )
     assert nav - 1 <= top < 300, "what was asked for is in sight"
-    rows = [row.inner_text().split("\t") for row in opened.query_selector_all("#word table tr")]
+    rows = [row.split("\t") for row in opened.locator("#word table tr").all_inner_texts()]
     assert len(rows) == 4 and "alert" in opened.inner_text("#word")
     mine = words[words["word"] == best["word"]].set_index("class").sort_values("influence", ascending=False)
     assert [float(row[-1].replace("−", "-")) for row in rows] == pytest.approx(mine["influence"].tolist(), abs=0.0051)
@@ -551,12 +551,10 @@ def test_what_is_chosen_stands_in_the_address(opened, made, browser):
 
 
 def test_every_link_leads_to_its_word(opened, made):
-    links = opened.query_selector_all("#verdict a[href*='word='], #classes a, #caveats a, #rows a")
-    assert len(links) > 50
-    known = set(made[2]["word"])
-    asked = "(each) => new URLSearchParams(new URL(each.href).hash.slice(1)).get('word')"
-    assert {each.evaluate(asked) for each in links} <= known
-    assert {each.evaluate(asked) for each in opened.query_selector_all("#examples a")} <= known
+    links = "#verdict a[href*='word='], #classes a, #caveats a, #rows a"
+    asked = "all => all.map((each) => new URLSearchParams(new URL(each.href).hash.slice(1)).get('word'))"
+    found, of_examples = (opened.locator(some).evaluate_all(asked) for some in (links, "#examples a"))
+    assert len(found) > 50 and {*found, *of_examples} <= set(made[2]["word"])
 
 
 def test_a_number_is_the_same_wherever_it_stands(opened, made):
@@ -564,25 +562,25 @@ def test_a_number_is_the_same_wherever_it_stands(opened, made):
     for k, name in enumerate(each["name"] for each in made[1]["classes"]):
         opened.select_option("#class", label=name)
         opened.fill("#search", "mark")
-        shown = {row[0]: (row[1], row[4]) for row in (all_of(line) for line in opened.query_selector_all("#rows tr"))}
-        for line in opened.query_selector_all(f".tops[data-class='{k}'] tbody tr"):
-            cells = all_of(line)
-            word = line.get_attribute("data-word")
+        shown = {cells[0]: (cells[1], cells[4]) for _, cells in lines_of(opened, "#rows tr")}
+        for word, cells in lines_of(opened, f".tops[data-class='{k}'] tbody tr"):
             if word in shown:
                 assert (cells[2], cells[3]) == shown[word]
 
 
-def all_of(line) -> list[str]:
-    return [cell.text_content() for cell in line.query_selector_all("td")]
+def lines_of(tab, which) -> list[tuple[str, list[str]]]:
+    """Of each line of a table the word that it is of, and its cells."""
+    cells = "(line) => [line.dataset.word, [...line.querySelectorAll('td')].map((cell) => cell.textContent)]"
+    return tab.locator(which).evaluate_all(f"all => all.map({cells})")
 
 
 def test_lists_are_ordered_by_sureness_too(opened, made):
     words = made[2]
     opened.select_option("#by", label="influence_low: surest first")
     assert opened.input_value("#order") == "influence_low" and "order=influence_low" in opened.evaluate("location.hash")
-    for table, name in zip(opened.query_selector_all(".tops"), (each["name"] for each in made[1]["classes"])):
+    for table, name in zip(opened.locator(".tops").all(), (each["name"] for each in made[1]["classes"])):
         mine = words[(words["class"] == name) & words["listed"]].nlargest(15, "influence_low")
-        assert [each.text_content() for each in table.query_selector_all("tbody a")] == mine["word"].tolist()
+        assert table.locator("tbody a").all_text_contents() == mine["word"].tolist()
     opened.click(".tops a >> nth=0")
     assert opened.input_value("#by") == "influence_low", "a link keeps the order"
 
@@ -628,7 +626,7 @@ def test_the_numbers_of_a_text_are_within_reach_of_keys(opened, made):
     example = made[1]["examples"]["typical"][0]
     opened.focus("#examples details summary")
     opened.keyboard.press("Enter")
-    rows = [row.inner_text().split("\t") for row in opened.query_selector_all("#examples details[open] tbody tr")]
+    rows = [row.split("\t") for row in opened.locator("#examples details[open] tbody tr").all_inner_texts()]
     assert [float(row[1].replace("−", "-")) for row in rows] == pytest.approx(
         [word["influence"] for word in example["words"]], abs=0.0051
     )
@@ -691,16 +689,16 @@ def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     if folded:
         tab.click("text=Open all")
         assert tab.inner_text("#open") == "Close all"
-    assert len([each for each in tab.query_selector_all(".tops") if each.is_visible()]) == classes
+    assert tab.locator(".tops:visible").count() == classes
     tab.select_option("#class", label=names[-1])
     tab.click(f"#rows a >> text=mark{classes - 1}0")
-    pushes = [row.inner_text() for row in tab.query_selector_all("#word tr") if row.is_visible()]
+    pushes = tab.locator("#word tr:visible").all_inner_texts()
     assert len(pushes) == (9 if classes > 12 else classes), "the strongest both ways"
     assert pushes[0].startswith(names[-1])
     assert not sideways(tab)
     if classes > 12:
         tab.click(f"text=Show the {classes - 9} classes between")
-        assert sum(row.is_visible() for row in tab.query_selector_all("#word tr")) == classes
+        assert tab.locator("#word tr:visible").count() == classes
     tab.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert tab.evaluate("document.querySelector('nav').getBoundingClientRect().top") == 0, "the way back stays in sight"
     tab.close()

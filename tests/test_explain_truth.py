@@ -2,10 +2,11 @@
 
 import threading
 
+import made_files
 import numpy as np
 import pandas as pd
 import pytest
-from test_explain_lists import explained, listed, made_files
+from test_explain_lists import explained, listed
 
 from uaftc_lib import Corpus
 from uaftc_lib.report import training

@@ -19,14 +19,7 @@ def task(classes=2, instances=40, seed=0, lam=1.0, sentences=None):
     corpus = Corpus.from_lists(sentences, random.integers(0, classes, len(sentences)).tolist(), classes, names)
     dataset = Dataset("small", vocabulary, names, corpus, test=corpus)
     model = AttentionClassifier(
-        len(vocabulary),
-        3,
-        lam,
-        classes=classes,
-        embedding_range=2,
-        weight_range=2,
-        seed=seed,
-        dtype=torch.float64,
+        len(vocabulary), 3, lam, classes=classes, embedding_range=2, weight_range=2, seed=seed, dtype=torch.float64
     )
     return model, dataset
 

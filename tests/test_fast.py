@@ -63,12 +63,7 @@ def fast_trainers(name):
 
 
 CASES = [(name, trainer) for name in MODELS for trainer in fast_trainers(name)]
-ALL_TERMS = {
-    "penalty": 0.01,
-    "weight_decay": 0.02,
-    "learning_rate_decay": 0.1,
-    "learning_rates": {"V": 0.005},
-}
+ALL_TERMS = {"penalty": 0.01, "weight_decay": 0.02, "learning_rate_decay": 0.1, "learning_rates": {"V": 0.005}}
 
 
 @pytest.mark.parametrize("name, trainer", CASES)
@@ -136,13 +131,6 @@ def test_scores_far_apart_within_a_batch(name, trainer, lam):
     assert fast_losses == pytest.approx(losses, rel=1e-9)
 
 
-def test_fused_trainer_repeats_itself():
-    config = TrainingConfig(batch_size=7, dropout=0.5)
-    first, _ = trained(FusedTrainer, {}, config, 5, torch.float32)
-    second, _ = trained(FusedTrainer, {}, config, 5, torch.float32)
-    assert all(torch.equal(first[name], second[name]) for name in first)
-
-
 @pytest.mark.parametrize("flushes", [False, True])
 def test_how_denormals_are_taken_stays(flushes):
     if not torch.set_flush_denormal(flushes):
@@ -183,11 +171,7 @@ def test_fit_is_the_same_by_every_method(dropout):
 
 
 @pytest.mark.parametrize(
-    "options, changes, reason",
-    [
-        ({}, {"optimizer": "adam"}, "adam"),
-        ({"dtype": torch.bfloat16}, {}, "bfloat16"),
-    ],
+    "options, changes, reason", [({}, {"optimizer": "adam"}, "adam"), ({"dtype": torch.bfloat16}, {}, "bfloat16")]
 )
 def test_fast_says_why_not(options, changes, reason):
     model = AttentionClassifier(TYPES, dimension=20, **options)

@@ -1,17 +1,17 @@
-"""What a page folds: each check says what came of it, no statement is lost, and what is linked to opens."""
+"""What a page folds and numbers: each check says what came of it, what is linked to opens, figures run on."""
 
-import importlib.util
 import re
+from types import SimpleNamespace
 
+import figures
+import folds
 import pytest
 from bs4 import BeautifulSoup
+from docutils import nodes
+from sphinx.errors import ExtensionError
 from test_pages import PAGES, opened
 
-from uaftc_lib.publish import CHECKOUT, chapters
-
-SPEC = importlib.util.spec_from_file_location("folds", CHECKOUT / "book" / "_ext" / "folds.py")
-folds = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(folds)
+from uaftc_lib.publish import chapters
 
 FIRST = 'chapter.identity(f"{name}: twice as much", 0)\nchapter.finding("rare words rise in most runs", True, 1)'
 SECOND = 'for name in "ab":\n    chapter.finding(f"in every run of {name} rare words rise", True, 2)'
@@ -47,15 +47,16 @@ def test_equations_that_fail_outside_their_condition_say_so():
     assert folds.equations(lines) == "✓ Proved: Eq 30 (error 1e−16); outside its condition fails 30"
 
 
-def page(name):
-    return BeautifulSoup((PAGES / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+@pytest.fixture(scope="module", params=chapters())
+def page(request):
+    """The page of a chapter, read once for all that is asked of it."""
+    return BeautifulSoup((PAGES / f"{request.param}.html").read_text(encoding="utf-8"), "html.parser")
 
 
-@pytest.mark.parametrize("name", chapters())
-def test_no_check_stands_open_and_none_lacks_what_came_of_it(name):
+def test_no_check_stands_open_and_none_lacks_what_came_of_it(page):
     """And what stands beside them is all that stands at the foot of the page."""
     beside, foot = [], []
-    for cell in page(name).select("div.cell"):
+    for cell in page.select("div.cell"):
         code = "\n".join(one.get_text() for one in cell.select(".cell_input pre"))
         summary = cell.select_one(":scope > details.hide > summary")
         if re.search(r"\bchapter\.(finding|identity)\(", code):
@@ -65,6 +66,14 @@ def test_no_check_stands_open_and_none_lacks_what_came_of_it(name):
         if "chapter.show()" in code:
             foot += [one.get_text() for one in cell.select(".cell_output ul.uaftc-checks li")]
     assert sorted(beside) == sorted(foot)
+
+
+def test_numbers_run_on_and_links_find_their_figure(page):
+    numbers = [one["id"] for one in page.select("figure.uaftc[id]")]
+    assert numbers == [f"figure-{n}" for n in range(1, len(numbers) + 1)]
+    assert {one["href"][1:] for one in page.select("a.figure-number")} <= set(numbers)
+    unnumbered = [one for one in page.select("figure.uaftc:not([id])") if not one.find_parent(class_="uaftc-frames")]
+    assert unnumbered == []
 
 
 def test_a_section_is_folded_but_printed_and_what_leads_into_it_opens_it(browser):
@@ -84,3 +93,29 @@ def test_a_section_is_folded_but_printed_and_what_leads_into_it_opens_it(browser
             shown.wait_for_selector("#deep", state="visible")
     finally:
         made.unlink()
+
+
+# --- the numbers of figures
+
+ONE = '<figure class="uaftc"><svg></svg><figcaption>{}<a>CSV</a></figcaption></figure>'
+
+
+def test_captions_lead_with_their_first_sentence():
+    html, count = figures.numbered(ONE.format("Words part (Fig. S3) early. The rest.") + ONE.format("One sentence."), 2)
+    captions = [one.get_text(" ", strip=True) for one in BeautifulSoup(html, "html.parser").select("figcaption")]
+    assert captions == ["Figure 3. Words part (Fig. S3) early. The rest. CSV", "Figure 4. One sentence. CSV"]
+    leads = [one.get_text() for one in BeautifulSoup(html, "html.parser").select(".finding")]
+    assert (leads, count) == (["Words part (Fig. S3) early.", "One sentence."], 4)
+
+
+def test_what_a_slider_switches_has_no_number():
+    switched = f'<div class="uaftc-frames">{ONE.format("At one λ.")}</div>'
+    assert figures.numbered(switched, 1) == (switched, 1)
+
+
+@pytest.mark.parametrize("number", ["2", "0"])
+def test_a_number_that_no_figure_has_is_an_error(number):
+    (link,), _ = figures.role("fig", f"`{number}`", number, 1, None)
+    doctree = nodes.section("", nodes.raw("", ONE.format("Found."), format="html"), nodes.paragraph("", "", link))
+    with pytest.raises(ExtensionError, match=f"1 figures, and refers to Figure {number}"):
+        figures.number_figures(SimpleNamespace(env=SimpleNamespace(docname="01_model")), doctree)

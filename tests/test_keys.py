@@ -129,11 +129,7 @@ def test_a_notebook_is_not_stale_when_another_file_changes(library, file):
 
 @pytest.mark.parametrize(
     ("old", "new", "stale"),
-    [
-        ("lam * 2", "lam * 3", True),
-        ("float = 10.0", "float = 20.0", True),
-        ("A sentence.", "Another.", False),
-    ],
+    [("lam * 2", "lam * 3", True), ("float = 10.0", "float = 20.0", True), ("A sentence.", "Another.", False)],
 )
 def test_of_a_notebook_itself_code_makes_stale_and_prose_does_not(library, old, new, stale):
     replace(chapter(library), old, new)

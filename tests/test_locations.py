@@ -1,11 +1,18 @@
-"""Where data and results live, streams of random numbers, published values."""
+"""Where data and results live, streams of random numbers, published values, records, progress bars."""
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import torch
+from tqdm.notebook import tqdm_notebook
 
-from uaftc_lib import locations, published, results_folder
+import uaftc_lib
+from uaftc_lib import locations, progress, published, results_folder
+from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.locations import data_home
+from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import PURPOSES, generator, stream_seed
 
 
@@ -64,3 +71,34 @@ def test_streams_are_separate_and_repeatable():
 def test_streams_refuse(untyped, seed, purpose, words):
     with pytest.raises(ValueError, match=words):
         stream_seed(seed, purpose)
+
+
+# --- the record that accompanies every result
+
+
+def test_provenance_names_versions_machine_and_day():
+    record = provenance()
+    assert list(record) == ["version", "python", "torch", "numpy", "machine", "cores", "date"]
+    assert record["version"] == uaftc_lib.__version__
+    assert record["torch"] == torch.__version__
+    assert record["cores"] >= 1
+    assert record["machine"].strip()
+    assert abs((datetime.now(UTC).date() - datetime.fromisoformat(record["date"]).date()).days) <= 1
+    assert json.loads(json.dumps(record)) == record
+
+
+# --- progress bars can be silenced, also in notebooks
+
+
+@pytest.mark.parametrize("value, silent", [("1", True), ("true", True), ("", False), ("0", False)])
+def test_the_environment_silences_the_bar(monkeypatch, capsys, value, silent):
+    monkeypatch.setenv("TQDM_DISABLE", value)
+    assert list(progress_bar(range(3), desc="counting")) == [0, 1, 2]
+    assert ("counting" not in capsys.readouterr().err) == silent
+
+
+def test_the_bar_of_a_notebook_is_silenced_too(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "tqdm", tqdm_notebook)
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    assert list(progress_bar(range(3))) == [0, 1, 2]
+    assert not any(capsys.readouterr())

@@ -379,10 +379,7 @@ def test_a_model_that_feels_as_people_do_agrees_with_them(rated):
     row = people.people_row(model, corpus, found, phrases, np.arange(11))
     assert row["people's side, contribution"] == 1 and row["people's strength, attention"] == pytest.approx(1)
     assert row["most attended is strongest"] == 1 and row["any word is strongest"] == pytest.approx((1 / 8 + 1 / 4) / 2)
-    sums, felt = (
-        [3, 3.02, 3.03, -1.98, -1.99, 0.02],
-        [2, 1, 0, -1, 1, 0],
-    )  # of the first sentence
+    sums, felt = ([3, 3.02, 3.03, -1.98, -1.99, 0.02], [2, 1, 0, -1, 1, 0])  # of the first sentence
     assert row["phrases' side, contribution"] == pytest.approx(kendalltau(sums, felt)[0]) and row["phrases"] == 8
     means = [1.5, 3.02 / 3, 3.03 / 4, -1.98 / 3, -1.99 / 4, 0.01]  # what each says alone, under equal weights
     assert row["phrases' side, read alone"] == pytest.approx(kendalltau(means, felt)[0])

@@ -76,7 +76,8 @@ def declared() -> dict[str, set[str]]:
 
 DECLARED = declared()
 BY_DEFAULT = inspect.signature(needs).parameters["install"].default
-OURS = {"uaftc_lib", *(path.stem for path in (*CHECKOUT.glob("*.py"), *CHECKOUT.glob("*/*.py")))}
+FOLDERS = ("*.py", "*/*.py", "book/_ext/*.py")
+OURS = {"uaftc_lib", *(path.stem for where in FOLDERS for path in CHECKOUT.glob(where))}
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:

@@ -1,19 +1,15 @@
 """Files of known truth hold what they say; lists are held against it; each method finds a plain cause."""
 
-import sys
 from importlib.util import find_spec
 
+import made_files
 import numpy as np
 import pandas as pd
+import peers
 import pytest
+import rankings
 
 from uaftc_lib.publish import CHECKOUT
-
-sys.path.insert(0, str(CHECKOUT / "benchmarks"))  # as `python benchmarks/peers.py` has it
-
-import made_files  # noqa: E402
-import peers  # noqa: E402
-import rankings  # noqa: E402
 
 
 def holding(rows, words):

@@ -72,8 +72,7 @@ def test_a_dropped_key_makes_stale_and_keeps_the_copy(checkout):
 
 
 @pytest.mark.parametrize(
-    ("options", "dropped"),
-    [({}, []), ({"again": ["01_model"]}, ["01_model"]), ({"forget": True}, publish.chapters())],
+    ("options", "dropped"), [({}, []), ({"again": ["01_model"]}, ["01_model"]), ({"forget": True}, publish.chapters())]
 )
 def test_publish_executes_again_what_it_is_told_to(monkeypatch, options, dropped):
     calls = []

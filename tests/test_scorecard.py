@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
-from click.testing import CliRunner
+from cases import uaftc
 from docutils.nodes import make_id
 from worlds import SEEDS, figure_scores, printed, table2, world
 
@@ -20,7 +20,7 @@ from uaftc_lib.book.chapters import map as figures
 from uaftc_lib.book.chapters import scorecard as page
 from uaftc_lib.book.nulls import Null
 from uaftc_lib.book.panels import compare, in_print
-from uaftc_lib.cli import app, parameters_from
+from uaftc_lib.cli import parameters_from
 from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES
 from uaftc_lib.experiments.tables import grid_names
 from uaftc_lib.locations import PAPER_NAMES
@@ -506,7 +506,7 @@ def test_the_status_of_a_figure_is_measured(so, not_so):
 
 def test_the_command_prints_verdicts_and_writes_cases(tmp_path, judged):
     out = tmp_path / "cases.csv"
-    result = CliRunner().invoke(app, ["scorecard", "--verdict", FAILS, "--out", str(out)])
+    result = uaftc("scorecard", "--verdict", FAILS, "--out", out)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert sum(FAILS in line for line in lines[:-2]) == claims.counted(judged)[FAILS] == len(lines) - 2
@@ -517,7 +517,7 @@ def test_the_command_prints_verdicts_and_writes_cases(tmp_path, judged):
     "words, message", [(["--verdict", "maybe"], "no verdict 'maybe'"), (["--out", "no/x.csv"], "does not exist")]
 )
 def test_the_command_refuses(words, message):
-    result = CliRunner().invoke(app, ["scorecard", *words])
+    result = uaftc("scorecard", *words)
     assert result.exit_code == 2 and message in result.stderr
 
 

@@ -331,7 +331,10 @@ def test_an_experiment_that_cannot_be_is_refused(results, jobs, message):
 
 @pytest.mark.parametrize("rows", [[], [{"value": 1}] * 3])
 def test_an_experiment_gives_the_rows_that_it_says(results, rows):
-    experiment([{"seed": 0}], "short", rows=2)(lambda seed: rows)
+    @experiment([{"seed": 0}], rows=2)
+    def short(seed: int) -> list[dict]:
+        return rows
+
     with pytest.raises(ValueError, match=f"gave {len(rows)} rows for .'seed': 0., not 2"):
         list(complete(["short"]))
 
@@ -414,7 +417,7 @@ def test_a_cut_table_is_read_without_what_was_cut(results):
 
 def test_names_are_known_without_importing_what_makes_tables(tmp_path):
     (tmp_path / "one.py").write_text("@experiment(jobs=[{}])\ndef first(): pass\n\n@other\ndef none(): pass\n")
-    (tmp_path / "two.py").write_text("@registry.experiment(JOBS, name='second')\ndef named(): raise\n")
+    (tmp_path / "two.py").write_text("@registry.experiment(JOBS)\ndef second(): raise\n")
     found = table_names(tmp_path)
     assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 20
     assert "frames" in table_names(contents.FOLDER)

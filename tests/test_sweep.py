@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from click.testing import CliRunner
+from cases import uaftc
 
 from uaftc_lib import AttentionClassifier, fit
-from uaftc_lib.cli import app
 from uaftc_lib.experiments import cells as cells_module
 from uaftc_lib.experiments import sweep as sweeps
 from uaftc_lib.experiments.cells import KEY, Cell, cells_of, load_grid
@@ -385,26 +384,22 @@ def test_the_estimate_counts_what_is_left(undisturbed, tmp_path):
         assert more["hours"][model] * 3600 == pytest.approx(6 * measured[model], rel=1e-6)
 
 
-def command(*words):
-    return CliRunner().invoke(app, ["sweep", *map(str, words)])
-
-
 def test_the_command_plans_runs_and_resumes(tmp_path):
     out = tmp_path / "few.csv"
     words = ["--dataset", "synthetic-1", "--model", "DP,AD", "--lam", "1, 10", "--seeds", 2, "--epochs", 1]
     words += ["--set", "dimension=8", "--set", "options={'class_sizes': [20, 20]}", "--out", out]
-    plan = command(*words, "--dry-run")
+    plan = uaftc("sweep", *words, "--dry-run")
     assert plan.exit_code == 0 and "4 cells, 8 runs, 8 of them to do" in plan.output and not out.exists()
-    assert command(*words).exit_code == 0
+    assert uaftc("sweep", *words).exit_code == 0
     rows = results(out)
     assert len(rows) == 8 and set(rows["lam"]) == {1.0, 10.0} and set(rows["epochs"]) == {1}
     before = out.read_bytes()
-    assert command(*words).exit_code == 0 and out.read_bytes() == before
-    assert "8 runs, 0 of them to do" in command(*words, "--dry-run").output
+    assert uaftc("sweep", *words).exit_code == 0 and out.read_bytes() == before
+    assert "8 runs, 0 of them to do" in uaftc("sweep", *words, "--dry-run").output
 
 
 def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
-    assert "112 cells" in command("--grid", "table2", "--out", tmp_path / "none.csv", "--dry-run").output
+    assert "112 cells" in uaftc("sweep", "--grid", "table2", "--out", tmp_path / "none.csv", "--dry-run").output
     assert not (tmp_path / "none.csv").exists()
 
 
@@ -430,7 +425,7 @@ def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
     ids=" ".join,
 )
 def test_the_command_refuses_what_it_cannot_do(words, planned, tmp_path, untyped):
-    answer = command(*words, "--out", tmp_path / "none.csv", *planned)
+    answer = uaftc("sweep", *words, "--out", tmp_path / "none.csv", *planned)
     assert answer.exit_code == 2 and answer.stderr.startswith("uaftc: ") and answer.stderr.count("\n") == 1
     assert not (tmp_path / "none.csv").exists()
 

@@ -1,12 +1,12 @@
 """The symbols of the book: one file that is complete, and formulas that say what they mean."""
 
 import importlib
-import importlib.util
 import re
 from collections import Counter
 from copy import deepcopy
 
 import pytest
+import symbols as extension
 import yaml
 from docutils.nodes import make_id
 from test_pages import PAGES, opened, overflow
@@ -15,9 +15,6 @@ from uaftc_lib import AttentionClassifier
 from uaftc_lib.book.random_models import Case, View
 from uaftc_lib.publish import CHECKOUT
 
-SPEC = importlib.util.spec_from_file_location("book_symbols", CHECKOUT / "book" / "_ext" / "symbols.py")
-extension = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(extension)
 TOLD = extension.read(CHECKOUT / "book")
 FIELDS = {"group", "tex", "plain", "name", "meaning", "shape", "chapter", "code"}
 ORDER = [

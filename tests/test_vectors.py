@@ -8,10 +8,9 @@ import sys
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
+from cases import uaftc
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
-from uaftc_lib.cli import app
 from uaftc_lib.datasets import cache, imdb
 from uaftc_lib.report import training
 from uaftc_lib.vectors import unused_reviews as own
@@ -125,7 +124,7 @@ def test_without_gensim_it_is_said_what_to_install(tmp_path, monkeypatch):
     words = r"reading word vectors needs gensim\S*, which is not installed: pip install 'uaftc-lib\[vectors\]'"
     with pytest.raises(ImportError, match=words):
         read_vectors(tmp_path / "x")
-    done = CliRunner().invoke(app, ["train", "--dataset", "synthetic-1", "--vectors", str(tmp_path / "x")])
+    done = uaftc("train", "--dataset", "synthetic-1", "--vectors", tmp_path / "x")
     assert done.exit_code == 2 and "uaftc-lib[vectors]" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
@@ -204,16 +203,16 @@ def test_train_takes_dimension_and_start_from_the_file_and_says_what_is_covered(
     matrix = np.full((len(words), 3), 0.25, dtype=np.float32)
     (tmp_path / "x.txt").write_bytes(text(*lines(words, matrix)))
     asked = ["train", "--dataset", "synthetic-1", "--epochs", "0", "--vectors", str(tmp_path / "x.txt")]
-    done = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "x.pt")])
+    done = uaftc(*asked, "--out", tmp_path / "x.pt")
     assert done.exit_code == 0, done.output
     assert "x.txt has vectors of 3 numbers for 100.0 % of the words, 100.0 % of their occurrences" in done.stderr
     kept = torch.load(tmp_path / "x.pt")
     assert (kept["parameters"]["embedding"][: len(words)] == 0.25).all()
     assert kept["record"]["dimension"] == 3
     assert kept["record"]["vectors"] == {"source": "x.txt", "words": 1.0, "occurrences": 1.0, "repeated": 0}
-    done = CliRunner().invoke(app, [*asked, "--dimension", "100"])
+    done = uaftc(*asked, "--dimension", "100")
     assert done.exit_code == 2 and "x.txt has vectors of 3 numbers, --dimension says 100" in done.stderr
-    done = CliRunner().invoke(app, [*asked[:-1], str(tmp_path / "nosuch")])
+    done = uaftc(*asked[:-1], tmp_path / "nosuch")
     assert done.exit_code == 2 and "nosuch is not there" in done.stderr
 
 
@@ -233,7 +232,7 @@ def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path, monkeyp
     (tmp_path / "x.txt").write_bytes(text(*lines()))
     asked = ["explain", str(tmp_path / "x.csv"), "--text", "text", "--label", "label", "--epochs", "1"]
     asked += ["--out", str(tmp_path / "out"), "--vectors", str(tmp_path / "x.txt")]
-    done = CliRunner().invoke(app, asked)
+    done = uaftc(*asked)
     assert done.exit_code == 0, done.output
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert (report["settings"]["vectors"], report["settings"]["dimension"]) == ("x.txt", 3)
@@ -241,7 +240,7 @@ def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path, monkeyp
     assert all((each == torch.from_numpy(row)).all(1).any() for each in starts for row in MATRIX[[0, 1, 3]])
     told = next(note for note in report["notes"] if "x.txt has vectors" in note)
     assert "23.1 % of the words" in told and " ".join(told.split()[:4]) in done.stdout
-    done = CliRunner().invoke(app, [*asked, "--dimension", "7"])
+    done = uaftc(*asked, "--dimension", "7")
     assert done.exit_code == 2 and "--dimension says 7" in done.stderr
 
 
@@ -286,7 +285,7 @@ def test_own_vectors_are_trained_once_and_come_out_the_same_again(small_imdb, tm
     assert own.own_vectors(tmp_path) == file and file.stat().st_mtime_ns == written
     file.unlink(), (file.parent / "about.json").unlink(), file.parent.rmdir()
     assert own.own_vectors(tmp_path).read_bytes() == first
-    done = CliRunner().invoke(app, ["vectors", "long", "--count", "2", "--data-home", str(tmp_path)])
+    done = uaftc("vectors", "long", "--count", "2", "--data-home", tmp_path)
     assert done.exit_code == 0 and str(file) in done.stdout and "vectors of 100 numbers" in done.stdout
     assert len(done.stdout.splitlines()[1].split(", ")) == 2
 

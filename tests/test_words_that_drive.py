@@ -1,9 +1,9 @@
 """Three measures of the influence of words that an LSTM reads, and the made-up emotions with their causes."""
 
 import json
-import sys
 from dataclasses import replace
 
+import emotions_by_attention as by_attention
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,12 +12,7 @@ from test_structured_hops import WORDS, noise, texts
 
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.book.chapters.words_and_classes import emotions, recurrent_influence
-from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.report.settings import Settings
-
-sys.path.insert(0, str(CHECKOUT / "benchmarks"))
-
-import emotions_by_attention as by_attention  # noqa: E402
 
 
 def reader(classes=2, seed=1):

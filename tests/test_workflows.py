@@ -1,12 +1,12 @@
 """What a host runs by itself: linted, pinned, with the least rights, and nothing but commands that are here."""
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import compare
 import nbformat
 import pytest
 import yaml
@@ -72,9 +72,6 @@ def test_a_host_can_say_where_its_pages_are():
 
 
 def test_a_run_is_compared_with_what_is_committed(tmp_path, capsys):
-    spec = importlib.util.spec_from_file_location("compare", CHECKOUT / ".ci" / "compare.py")
-    compare = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(compare)
     path = tmp_path / "book" / "01_small.ipynb"
     path.parent.mkdir()
 

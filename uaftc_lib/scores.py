@@ -74,11 +74,7 @@ def dot_product(model: AttentionClassifier) -> float:
 def follow(model: AttentionClassifier, types: Types) -> dict[str, float]:
     """What the training curves show: type means, V·W, ‖V‖, ‖W‖."""
     V, W = model.V.detach(), model.W.detach()
-    return type_means(model, types) | {
-        "V·W": dot_product(model),
-        "‖V‖": float(V.norm()),
-        "‖W‖": float(W.norm()),
-    }
+    return type_means(model, types) | {"V·W": dot_product(model), "‖V‖": float(V.norm()), "‖W‖": float(W.norm())}
 
 
 def seen_vectors(model: AttentionClassifier) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:

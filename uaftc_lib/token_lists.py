@@ -43,11 +43,7 @@ def association(corpus: Corpus, vocabulary: Vocabulary) -> Float[Tensor, "types"
 
 
 def token_types(
-    corpus: Corpus,
-    vocabulary: Vocabulary,
-    share: float = 0.8,
-    minimum_count: int = 20,
-    excess: float = 1.2,
+    corpus: Corpus, vocabulary: Vocabulary, share: float = 0.8, minimum_count: int = 20, excess: float = 1.2
 ) -> dict[str, Int[Tensor, "ids"]]:
     """Ids of the polarity and neutral tokens of a training corpus.
 

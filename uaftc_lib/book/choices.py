@@ -45,9 +45,7 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
         "split": ["train", "dev", "test"],
     },
     "12_lambda": lambda: {"dataset": list(PAPER_NAMES), "model": PAPER_MODELS},
-    "13_words_and_classes": lambda: {
-        "dataset": [name for name in dataset_names() if not name.startswith("synthetic")],
-    },
+    "13_words_and_classes": lambda: {"dataset": [name for name in dataset_names() if not name.startswith("synthetic")]},
     "14_is_it_explanation": lambda: {"dataset": ["sst", "imdb", "20news-1"]},
     "15_staying_true": lambda: {
         "kind": ["concatenation", "residual", "tied", "masked", "diverse", "orthogonal"],
@@ -68,17 +66,12 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
 }
 
 
-def far_apart(lams: list[float]) -> bool:
-    """Whether these are several λ, ascending, over a decade or more."""
-    return len(lams) > 1 and lams == sorted(lams) and lams[-1] >= 10 * lams[0]
-
-
 WITHOUT_STRENGTH = ("concatenation", "residual", "orthogonal")
 
 # What parameters must be together, and what to say if they are not.
 TOGETHER: dict[str, tuple[Callable[[Mapping], bool], str]] = {
     "03_polarity_dynamics": (
-        lambda given: far_apart(given["lams"]),
+        lambda given: (lams := given["lams"])[1:] and lams == sorted(lams) and lams[-1] >= 10 * lams[0],
         "lams = {lams}: give at least two, ascending, the last at least ten times the first",
     ),
     "04_attention_dynamics": (

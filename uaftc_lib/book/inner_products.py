@@ -29,14 +29,7 @@ def gram(model: AttentionClassifier) -> Float[Tensor, "rows rows"]:
     return X @ X.T
 
 
-def gram_flow(
-    model: AttentionClassifier,
-    corpus: Corpus,
-    times,
-    method: str = "DOP853",
-    rtol: float = 1e-10,
-    atol: float = 1e-12,
-) -> Float[np.ndarray, "times rows rows"]:
+def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.ndarray, "times rows rows"]:
     """The Gram matrix along gradient flow, without the vectors: Ġ = SG + GS, S = [[0, R], [Rᵀ, 0]].
 
     R = −∂ℓ/∂Z needs only the scores Z = [a, s], which are columns of G: the dimension d has dropped out.
@@ -59,7 +52,7 @@ def gram_flow(
         SG = (S + S.T) @ G
         return (SG + SG.T).reshape(-1).numpy()
 
-    states = solve(derivative, start.reshape(-1).numpy(), times, method, rtol, atol)
+    states = solve(derivative, start.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
     return states.reshape(len(states), rows, rows)
 
 

@@ -18,11 +18,7 @@ from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.streams import generator
 
-MODELS = {
-    "DP": {},
-    "DP-A": {"encoder": "affine"},
-    "AD": {"attention": "additive"},
-}
+MODELS = {"DP": {}, "DP-A": {"encoder": "affine"}, "AD": {"attention": "additive"}}
 
 
 def random_corpus(types: int, instances: int, classes: int = 2, longest: int = 7, seed: int = 0) -> Corpus:

@@ -57,11 +57,7 @@ def ends(model: AttentionClassifier, types: Types) -> dict[str, float]:
     """Means of the scores of each kind, the gap, the lead of the weaker polar kind, V·W."""
     means = type_means(model, types)
     positive, negative, neutral = (means[f"attention {k}"] for k in ("positive", "negative", "neutral"))
-    return means | {
-        "gap": positive - negative,
-        "lead": min(positive, negative) - neutral,
-        "V·W": dot_product(model),
-    }
+    return means | {"gap": positive - negative, "lead": min(positive, negative) - neutral, "V·W": dot_product(model)}
 
 
 def mean_field_end(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> tuple[float, float]:

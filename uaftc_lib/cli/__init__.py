@@ -50,9 +50,7 @@ class Commands(click.Group):
 
 PATH = FilledPath(path_type=Path)
 DATA_HOME = click.option(
-    "--data-home",
-    type=PATH,
-    help="Folder of the downloaded corpora; default: $UAFTC_DATA, else the platform's cache.",
+    "--data-home", type=PATH, help="Folder of the downloaded corpora; default: $UAFTC_DATA, else the platform's cache."
 )
 DEVICE = click.option(
     "--device", default="cpu", callback=known_device, help=f"One of {', '.join(DEVICES)}; or one of several, as cuda:1."

@@ -32,13 +32,13 @@ from uaftc_lib.contextual.pieces import (
     trained_tokenizer,
 )
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.datasets.cache import prepared_folder
+from uaftc_lib.datasets.cache import made_whole, prepared_folder
 from uaftc_lib.extras import needs
 from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import generator, stream_seed
 from uaftc_lib.threads import one_thread
-from uaftc_lib.vectors.unused_reviews import Count, cut_reviews, made_whole, word_hash
+from uaftc_lib.vectors.unused_reviews import Count, cut_reviews, word_hash
 
 NAME, RULES, TOLD = "transformer-imdb", 1, 10
 

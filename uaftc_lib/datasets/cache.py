@@ -11,7 +11,8 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import mkdtemp
@@ -100,23 +101,15 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], uaftc
     return load(folder)
 
 
-def store(dataset: uaftc_lib.Dataset, folder: Path) -> None:
-    """Write a prepared data set; ``folder`` appears complete, or not at all."""
+@contextmanager
+def made_whole(folder: Path, about: dict) -> Iterator[Path]:
+    """A place whose files are in ``folder`` once all are written, with ``about`` as about.json: all there, or none."""
     for left_over in folder.parent.glob(f".{folder.name}.*"):
         shutil.rmtree(left_over, ignore_errors=True)
     temporary = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        for split, corpus in dataset.splits.items():
-            for array in ARRAYS:
-                np.save(temporary / f"{split}.{array}.npy", getattr(corpus, array).numpy(), allow_pickle=False)
-        about = {
-            "name": dataset.name,
-            "splits": list(dataset.splits),
-            "classes": dataset.classes,
-            "provenance": dataset.provenance,
-        }
+        yield temporary
         (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-        (temporary / "words.json").write_text(json.dumps(dataset.vocabulary.words), encoding="utf-8")
         for file in temporary.iterdir():  # on the disk before its name is, so that no crash leaves it half
             with file.open("rb+") as written:
                 os.fsync(written.fileno())
@@ -124,6 +117,16 @@ def store(dataset: uaftc_lib.Dataset, folder: Path) -> None:
         temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def store(dataset: uaftc_lib.Dataset, folder: Path) -> None:
+    """Write a prepared data set; ``folder`` appears complete, or not at all."""
+    about = {name: getattr(dataset, name) for name in ("name", "classes", "provenance")}
+    with made_whole(folder, about | {"splits": list(dataset.splits)}) as place:
+        for split, corpus in dataset.splits.items():
+            for array in ARRAYS:
+                np.save(place / f"{split}.{array}.npy", getattr(corpus, array).numpy(), allow_pickle=False)
+        (place / "words.json").write_text(json.dumps(dataset.vocabulary.words), encoding="utf-8")
 
 
 def load(folder: Path) -> uaftc_lib.Dataset:

@@ -57,10 +57,7 @@ def unpack(archive: Path, folder: Path, wanted: Callable[[str], bool] = lambda n
         If the archive holds anything but plain files and folders inside that folder: a path that leads out
         of it, a link, a device. Nothing is left behind.
     """
-    with (
-        TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary,
-        tarfile.open(archive) as tar,
-    ):
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary, tarfile.open(archive) as tar:
         tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Pythons before 3.11.4 have none
         for member in progress_bar(tar, desc=f"unpacking {archive.name}", unit=" files", delay=3, leave=False):
             path = PurePosixPath(member.name)

@@ -1,11 +1,6 @@
 """π, ρ, the closed-form gradients, the terms A to F of the score updates, and the laws they imply."""
 
-from uaftc_lib.dynamics.laws import (
-    Band,
-    admissible_band,
-    conserved,
-    invariants,
-)
+from uaftc_lib.dynamics.laws import Band, admissible_band, conserved, invariants
 from uaftc_lib.dynamics.terms import (
     AttentionUpdate,
     PolarityUpdate,

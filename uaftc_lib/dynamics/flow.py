@@ -58,12 +58,7 @@ def _with_parameters(model: AttentionClassifier, values: np.ndarray) -> Attentio
 
 
 def integrate(
-    model: AttentionClassifier,
-    corpus: Corpus,
-    times,
-    method: str = "DOP853",
-    rtol: float = 1e-10,
-    atol: float = 1e-12,
+    model: AttentionClassifier, corpus: Corpus, times, method: str = "DOP853", rtol: float = 1e-10, atol: float = 1e-12
 ) -> Trajectory:
     """Gradient flow of all parameters (Eq 8), by scipy's solve_ivp on the closed-form right-hand side.
 

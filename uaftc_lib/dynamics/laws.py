@@ -55,10 +55,6 @@ def invariants(which: str, parameters: Mapping[str, Tensor]) -> dict[str, Float[
     return {"EᵀE − MᵀM − WWᵀ": E.T @ E - M.T @ M - WW}
 
 
-def _parameters(model: AttentionClassifier) -> dict[str, Tensor]:
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
-
-
 @torch.no_grad()
 def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
     """Matrices that gradient flow leaves unchanged, by formula.
@@ -73,23 +69,19 @@ def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
     ValueError
         For structured attention.
     """
-    found = invariants(family(model), _parameters(model))
+    found = invariants(family(model), {name: parameter.detach() for name, parameter in model.named_parameters()})
     if not model.binary:
         found["Σ_k W_k"] = model.W.detach().sum(1)
     return found
 
 
 @torch.no_grad()
-def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type") -> Band:
+def admissible_band(model: AttentionClassifier, corpus: Corpus) -> Band:
     """The λ for which A ≪ B and D ≪ E: |V·W|Δ/‖W‖² ≪ λ ≪ ‖V‖²Δ/|V·W| (text after Eq 19 and 27).
 
-    Parameters
-    ----------
-    per : {"type", "occurrence"}
-        Δ = |s_e − s^(t)| of each occurrence ("positions"), or Δ = |ρ(e)/π(e)| of a token type ("types"; nan where
-        the type does not occur). The latter is a mean of s_e − s^(t) over occurrences, weighted by βα, only if all
-        of them stand in instances of one class. Otherwise signs cancel in π and ρ: it is no mean then, and as large
-        as can be where π(e) is near zero. |A| = |B| and |D| = |E| hold for the type at the two ends all the same.
+    Δ = |ρ(e)/π(e)| of a token type, nan where it does not occur: the mean of s_e − s^(t) over its occurrences, weighted
+    by βα, if all of them stand in instances of one class. Otherwise signs cancel in π and ρ: it is no mean then, and as
+    large as can be where π(e) is near zero. |A| = |B| and |D| = |E| hold for the type at the two ends all the same.
 
     Returns
     -------
@@ -100,19 +92,13 @@ def admissible_band(model: AttentionClassifier, corpus: Corpus, per: str = "type
     Raises
     ------
     ValueError
-        For more than two classes, for AD and two tables, or an unknown ``per``.
+        For more than two classes, for AD and two tables.
     """
     which = kind(model)
     if not model.binary or which not in ("DP", "DP-A"):
         raise ValueError(f"the band is defined for binary DP and DP-A, this model is {which}, {model.W.shape}")
-    if per == "type":
-        pi, rho = token_sums(model, corpus)
-        distance = (rho / pi).abs()
-    elif per == "occurrence":
-        out = model(corpus)
-        distance = (out.token_polarity - out.polarity[corpus.instance_of]).abs()
-    else:
-        raise ValueError(f'per must be "type" or "occurrence", got {per!r}')
+    pi, rho = token_sums(model, corpus)
+    distance = (rho / pi).abs()
     V, W = (model.V @ model.M, model.M.T @ model.W) if which == "DP-A" else (model.V, model.W)
     overlap = (V @ W).abs()
     return Band(overlap * distance / (W @ W), (V @ V) * distance / overlap)

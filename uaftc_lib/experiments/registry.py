@@ -32,7 +32,7 @@ class Experiment(NamedTuple):
 EXPERIMENTS: dict[str, Experiment] = {}
 
 
-def experiment(jobs: Sequence[dict], name: str = "", rows: int | None = None) -> Callable:
+def experiment(jobs: Sequence[dict], rows: int | None = None) -> Callable:
     """Decorator: registers a function as the maker of the stored table of its name.
 
     The function takes the values of a job by name, and gives its rows without them. One that takes ``folder`` too is
@@ -42,8 +42,6 @@ def experiment(jobs: Sequence[dict], name: str = "", rows: int | None = None) ->
     ----------
     jobs : sequence of dict
         The values of the columns that tell the rows of the table apart, for each call.
-    name : str
-        Of the table, if not that of the function.
     rows : int, optional
         How many rows each job gives, where all give as many: a stored job with fewer is then lacking.
 
@@ -56,10 +54,9 @@ def experiment(jobs: Sequence[dict], name: str = "", rows: int | None = None) ->
         raise ValueError(f"an experiment needs jobs, all with the same columns, got {[*jobs][:3]} ...")
 
     def register(function: Callable) -> Callable:
-        own = name or function.__name__
-        if own in EXPERIMENTS:
-            raise ValueError(f"the experiment {own} is registered twice")
-        EXPERIMENTS[own] = Experiment(function, [*jobs], rows)
+        if function.__name__ in EXPERIMENTS:
+            raise ValueError(f"the experiment {function.__name__} is registered twice")
+        EXPERIMENTS[function.__name__] = Experiment(function, [*jobs], rows)
         return function
 
     return register

@@ -54,8 +54,7 @@ def table_names(*places: str | os.PathLike) -> list[str]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 for call in getattr(node, "decorator_list", []):
                     if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "experiment":
-                        named = [word.value.value for word in call.keywords if word.arg == "name"]
-                        found += named or [node.name]
+                        found.append(node.name)
     return [*found, *grid_names(), *BENCHMARKS]
 
 

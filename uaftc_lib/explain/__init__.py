@@ -5,21 +5,10 @@ the pooling and the linear head make of them. For a classifier without an encode
 """
 
 from uaftc_lib.explain.adversarial import Adversary, adversarial_attention, jensen_shannon
-from uaftc_lib.explain.contributions import (
-    Permuted,
-    contributions,
-    leave_one_out,
-    permutation_test,
-    probabilities,
-)
+from uaftc_lib.explain.contributions import Permuted, contributions, leave_one_out, permutation_test, probabilities
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.explain.shapley import shapley
-from uaftc_lib.explain.words import (
-    association_matrix,
-    attention_matrix,
-    class_matrix,
-    word_class_influence,
-)
+from uaftc_lib.explain.words import association_matrix, attention_matrix, class_matrix, word_class_influence
 
 __all__ = [
     "Adversary",

@@ -78,10 +78,7 @@ def one_hop(out: Output, purpose: str) -> Output:
 
 
 def leave_group_out(
-    out: Output,
-    corpus: Corpus,
-    group_of: Int[Tensor, "positions"],
-    instance_of_group: Int[Tensor, "groups"],
+    out: Output, corpus: Corpus, group_of: Int[Tensor, "positions"], instance_of_group: Int[Tensor, "groups"]
 ) -> Float[Tensor, "groups ..."]:
     """The fall of the logit when all positions of a group are dropped: A (S/A − s) / (1 − A).
 

@@ -89,10 +89,7 @@ class Recurrent(nn.Module):
             real = (step < length).flatten()
             step = step.minimum(length - 1)  # padding repeats the last token that was read
             ends = begins[bucket] + length - 1
-            for side, network, positions in (
-                (0, self.onward, begins[bucket] + step),
-                (1, self.backward_, ends - step),
-            ):
+            for side, network, positions in ((0, self.onward, begins[bucket] + step), (1, self.backward_, ends - step)):
                 read = positions.flatten()
                 padded = embeddings.index_select(0, read).unflatten(0, positions.shape)
                 outputs[side].append(network(padded)[0].flatten(0, 1))

@@ -182,10 +182,7 @@ def smallest_row(model: AttentionClassifier, corpus: Corpus, logit: Float[np.nda
 
 
 def zeroed_row(
-    found: dict[str, Float[np.ndarray, "positions"]],
-    logit: Float[np.ndarray, "instances"],
-    corpus: Corpus,
-    seed: int,
+    found: dict[str, Float[np.ndarray, "positions"]], logit: Float[np.ndarray, "instances"], corpus: Corpus, seed: int
 ) -> dict[str, float]:
     """Serrano & Smith: the largest weight of each text set to zero, or one of the others, drawn; states held fixed.
 

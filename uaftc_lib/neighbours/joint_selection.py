@@ -77,11 +77,7 @@ def largest_log_beta(texts: Texts, V: Float[np.ndarray, "d"], W: Float[np.ndarra
 
 
 def joint_flow(
-    texts: Texts,
-    V: Float[np.ndarray, "d"],
-    W: Float[np.ndarray, "d"],
-    end: float = 1e5,
-    precision: float = 1e-9,
+    texts: Texts, V: Float[np.ndarray, "d"], W: Float[np.ndarray, "d"], end: float = 1e5, precision: float = 1e-9
 ) -> Joint:
     """Gradient flow of V and W at λ = 1 to log τ = ``end``, followed as :func:`.selection.gradient_flow` is.
 

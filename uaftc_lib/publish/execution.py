@@ -84,12 +84,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         try:
             with recording(Path(folder), checkout) as log:
                 executed = papermill.execute_notebook(
-                    path,
-                    None,
-                    cwd=checkout / "book",
-                    kernel_name="python3",
-                    progress_bar=False,
-                    **kernel_options(),
+                    path, None, cwd=checkout / "book", kernel_name="python3", progress_bar=False, **kernel_options()
                 )
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"

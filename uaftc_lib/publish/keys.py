@@ -64,11 +64,7 @@ def recorded_files(log: Path, checkout: Path = CHECKOUT) -> list[str]:
 
 def key(source: NotebookNode, contents: dict[str, str], checkout: Path = CHECKOUT) -> str:
     """What the outputs of a notebook depend on, as one digest: its code cells, the lock and the files it uses."""
-    parts = [
-        [cell.source for cell in code_cells(source)],
-        digest_of_lock(checkout),
-        sorted(contents.items()),
-    ]
+    parts = [[cell.source for cell in code_cells(source)], digest_of_lock(checkout), sorted(contents.items())]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from tempfile import mkdtemp
 from zlib import crc32
 
 from filelock import FileLock
 
 import uaftc_lib
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.datasets.cache import prepared_folder, tokenizer
+from uaftc_lib.datasets.cache import made_whole, prepared_folder, tokenizer
 from uaftc_lib.datasets.imdb import reviews, words
 from uaftc_lib.extras import needs
 from uaftc_lib.locations import data_home as find_data_home
@@ -88,19 +84,6 @@ def cut_reviews(data_home: Path, splits: uaftc_lib.Dataset, count: Count) -> lis
     cut = tokenizer()
     bar = progress_bar(unused_reviews(data_home, splits, count), desc="reviews", unit="", delay=3, leave=False)
     return [[token.lower_ for token in cut(text) if not token.is_space] for text in bar]
-
-
-@contextmanager
-def made_whole(folder: Path, about: dict) -> Iterator[Path]:
-    """A place whose files are in ``folder`` once all are written, with ``about`` as about.json: all there, or none."""
-    temporary = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        yield temporary
-        (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-        temporary.chmod(0o755)
-        temporary.rename(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def own_vectors(data_home: str | os.PathLike | None = None) -> Path:

@@ -16,16 +16,7 @@ from uaftc_lib.book.claims import reading
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.nulls import against_null, at_losses, lead_of, least_of, panel_null, polar_of
 from uaftc_lib.book.panels import in_print, panels, score_rows, seeds_of_panel, tilt
-from uaftc_lib.book.readings import (
-    both,
-    column,
-    lead,
-    least,
-    neutral_small,
-    opposed,
-    sides_along_VW,
-    wide,
-)
+from uaftc_lib.book.readings import both, column, lead, least, neutral_small, opposed, sides_along_VW, wide
 from uaftc_lib.book.small_data import SEEDS, by_kind
 from uaftc_lib.book.wording import short
 from uaftc_lib.datasets import load_dataset

@@ -201,7 +201,5 @@ def F_of_neutral(tables: Tables) -> Iterator[Part]:
 
 
 reads(
-    "D_at_large_lam",
-    several(cells(HUNDRED, SHORT_HUNDRED), VERY_LARGE),
-    lambda rows: size(rows, "D") - size(rows, "E"),
+    "D_at_large_lam", several(cells(HUNDRED, SHORT_HUNDRED), VERY_LARGE), lambda rows: size(rows, "D") - size(rows, "E")
 )

@@ -65,12 +65,7 @@ def train_synthetic(
     if perpendicular:
         start_perpendicular(model)
     config = TrainingConfig(
-        optimizer="sgd",
-        learning_rate=learning_rate,
-        batch_size=200,
-        epochs=epochs,
-        penalty=penalty,
-        seed=seed,
+        optimizer="sgd", learning_rate=learning_rate, batch_size=200, epochs=epochs, penalty=penalty, seed=seed
     )
     return model, fit(model, dataset, config, record=lambda _, m: follow(m, types))
 

@@ -39,20 +39,14 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
     frame = weight_frame(model, dataset, examined_types(dataset))
     quartiles = {"least": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "greatest": 1.0}
     return [
-        {
-            "type": name,
-            "words": len(rows),
-            **{key: rows["weight"].quantile(q) for key, q in quartiles.items()},
-        }
+        {"type": name, "words": len(rows), **{key: rows["weight"].quantile(q) for key, q in quartiles.items()}}
         for name, rows in frame.groupby("type")
     ]
 
 
-def quantities_told_apart(
-    model: AttentionClassifier, dataset: Dataset, types: Types, split: str = "test"
-) -> dict[str, dict[str, float]]:
-    """How well each of :data:`QUANTITIES` tells two lists apart, among words that occur in a split."""
-    words = weight_frame(model, dataset, types, split)
+def quantities_told_apart(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, dict[str, float]]:
+    """How well each of :data:`QUANTITIES` tells two lists apart, among words that occur in the test set."""
+    words = weight_frame(model, dataset, types, "test")
     ids = [dataset.vocabulary.id(word) for word in words["word"]]
     words["score"] = model.token_scores().attention[ids].double().numpy()
     words["times equal share"] = words["weight"] / words["expected"]

@@ -15,17 +15,8 @@ from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.embedding_geometry.attraction import (
-    RANGES_OF_CASE,  # registers experiments and readings, too
-)
-from uaftc_lib.book.chapters.embedding_geometry.conditions import (
-    NEARLY,
-    State,
-    census,
-    first_half,
-    mirror_errors,
-    pi_s,
-)
+from uaftc_lib.book.chapters.embedding_geometry.attraction import STARTS  # registers experiments and readings, too
+from uaftc_lib.book.chapters.embedding_geometry.conditions import NEARLY, State, census, first_half, mirror_errors, pi_s
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error
 from uaftc_lib.book.paths import embedding_gradient
@@ -129,10 +120,7 @@ def _(case: Case):
 
 
 @equation(
-    47,
-    "the update of a polarity score without A",
-    "approximate",
-    correction="neglects A: the error falls as 1/λ",
+    47, "the update of a polarity score without A", "approximate", correction="neglects A: the error falls as 1/λ"
 )
 def _(case: Case):
     def without_A(view: View) -> Tensor:
@@ -206,8 +194,7 @@ def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[
 
 
 @experiment(
-    jobs=[{"lam": v, "weight_range": w, "seed": s} for v, w, s in product((10.0, 100.0), (1.0, 0.1), SEEDS)],
-    rows=5,
+    jobs=[{"lam": v, "weight_range": w, "seed": s} for v, w, s in product((10.0, 100.0), (1.0, 0.1), SEEDS)], rows=5
 )
 def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
     """How often polar words meet the conditions of Eq 48 to 55 on Data I, at five moments of a run.

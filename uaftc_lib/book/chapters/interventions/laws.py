@@ -15,15 +15,7 @@ from torch.nn import functional
 from uaftc_lib.book.chapters.exact_dynamics import SST_STEPS, range_data
 from uaftc_lib.book.inner_products import vector_laws
 from uaftc_lib.book.mean_field import MeanField
-from uaftc_lib.book.small_data import (
-    MANY_SEEDS,
-    OPTIMIZERS,
-    RANGES,
-    SEEDS,
-    WHOLE_EPOCHS,
-    small_config,
-    start_model,
-)
+from uaftc_lib.book.small_data import MANY_SEEDS, OPTIMIZERS, RANGES, SEEDS, WHOLE_EPOCHS, small_config, start_model
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier

@@ -53,17 +53,13 @@ def correlation(x: Float[np.ndarray, "words"], y: Float[np.ndarray, "words"]) ->
     return float(x @ y / np.sqrt((x @ x) * (y @ y))) if x.any() and y.any() else np.nan
 
 
-def rank_correlation(x: Float[np.ndarray, "words"], y: Float[np.ndarray, "words"]) -> float:
-    return correlation(rankdata(x), rankdata(y))
-
-
 def beside_exact(told: Values, exact: Values) -> dict[str, float]:
     """Errors as shares of the sentence's largest |φ|, and rank correlation: means over the sentences."""
     off = [abs(x - y) / abs(y).max() for x, y in zip(told, exact)]
     return {
         "mean error": np.mean([one.mean() for one in off]),
         "max error": np.mean([one.max() for one in off]),
-        "rank correlation": np.nanmean([rank_correlation(x, y) for x, y in zip(told, exact)]),
+        "rank correlation": np.nanmean([correlation(rankdata(x), rankdata(y)) for x, y in zip(told, exact)]),
     }
 
 

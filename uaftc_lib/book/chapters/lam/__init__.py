@@ -40,11 +40,6 @@ def columns_of(
         yield f"{title}, {model}", known[key, model]
 
 
-def interval_of(pair: pd.Series) -> str:
-    """Points between two λ, with their interval."""
-    return with_interval(pair.points, pair.low, pair.high)
-
-
 def by_vote(pairs: pd.DataFrame) -> str:
     """The test that was registered first, beside: in how many pairs the majority of the seeds differs beyond chance."""
     return f" (pairs that count by vote: {pairs.counts.sum()} of {len(pairs)})"
@@ -100,7 +95,8 @@ def on_other_splits(tables: Tables) -> Part:
     worst = found.assign(strength=2 * found.points / (found.high - found.low)).sort_values("strength").iloc[0]
     counts = (found.p < rules.SIGNIFICANCE) & (found.points < 0)
     verdict = "contradicted" if counts.any() else "supported" if found.equivalent.all() else "undecided"
-    told = "; ".join(f"{interval_of(row)} points against {row.lam:g}" for _, row in found.iterrows())
+    against = ((with_interval(row.points, row.low, row.high), row.lam) for row in found.itertuples())
+    told = "; ".join(f"{points} points against {lam:g}" for points, lam in against)
     n = int(worst.splits)
     told = f"{told}; {counts.sum()} of {len(found)} count, {n} splits"
     return Part(case, verdict, told, n, worst.strength, worst.points, worst.low, worst.high)

@@ -107,11 +107,7 @@ def middle_of_band(model: AttentionClassifier, dataset: Dataset, types: Types) -
 
 def score_jobs() -> list[dict]:
     """SST at the λ of the claims, with and without the penalty, then other λ, then 20News I; from four starts."""
-    cells = [
-        ("sst", CLAIMED, (0.0, 1e-4)),
-        ("sst", OTHER_LAMS, (0.0,)),
-        ("20news-1", CLAIMED + OTHER_LAMS, (0.0,)),
-    ]
+    cells = [("sst", CLAIMED, (0.0, 1e-4)), ("sst", OTHER_LAMS, (0.0,)), ("20news-1", CLAIMED + OTHER_LAMS, (0.0,))]
     return [
         {"dataset": data, "start": start, "lam": lam, "penalty": penalty, "seed": seed}
         for data, lams, penalties in cells

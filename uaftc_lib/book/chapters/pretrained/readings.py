@@ -88,10 +88,7 @@ reading(
     over_transformers(lambda rows, others: lesser_lead(rows) - np.maximum(lesser_lead(others), 0.5), "permuted labels"),
     "context_keeps_the_lead",
 )
-reading(
-    over_transformers(lambda rows, _: column(rows, "AUC polarity") - 0.9, "words"),
-    "context_keeps_the_votes",
-)
+reading(over_transformers(lambda rows, _: column(rows, "AUC polarity") - 0.9, "words"), "context_keeps_the_votes")
 reading(over_transformers(minus_other("τ attention, again"), "words"), "context_keeps_attention_true")
 reading(
     over_transformers(minus_other("attention alone and in its text"), "permuted labels"), "context_keeps_scores_global"

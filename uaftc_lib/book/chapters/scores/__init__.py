@@ -253,12 +253,7 @@ def figure_2_neutral(tables: Tables) -> Iterator[Part]:
 reads("figure_2_attention", first_three("attention"), lead, null=True)
 
 
-reads(
-    "polar_attention_is_positive",
-    several(cells(TEN, SHORT_TEN, NOISY), first_three("attention")),
-    both,
-    null=True,
-)
+reads("polar_attention_is_positive", several(cells(TEN, SHORT_TEN, NOISY), first_three("attention")), both, null=True)
 
 
 @reading

@@ -103,13 +103,7 @@ def additive_size(class_size: int, neutral_types: int, seed: int) -> list[dict]:
 
 
 def followed_run(
-    dataset: Dataset,
-    variant: str,
-    penalty: float,
-    M: str,
-    seed: int,
-    epochs: Sequence[int],
-    weight_range: float = 0.1,
+    dataset: Dataset, variant: str, penalty: float, M: str, seed: int, epochs: Sequence[int], weight_range: float = 0.1
 ) -> list[dict[str, float]]:
     """A run that is looked at after these epochs."""
     types, rows = examined_types(dataset), []
@@ -266,12 +260,7 @@ def variants_behave_alike(tables: Tables) -> Iterator[Part]:
 reads("affine_polarity", BOTH_AFFINE, sure_votes)
 reads("affine_attention", PENALISED, large)
 reads("additive_attention", several(variant("AD"), of_figures("attention", *ON_REAL_DATA)), large, null=True)
-reads(
-    "additive_polarity",
-    several(variant("AD"), of_figures("polarity", *ON_REAL_DATA)),
-    sure_votes,
-    null=True,
-)
+reads("additive_polarity", several(variant("AD"), of_figures("polarity", *ON_REAL_DATA)), sure_votes, null=True)
 reads("affine_sides", RECORDED["DP-A"], lambda rows: least(on_both_sides(rows, "D"), on_both_sides(rows, "M_pi")))
 reads("affine_E_of_polar", RECORDED["DP-A"], lambda rows: both(rows, "E"))
 reads("affine_E_of_neutral", RECORDED["DP-A"], lambda rows: SMALL - column(rows, "E neutral").abs() / size(rows, "E"))

@@ -24,10 +24,7 @@ KINDS = ("0", "1", "2")
 AFFINE = (*((M, 10.0) for M in RANGES_OF_M), (M_OF_LIBRARY, 100.0))
 
 
-@experiment(
-    jobs=[{"M": M, "lam": lam, "seed": s} for M, lam in AFFINE for s in SEEDS],
-    rows=1,
-)
+@experiment(jobs=[{"M": M, "lam": lam, "seed": s} for M, lam in AFFINE for s in SEEDS], rows=1)
 def affine_velocities(M: str, lam: float, seed: int) -> list[dict]:
     """Data I behind an affine layer: the terms of ds/dτ (Eq 63) by kind of word, the mean over looks after every epoch.
 

@@ -44,10 +44,7 @@ def _(case: Case):
 
 
 @equation(
-    61,
-    "affine: gradient of M",
-    "garbled in our copy",
-    correction="derived anew: −(1/m) Σ yβα [(s_j − s) V/λ + W] e_jᵀ",
+    61, "affine: gradient of M", "garbled in our copy", correction="derived anew: −(1/m) Σ yβα [(s_j − s) V/λ + W] e_jᵀ"
 )
 def _(case: Case):
     view = case.view("DP-A")

@@ -178,8 +178,4 @@ def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
     ]
 
 
-reads(
-    "mean_pooling",
-    VERY_LARGE,
-    lambda rows: SMALL - column(rows, "farthest weight"),
-)
+reads("mean_pooling", VERY_LARGE, lambda rows: SMALL - column(rows, "farthest weight"))

@@ -98,14 +98,9 @@ def parting(dataset: str, lam: float, seed: int, mirrored: bool) -> list[dict]:
 
 
 def rank_agreement(
-    data: pd.DataFrame,
-    quantities: Sequence[str],
-    yardstick: str,
-    replicates: int = 500,
-    seed: int = 0,
-    level: float = 0.95,
+    data: pd.DataFrame, quantities: Sequence[str], yardstick: str, replicates: int = 500
 ) -> pd.DataFrame:
-    """Spearman's correlation of each quantity with the yardstick over the rows, with bootstrap intervals.
+    """Spearman's correlation of each quantity with the yardstick over the rows, with bootstrap intervals of 95 %.
 
     The same samples of rows serve all quantities, so that they can be compared in pairs: quantities measured on the
     same rows may differ for sure though their own intervals overlap. Rows that lack a number are left out.
@@ -124,7 +119,7 @@ def rank_agreement(
     numbers = data[[*quantities, yardstick]].dropna().astype(float)
     if len(numbers) < 3:
         raise ValueError(f"rank correlation needs three complete rows, got {len(numbers)}")
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     samples = [random.integers(0, len(numbers), len(numbers)) for _ in range(replicates)]
     resampled = np.array([spearman(numbers.iloc[sample].to_numpy()) for sample in samples])
     correlation = spearman(numbers.to_numpy())
@@ -134,7 +129,7 @@ def rank_agreement(
         ("", correlation, resampled),
         ("behind", correlation[best] - correlation, resampled[:, [best]] - resampled),
     ):
-        low, high = np.quantile(sampled, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = np.quantile(sampled, [0.025, 0.975], axis=0)
         found |= {name or "correlation": value, f"{name}_low".strip("_"): low, f"{name}_high".strip("_"): high}
     table = pd.DataFrame(found).assign(rows=len(numbers))
     return table.sort_values("correlation", ascending=False, ignore_index=True)

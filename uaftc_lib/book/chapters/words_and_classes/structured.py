@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -40,7 +39,8 @@ class Grid:
 
 
 GRID = Grid()
-# data set -> hops and penalty, by :func:`simplest_by_rule` from the stored grid
+# Data set -> hops and penalty: of several hops the simplest whose mean dev accuracy on the stored grid lies within one
+# standard error of the best (Breiman et al. 1984); fewer hops are simpler, then a smaller penalty. Tests recompute it.
 CHOSEN: dict[str, dict[str, float]] = {"sst": {"hops": 3, "penalty": 0.0}, "20news-2": {"hops": 10, "penalty": 0.0}}
 EPOCHS = {0.0: 4, 0.03: 4, 1.0: 8}  # of each penalty: where it is strong the hops part first, the classes come late
 CONFIG = {"optimizer": "adam", "learning_rate": 0.003, "batch_size": 50, "dropout": 0.5}
@@ -58,23 +58,6 @@ def structured_jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
         for settings, projections in ((one, False), (one, True), ({"hops": 1, "penalty": 0.0}, False))
     ]
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in grid + further)]
-
-
-def simplest_by_rule(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Hops and penalty of each data set, of several hops: the simplest whose mean dev accuracy is as good as the best.
-
-    That is within one standard error of it (Breiman et al. 1984), which all cells of a data set share, as three seeds
-    tell too little of a cell's own. Fewer hops are simpler, then a smaller penalty. One hop, which has nothing to
-    divide, stands beside and is not chosen.
-    """
-    rows, chosen = rows[~rows["projections"].astype(bool) & (rows["seed"] < GRID.seeds)], {}
-    for dataset, own in rows.groupby("dataset", sort=False):
-        cells = own.groupby(["hops", "penalty"])["dev_accuracy"].agg(["mean", "var", "size"])
-        error = np.sqrt(cells["var"].mean() / cells["size"].min())
-        several = cells[cells.index.get_level_values("hops") > 1].sort_index()
-        hops, penalty = several.index[several["mean"] >= several["mean"].max() - error][0]
-        chosen[dataset] = {"hops": int(hops), "penalty": float(penalty)}
-    return chosen
 
 
 def started(data: Dataset, hops: int, projections: bool, seed: int) -> StructuredClassifier:
