@@ -14,14 +14,4 @@ with needs("a live figure"):
     from uaftc_lib.lab.stops import Slider, Stop
     from uaftc_lib.lab.widget import Lab, lab
 
-__all__ = [
-    "Frame",
-    "Lab",
-    "LambdaSlider",
-    "Slider",
-    "Stop",
-    "lab",
-    "lambda_slider",
-    "sliders",
-    "train_frame",
-]
+__all__ = ["Frame", "Lab", "LambdaSlider", "Slider", "Stop", "lab", "lambda_slider", "sliders", "train_frame"]

@@ -44,11 +44,7 @@ class Frame:
 
 
 def train_frame(
-    dataset: Dataset,
-    lam: float,
-    config: TrainingConfig | None = None,
-    shown: int = 250,
-    **model_options,
+    dataset: Dataset, lam: float, config: TrainingConfig | None = None, shown: int = 250, **model_options
 ) -> Frame:
     """Train a classifier at one λ and keep the global scores of the polarity and neutral tokens.
 

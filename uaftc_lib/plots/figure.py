@@ -87,11 +87,7 @@ def row(*figures: Figure, caption: str) -> Figure:
 
 
 def render(
-    draw: Callable[[Axes], None],
-    data: pd.DataFrame,
-    caption: str,
-    alt: str,
-    size: tuple[float, float],
+    draw: Callable[[Axes], None], data: pd.DataFrame, caption: str, alt: str, size: tuple[float, float]
 ) -> Figure:
     """Draw one panel and write it as an SVG that may stand inside a page beside others."""
     caption = checked(caption)

@@ -136,12 +136,7 @@ def boxes(
         shown = data.assign(position=data[group].map(centres))
         for name in names:
             color = color_of(name, names)
-            outliers = {
-                "marker": marker_of(name, names),
-                "markersize": 3,
-                "alpha": 0.6,
-                "markeredgecolor": color,
-            }
+            outliers = {"marker": marker_of(name, names), "markersize": 3, "alpha": 0.6, "markeredgecolor": color}
             seaborn.boxplot(
                 shown[shown[group] == name], x="position", y=y, ax=axes, native_scale=True, width=width,
                 color=color, saturation=1, linecolor=INK, linewidth=0.9, flierprops=outliers,
@@ -251,8 +246,7 @@ def sentence(
             signed = column not in unsigned
             shown = values / max(abs(values).max(), 1e-12)
             palette = seaborn.blend_palette(
-                [COLORS["negative"], "#f7f7f7", COLORS["positive"]] if signed else ["#f7f7f7", "#009E73"],
-                as_cmap=True,
+                [COLORS["negative"], "#f7f7f7", COLORS["positive"]] if signed else ["#f7f7f7", "#009E73"], as_cmap=True
             )
             for j, (value, depth) in enumerate(zip(values, shown)):
                 color = palette((depth + 1) / 2 if signed else depth)

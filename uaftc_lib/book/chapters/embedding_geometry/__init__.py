@@ -15,7 +15,9 @@ from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
-from uaftc_lib.book.chapters.embedding_geometry.attraction import STARTS  # registers experiments and readings, too
+from uaftc_lib.book.chapters.embedding_geometry.attraction import (
+    RANGES_OF_CASE,  # registers experiments and readings, too
+)
 from uaftc_lib.book.chapters.embedding_geometry.conditions import NEARLY, State, census, first_half, mirror_errors, pi_s
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from uaftc_lib import dynamics
-from uaftc_lib.book.chapters.pretrained.starts import from_book
+from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS, LEAST, SEEDS, training_counts, words_cut_out
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset

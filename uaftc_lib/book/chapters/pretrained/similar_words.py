@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from uaftc_lib.book.chapters.pretrained.starts import from_book
+from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS, LEARNING, LEAST, training_counts
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
