@@ -102,7 +102,7 @@ def test_one_colour_has_one_meaning():
         (theme.ORANGE, "negative", "Neg-Neg", "neg-neg", "negative–negative", "negative words: all"),
         (theme.VIOLET, "Pos-Neg", "neg-pos", "positive–negative"),
     ):
-        assert {theme.color_of(name, [name]) for name in names} == {color}
+        assert {theme.series_style(name, [name]).color for name in names} == {color}
     assert not {theme.COLORS[name] for name in theme.TYPES} & set(theme.OTHERS)
     lab = (Path(plots.__file__).parents[1] / "lab" / "lab.css").read_text(encoding="utf-8").upper()
     for i, terms in enumerate(("AD", "BE", "CF")):

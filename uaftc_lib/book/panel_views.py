@@ -12,7 +12,7 @@ from uaftc_lib.book.panels import NAMES, in_print, seeds_of_panel
 SHORT = {kind: kind.rsplit(".", 1)[-1] for kind in NAMES.values()}  # rec.motorcycles: motorcycles
 
 
-def as_boxes(panel: Mapping, rows: pd.DataFrame) -> plots.Panel:
+def as_boxes(panel: Mapping, rows: pd.DataFrame) -> plots.Figure:
     """A panel of which quantiles are published: the seeds in ``rows`` (as in ``figure_scores``), and print beside."""
     of = f"words of {SHORT[panel['type']]}" if panel["type"] else f"{panel['model']}, λ = {panel['lam']:g}"
     return plots.quantiles(

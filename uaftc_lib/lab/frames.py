@@ -17,7 +17,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.plots import Figure, scatter
 from uaftc_lib.plots.figure import render
 from uaftc_lib.plots.summaries import number
-from uaftc_lib.plots.theme import INK, PANEL
+from uaftc_lib.plots.theme import INK
 from uaftc_lib.token_lists import token_types
 from uaftc_lib.training import TrainingConfig, fit
 
@@ -46,15 +46,10 @@ class Frame:
 def train_frame(
     dataset: Dataset, lam: float, config: TrainingConfig | None = None, shown: int = 250, **model_options
 ) -> Frame:
-    """Train a classifier at one λ and keep the global scores of the polarity and neutral tokens.
+    """Train an :class:`AttentionClassifier` of these options at one λ and keep the global scores of its tokens.
 
-    Parameters
-    ----------
-    shown : int
-        At most so many types of each kind are kept for the picture, evenly spread over their ids (frequency
-        ranks); the means are over all of them.
-    **model_options
-        Of :class:`AttentionClassifier`.
+    ``shown``: at most so many types of each kind are kept for the picture, evenly spread over their ids (frequency
+    ranks); the means are over all of them.
 
     Raises
     ------
@@ -100,26 +95,23 @@ def accuracy(frame: Frame, name: str) -> float:
 
 def draw_scores(frame: Frame) -> Figure:
     """The scatter of all kinds: polarity score to the right, attention score up."""
-    rows = [(kind, *score) for kind, values in frame.polarity.items() for score in zip(values, frame.attention[kind])]
-    return scatter(
-        pd.DataFrame(rows, columns=["kind", "polarity score s", "attention score a"]), "polarity score s",
-        "attention score a", "kind", caption(frame), title=at_lam(frame.lam), raster=False,
-    )  # fmt: skip
+    rows = [(*score, kind) for kind, values in frame.polarity.items() for score in zip(values, frame.attention[kind])]
+    columns = ("polarity score s", "attention score a", "kind")
+    return scatter(pd.DataFrame(rows, columns=columns), *columns, caption(frame), title=at_lam(frame.lam), raster=False)
 
 
 def draw_accuracy(frames: Sequence[Frame], current: Frame) -> Figure:
     """Accuracy against λ, the current λ marked."""
-    name = accuracy_name(frames)
-    lams, values = [frame.lam for frame in frames], [accuracy(frame, name) for frame in frames]
-    here = current.lam, accuracy(current, name)
+    name, lam = accuracy_name(frames), current.lam
+    data = pd.DataFrame({"lam": [frame.lam for frame in frames], "accuracy": [accuracy(one, name) for one in frames]})
 
     def draw(axes: Axes) -> None:
-        axes.plot(lams, values, color=INK, marker="o")
-        axes.plot(*here, color=INK, marker="o", markersize=10, markerfacecolor="none")
-        axes.set(xscale="log", xlabel="scaling factor λ", ylabel=f"{name} accuracy, %", title=at_lam(current.lam))
+        axes.plot(data["lam"], data["accuracy"], color=INK, marker="o")
+        axes.plot(lam, accuracy(current, name), color=INK, marker="o", markersize=10, markerfacecolor="none")
 
-    alt = f"{name} accuracy against λ; {here[1]:.1f} % at {at_lam(current.lam)}"
-    return render(draw, pd.DataFrame({"lam": lams, "accuracy": values}), caption(current), alt, PANEL)
+    alt = f"{name} accuracy against λ; {accuracy(current, name):.1f} % at {at_lam(lam)}"
+    labels = {"x_label": "scaling factor λ", "y_label": f"{name} accuracy, %", "title": at_lam(lam)}
+    return render(draw, data, caption(current), alt, log_x=True, **labels)
 
 
 def ordered_kinds(frame: Frame) -> list[str]:

@@ -25,12 +25,13 @@ from uaftc_lib.settings import batch_size_of
 from uaftc_lib.threads import one_thread
 from uaftc_lib.training import AutogradTrainer, TrainingConfig
 
-PURPOSES = ["embedding", "V", "W", "neutral", "polarity", "place", "instance", "order", "sign"]
-PURPOSES = {name: i + 1 for i, name in enumerate(PURPOSES)}
-KINDS = ("neutral", "positive", "negative")
+PURPOSES = ("embedding", "V", "W", "neutral", "polarity", "place", "instance", "order", "sign")
+NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
+KINDS = {"neutral": NEUTRAL_TYPES, "positive": POLARITY_TYPES, "negative": POLARITY_TYPES}  # by ids
+TYPES = sum(KINDS.values())
+NONE = {"angle": None, "log or none": 0}  # what a setting of a kind may be besides the values of its range
 TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper", "drift")
 TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
-NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 
 
 @cache
@@ -56,11 +57,7 @@ def complete_state(state: dict | None = None) -> dict:
         if about["kind"] == "choice":
             if str(value) not in about["choices"]:
                 raise ValueError(f"{name} must be one of {', '.join(about['choices'])}, got {value!r}")
-        elif not (
-            (value is None and about["kind"] == "angle")
-            or (value == 0 and about["kind"] == "log or none")
-            or about["min"] <= value <= about["max"]
-        ):
+        elif value != NONE.get(about["kind"], about["min"]) and not about["min"] <= value <= about["max"]:
             raise ValueError(f"{name} must lie between {about['min']} and {about['max']}, got {value}")
     return {name: about["default"] for name, about in controls.items()} | state
 
@@ -77,7 +74,7 @@ def mix(x: np.ndarray | int) -> np.ndarray | np.uint32:
 def stream_key(seed: int, purpose: str, part: int = 0) -> int:
     """The key of one stream of draws."""
     key = 0
-    for number in (seed + 0x9E3779B9, PURPOSES[purpose], part):
+    for number in (seed + 0x9E3779B9, PURPOSES.index(purpose) + 1, part):
         key = int(mix((key + number) % 2**32))
     return key
 
@@ -143,15 +140,10 @@ def dataset(state: dict | None = None) -> Dataset:
         j = below(stream_key(seed, "place"), rows * length + i, i + 1)
         tokens[rows, i], tokens[rows, j] = tokens[rows, j], tokens[rows, i]
     order = permutation(stream_key(seed, "instance"), instances)
-    kinds = (("neutral", NEUTRAL_TYPES), ("positive", POLARITY_TYPES), ("negative", POLARITY_TYPES))
+    flat, labels = torch.from_numpy(tokens[order].reshape(-1)), torch.from_numpy(positive[order].astype(int))
     classes = ("negative", "positive")
-    corpus = Corpus(
-        tokens=torch.from_numpy(tokens[order].reshape(-1)),
-        offsets=torch.arange(instances + 1) * length,
-        labels=torch.from_numpy(positive[order].astype(int)),
-        classes=classes,
-    )
-    vocabulary = Vocabulary([f"{kind}-{i}" for kind, size in kinds for i in range(size)])
+    corpus = Corpus(tokens=flat, offsets=torch.arange(instances + 1) * length, labels=labels, classes=classes)
+    vocabulary = Vocabulary([f"{kind}-{i}" for kind, size in KINDS.items() for i in range(size)])
     return Dataset("lab", vocabulary, classes, corpus, provenance={"source": "generated", **config})
 
 
@@ -177,14 +169,8 @@ def model(state: dict | None, types: int) -> AttentionClassifier:
 def training(state: dict | None) -> TrainingConfig:
     """The training configuration of a state."""
     config = complete_state(state)
-    return TrainingConfig(
-        optimizer=config["optimizer"],
-        learning_rate=config["lr"],
-        batch_size=batch_size_of(config["batch"]),
-        epochs=config["epochs"],
-        penalty=config["penalty"],
-        seed=config["seed"],
-    )
+    alike = {name: config[name] for name in ("optimizer", "epochs", "penalty", "seed")}
+    return TrainingConfig(learning_rate=config["lr"], batch_size=batch_size_of(config["batch"]), **alike)
 
 
 def batches(state: dict | None, instances: int, epoch: int) -> list[torch.Tensor]:
@@ -210,8 +196,7 @@ class Epoch:
 @torch.no_grad()
 def conserved_matrix(model: AttentionClassifier) -> Float[Tensor, "d d"]:
     """EᵀE − VVᵀ − WWᵀ over the synthetic types: the vocabulary's special ones, which never move, are not the page's."""
-    types = NEUTRAL_TYPES + 2 * POLARITY_TYPES
-    (matrix,) = invariants("DP", {"embedding": model.embedding[:types], "V": model.V, "W": model.W}).values()
+    (matrix,) = invariants("DP", {"embedding": model.embedding[:TYPES], "V": model.V, "W": model.W}).values()
     return matrix
 
 
@@ -230,18 +215,16 @@ def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Ep
 @one_thread()
 def numbers(moment: Epoch) -> dict[str, float]:
     """What a caption may say of one moment, under the names that the lab uses."""
-    kinds = (("neutral", NEUTRAL_TYPES), ("positive", POLARITY_TYPES), ("negative", POLARITY_TYPES))
-    scores, begin = moment.model.token_scores(), 0
+    scores = moment.model.token_scores()
     told = {"epoch": moment.epoch, "loss": moment.loss, "accuracy": moment.model.accuracy(moment.data.train)}
-    for kind, size in kinds:
-        told[f"a_{kind}"] = float(scores.attention[begin : begin + size].mean())
-        told[f"s_{kind}"] = float(scores.polarity[begin : begin + size].mean())
-        begin += size
+    for score, values in (("a", scores.attention), ("s", scores.polarity)):
+        of_kind = zip(KINDS, values[:TYPES].split([*KINDS.values()]))
+        told |= {f"{score}_{kind}": float(part.mean()) for kind, part in of_kind}
     told["gap"] = abs(told["a_positive"] - told["a_negative"])
     told["VW"] = float(moment.model.V.detach() @ moment.model.W.detach())
     band = admissible_band(moment.model, moment.data.train)
     for name, ends in (("lower", band.lower), ("upper", band.upper)):
-        told[name] = float(np.nanmedian(ends[NEUTRAL_TYPES:begin].numpy()))
+        told[name] = float(np.nanmedian(ends[NEUTRAL_TYPES:TYPES].numpy()))
     change = conserved_matrix(moment.model) - moment.at_start
     told["drift"] = float(change.norm() / moment.at_start.norm())
     return told

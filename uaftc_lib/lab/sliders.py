@@ -25,15 +25,6 @@ CONTROLS = {
 }
 
 
-def show(frame: Frame, seconds: float) -> str:
-    """One frame as HTML, with the time that training took."""
-    return (
-        f'{style()}<div class="uaftc-frames"><div class="frames"><div class="frame">'
-        f'{draw_scores(frame).drawings()}</div></div><div class="legend">{escape(counts(frame))}</div>'
-        f'<p class="caption">{escape(caption(frame))} Trained in {seconds:.2f} s.</p></div>'
-    )
-
-
 def slider(name: str, value: float):
     """The ipywidgets slider of one control."""
     import ipywidgets
@@ -47,34 +38,27 @@ def slider(name: str, value: float):
 
 
 def timed(train: Callable[..., Frame]) -> Callable[..., str]:
-    """Train and show the frame, and how long it took."""
+    """What trains a frame and gives it as HTML, with the time that it took."""
 
     def draw(**values) -> str:
         started = time.perf_counter()
         frame = train(**values)
-        return show(frame, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return (
+            f'{style()}<div class="uaftc-frames"><div class="frames"><div class="frame">'
+            f'{draw_scores(frame).drawings()}</div></div><div class="legend">{escape(counts(frame))}</div>'
+            f'<p class="caption">{escape(caption(frame))} Trained in {seconds:.2f} s.</p></div>'
+        )
 
     return draw
 
 
 def sliders(
-    dataset: Dataset,
-    config: TrainingConfig | None = None,
-    controls: Sequence[str] = tuple(CONTROLS),
-    shown: int = 250,
-    **model_options,
+    dataset: Dataset, config: TrainingConfig | None = None, controls: Sequence[str] = tuple(CONTROLS), **options
 ):
     """Sliders that retrain through :func:`fit` while they move: for a live kernel.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    config : TrainingConfig, optional
-        Where the sliders begin, and what they leave alone.
-    controls : sequence of str
-        Some of "lam", "learning_rate", "penalty", "dimension", "epochs", "seed".
-    **model_options
-        Of :class:`AttentionClassifier`.
+    They begin at ``config`` and ``options`` (of :func:`train_frame`), which hold where no slider is.
 
     Raises
     ------
@@ -85,32 +69,23 @@ def sliders(
     if unknown:
         raise ValueError(f"unknown controls {', '.join(unknown)}; there are {', '.join(CONTROLS)}")
     config = config or TrainingConfig()
-    begin = {"lam": 10.0, "dimension": 100, "seed": 0} | model_options
+    begin = {"lam": 10.0, "dimension": 100, "seed": 0} | options
     begin |= {name: getattr(config, name) for name in ("learning_rate", "penalty", "epochs")}
-    fixed = {name: value for name, value in model_options.items() if name not in controls}
 
     def train(**values) -> Frame:
         training = {name: values[name] for name in ("learning_rate", "penalty", "epochs", "seed") if name in values}
         if training.get("penalty", 1.0) <= 1e-6:  # the lowest end of a logarithmic slider means none
             training["penalty"] = 0.0
-        model = {name: values[name] for name in ("dimension", "seed") if name in values}
-        lam = values.get("lam", begin["lam"])
-        options = {**fixed, **model}
-        options.pop("lam", None)
-        return train_frame(dataset, lam, dataclasses.replace(config, **training), shown, **options)
+        own = options | {name: values[name] for name in ("lam", "dimension", "seed") if name in values}
+        return train_frame(dataset, own.pop("lam", 10.0), dataclasses.replace(config, **training), **own)
 
     return redrawn({name: slider(name, begin[name]) for name in controls}, timed(train))
 
 
 class LambdaSlider(Slider):
-    """Frames over λ: :class:`Slider` whose stops are training runs, and which trains again in a live kernel.
+    """Frames by rising λ: a :class:`Slider` whose stops are training runs.
 
-    Attributes
-    ----------
-    frames : list of Frame
-        By rising λ.
-    retrain : callable or None
-        ``retrain(lam) -> Frame``; None: also a live kernel only switches the frames.
+    ``retrain(lam) -> Frame`` is what a live kernel does between them; None: there too the slider only switches.
     """
 
     def __init__(
@@ -125,47 +100,23 @@ class LambdaSlider(Slider):
         self.retrain = retrain
         redraw = retrain and (lambda value: timed(retrain)(lam=value))
         nearest = lams.index(min(lams, key=lambda lam: abs(math.log(lam / (start or 10)))))
-        super().__init__("scaling factor", "λ", self.drawn(), nearest, redraw, escape(counts(self.frames[nearest])))
-
-    def drawn(self) -> list[Stop]:
-        """A stop for each frame."""
-        compared = accuracy_name(self.frames) and len(self.frames) > 1
-        pictures = [[draw_scores(one), *([draw_accuracy(self.frames, one)] if compared else [])] for one in self.frames]
-        return [
-            Stop(frame.lam, "".join(picture.drawings() for picture in drawn), caption(frame))
-            for frame, drawn in zip(self.frames, pictures)
-        ]
+        compared = accuracy_name(self.frames) and len(lams) > 1
+        stops = []
+        for frame in self.frames:
+            figures = [draw_scores(frame), *([draw_accuracy(self.frames, frame)] if compared else [])]
+            stops.append(Stop(frame.lam, "".join(figure.drawings() for figure in figures), caption(frame)))
+        super().__init__("scaling factor", "λ", stops, nearest, redraw, escape(counts(self.frames[nearest])))
 
 
 def lambda_slider(
-    dataset: Dataset,
-    lams: Sequence[float] = LAMS,
-    config: TrainingConfig | None = None,
-    start: float | None = None,
-    shown: int = 250,
-    **model_options,
+    dataset: Dataset, lams: Sequence[float] = LAMS, config: TrainingConfig | None = None, start: float = 10, **options
 ) -> LambdaSlider:
     """Train at each λ and put the runs behind a slider; in a live kernel any λ between is trained on demand.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    lams : sequence of float
-    config : TrainingConfig, optional
-    start : float, optional
-        The λ shown first: the nearest of ``lams``; default 10.
-    shown : int
-        Token types of each kind in the picture.
-    **model_options
-        Of :class:`AttentionClassifier`.
-
-    Raises
-    ------
-    ValueError
-        If model, data and configuration do not fit.
+    The λ nearest to ``start`` is shown first; ``options`` are those of :func:`train_frame`.
     """
 
     def retrain(lam: float) -> Frame:
-        return train_frame(dataset, lam, config, shown, **model_options)
+        return train_frame(dataset, lam, config, **options)
 
     return LambdaSlider([retrain(lam) for lam in lams], retrain, start)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
@@ -14,16 +16,14 @@ from uaftc_lib.lab.module import read, style
 from uaftc_lib.plots.summaries import number
 
 PAGE = jinja2.Environment(loader=jinja2.FunctionLoader(read), autoescape=True, undefined=jinja2.StrictUndefined)
+VIEW_KEY = "application/vnd.jupyter.widget-view+json"
 STYLE, LAYOUT = {"description_width": "11em"}, {"width": "min(100%, 36em)"}
 
 
 def in_kernel() -> bool:
     """Whether a Jupyter kernel runs this code, so that widgets have someone to talk to."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return hasattr(get_ipython(), "kernel")
+    ipython = sys.modules.get("IPython")  # which a kernel has imported
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 class Stop(NamedTuple):
@@ -34,6 +34,7 @@ class Stop(NamedTuple):
     says: str
 
 
+@dataclass
 class Slider:
     """Stops along a number. In a page: a slider that switches them. In a live kernel: one that draws anew.
 
@@ -51,17 +52,12 @@ class Slider:
         HTML that stands below every stop.
     """
 
-    def __init__(
-        self,
-        name: str,
-        symbol: str,
-        stops: Sequence[Stop],
-        start: int = 0,
-        redraw: Callable[[float], str] | None = None,
-        legend: str = "",
-    ):
-        self.name, self.symbol, self.stops, self.start = name, symbol, list(stops), start
-        self.redraw, self.legend = redraw, legend
+    name: str
+    symbol: str
+    stops: Sequence[Stop]
+    start: int = 0
+    redraw: Callable[[float], str] | None = None
+    legend: str = ""
 
     def _repr_html_(self) -> str:
         script, sheet = Markup(read("frames.js")), Markup(read("frames.css"))
@@ -81,9 +77,7 @@ class Slider:
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         bundle = {"text/plain": "\n".join(stop.says for stop in self.stops), "text/html": self._repr_html_()}
         if self.redraw and in_kernel():
-            view = self.live()._repr_mimebundle_()
-            key = "application/vnd.jupyter.widget-view+json"
-            bundle[key] = view[key]
+            bundle[VIEW_KEY] = self.live()._repr_mimebundle_()[VIEW_KEY]
         return bundle
 
 

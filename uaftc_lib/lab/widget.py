@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from functools import cached_property
-from html import escape
+from html import escape, unescape
 
 from uaftc_lib.lab import parity
 from uaftc_lib.lab.module import module_source
-from uaftc_lib.lab.stops import in_kernel
+from uaftc_lib.lab.stops import VIEW_KEY, in_kernel
 from uaftc_lib.plots.summaries import number
 
 MODES = ("full", "compact")
@@ -22,7 +23,7 @@ TEXT = (
 # The theme lays HTML outputs on a light card; the lab brings its own colours.
 CLEAR = "{ background: none !important; padding: 0 !important }"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-VIEW_KEY = "application/vnd.jupyter.widget-view+json"
+TRAITS = ("name", "mode", "figure", "text", "notebook", "parameter")
 
 
 def said(name: str, value: float | str | None) -> str:
@@ -46,103 +47,9 @@ class Page:
     has_module = False
 
 
+@dataclass(eq=False)
 class Lab:
-    """A live figure in a state of its own. The last expression of a cell shows it; see :func:`lab`."""
-
-    def __init__(self, state: dict, mode: str, figure: str, text: str, name: str, notebook: str, rule: tuple):
-        self.state, self.mode, self.figure = parity.complete_state(state), mode, figure
-        self.text, self.name, self.notebook = text, name, notebook
-        self.parameter, self.least = rule
-        # Everything that differs from the defaults: a short attribute, and a stable one.
-        self.given = {key: self.state[key] for key in state}
-
-    @cached_property
-    def numbers(self) -> dict:
-        """What PyTorch finds after the last epoch of this state, under the names that captions use."""
-        *_, last = parity.train(self.state)
-        return self.state | parity.numbers(last)
-
-    def caption(self) -> str:
-        """The text with its numbers, as the page shows it before anyone moves λ."""
-        if not self.text:
-            return "Live figure: drag λ, and the model is trained again in your browser. It needs JavaScript."
-        told = self.numbers
-        return PLACEHOLDER.sub(lambda match: said(match[1], told[match[1]]), self.text)
-
-    def written(self) -> str:
-        """The caption as HTML, its numbers marked: js/compact.js shows them until it has its own."""
-        if not self.text:
-            return escape(self.caption())
-        told = self.numbers
-        return PLACEHOLDER.sub(
-            lambda match: f'<b data-name="{match[1]}">{said(match[1], told[match[1]])}</b>', escape(self.text)
-        )
-
-    def html(self, with_module: bool = True) -> str:
-        """The element, its text for readers without JavaScript inside, and if asked the module."""
-        attributes = {
-            "name": self.name,
-            "mode": self.mode,
-            "figure": self.figure,
-            "text": self.text,
-            "notebook": self.notebook,
-            "parameter": self.parameter if self.parameter != "lam" else "",
-            "least": f"{self.least:g}" if self.least else "",
-            "state": json.dumps(self.given, ensure_ascii=False) if self.given else "",
-        }
-        written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
-        clear = f"<style>.cell_output .text_html:has(uaftc-lab) {CLEAR}</style>"
-        script = f'{clear}<script type="module">\n{module_source()}</script>' if with_module else ""
-        return f"<uaftc-lab{written}><p>{self.written()}</p></uaftc-lab>{script}"
-
-    def widget(self):
-        """The anywidget of a live kernel; its ``state`` and ``numbers`` follow what the reader does."""
-        return make_widget(self)
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        bundle = {"text/plain": self.caption(), "text/html": self.html(not Page.has_module)}
-        Page.has_module = True
-        if in_kernel():
-            bundle[VIEW_KEY] = self.widget().get_view_spec()
-        return bundle
-
-
-def make_widget(shown: Lab):
-    """An anywidget of the same module; imported late, because widgets start slowly."""
-    import anywidget
-    import traitlets
-
-    class LabWidget(anywidget.AnyWidget):
-        _esm = module_source()
-        state = traitlets.Dict().tag(sync=True)
-        numbers = traitlets.Dict().tag(sync=True)
-        name = traitlets.Unicode().tag(sync=True)
-        mode = traitlets.Unicode().tag(sync=True)
-        figure = traitlets.Unicode().tag(sync=True)
-        text = traitlets.Unicode().tag(sync=True)
-        notebook = traitlets.Unicode().tag(sync=True)
-        parameter = traitlets.Unicode().tag(sync=True)
-        least = traitlets.Float().tag(sync=True)
-
-    return LabWidget(
-        state=shown.state, name=shown.name, mode=shown.mode, figure=shown.figure, text=shown.text,
-        notebook=shown.notebook, parameter=shown.parameter, least=shown.least,
-    )  # fmt: skip
-
-
-def lab(
-    state: dict | None = None,
-    data: str = "synthetic-1",
-    mode: str = "full",
-    figure: str = "scatter",
-    text: str | None = None,
-    preset: str | None = None,
-    name: str = "lab",
-    notebook: str = "",
-    parameter: str = "lam",
-    least: float = 0,
-) -> Lab:
-    """A live figure that trains in the reader's browser.
+    """A live figure that trains in the reader's browser; as the last expression of a cell it shows itself.
 
     Parameters
     ----------
@@ -161,10 +68,9 @@ def lab(
         Start from a preset; ``state`` goes on top.
     name : str
         How the address of the page calls it: different for each lab of a page.
-    notebook : str
-        The notebook named by the command that runs a page again; found out from the page if empty.
-    parameter : str
-        The notebook's parameter that this command sets to the reader's λ.
+    notebook, parameter : str
+        The notebook that the command for running a page again names, found out from the page if empty, and its
+        parameter that this command sets to the reader's λ.
     least : float
         The smallest λ that the notebook takes: the command leaves a smaller one out.
 
@@ -173,19 +79,85 @@ def lab(
     ValueError
         For an unknown choice, setting, preset or placeholder.
     """
-    for label, value, allowed in (("data", data, DATA), ("mode", mode, MODES), ("figure", figure, FIGURES)):
-        if value not in allowed:
-            raise ValueError(f"{label} must be one of {', '.join(allowed)}, got {value!r}")
-    presets = parity.settings()["presets"]
-    if preset is not None and preset not in presets:
-        raise ValueError(f"no preset {preset!r}; there are {', '.join(presets)}")
-    if mode == "full" and text:
-        raise ValueError('only a compact lab has a sentence of its own: use mode="compact"')
-    wanted = (presets[preset]["state"] if preset else {}) | DATA[data]
-    if mode == "compact":
-        text = text or TEXT
+
+    state: dict | None = None
+    data: str = "synthetic-1"
+    mode: str = "full"
+    figure: str = "scatter"
+    text: str = ""
+    preset: str | None = None
+    name: str = "lab"
+    notebook: str = ""
+    parameter: str = "lam"
+    least: float = 0
+
+    def __post_init__(self):
+        for label, allowed in (("data", DATA), ("mode", MODES), ("figure", FIGURES)):
+            if getattr(self, label) not in allowed:
+                raise ValueError(f"{label} must be one of {', '.join(allowed)}, got {getattr(self, label)!r}")
+        presets = parity.settings()["presets"]
+        if self.preset is not None and self.preset not in presets:
+            raise ValueError(f"no preset {self.preset!r}; there are {', '.join(presets)}")
+        if self.mode == "full" and self.text:
+            raise ValueError('only a compact lab has a sentence of its own: use mode="compact"')
+        if self.mode == "compact":
+            self.text = self.text or TEXT
         known = {*parity.settings()["controls"], *parity.TOLD}
-        unknown = sorted(set(PLACEHOLDER.findall(text)) - known)
-        if unknown:
+        if unknown := sorted(set(PLACEHOLDER.findall(self.text)) - known):
             raise ValueError(f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}")
-    return Lab(wanted | (state or {}), mode, figure, text or "", name, notebook, (parameter, least))
+        # Everything that differs from the defaults: a short attribute, and a stable one.
+        self.given = (presets[self.preset]["state"] if self.preset else {}) | DATA[self.data] | (self.state or {})
+        self.state = parity.complete_state(self.given)
+
+    @cached_property
+    def numbers(self) -> dict:
+        """What PyTorch finds after the last epoch of this state, under the names that captions use."""
+        *_, last = parity.train(self.state)
+        return self.state | parity.numbers(last)
+
+    def caption(self) -> str:
+        """The text with its numbers, as the page shows it before anyone moves λ."""
+        return unescape(re.sub("<[^>]+>", "", self.written()))
+
+    def written(self) -> str:
+        """The caption as HTML, its numbers marked: js/compact.js shows them until it has its own."""
+        if not self.text:
+            return "Live figure: drag λ, and the model is trained again in your browser. It needs JavaScript."
+        return PLACEHOLDER.sub(
+            lambda found: f'<b data-name="{found[1]}">{said(found[1], self.numbers[found[1]])}</b>', escape(self.text)
+        )
+
+    def html(self, with_module: bool = True) -> str:
+        """The element, its text for readers without JavaScript inside, and if asked the module."""
+        attributes = {name: getattr(self, name) for name in TRAITS} | {
+            "parameter": self.parameter if self.parameter != "lam" else "",
+            "least": f"{self.least:g}" if self.least else "",
+            "state": json.dumps(self.given, ensure_ascii=False) if self.given else "",
+        }
+        written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
+        clear = f"<style>.cell_output .text_html:has(uaftc-lab) {CLEAR}</style>"
+        script = f'{clear}<script type="module">\n{module_source()}</script>' if with_module else ""
+        return f"<uaftc-lab{written}><p>{self.written()}</p></uaftc-lab>{script}"
+
+    def widget(self):
+        """The anywidget of a live kernel; its ``state`` and ``numbers`` follow what the reader does."""
+        import anywidget  # here, because widgets start slowly
+        import traitlets
+
+        class LabWidget(anywidget.AnyWidget):
+            _esm = module_source()
+            state, numbers = (traitlets.Dict().tag(sync=True) for _ in range(2))
+            name, mode, figure, text, notebook, parameter = (traitlets.Unicode().tag(sync=True) for _ in range(6))
+            least = traitlets.Float().tag(sync=True)
+
+        return LabWidget(state=self.state, **{name: getattr(self, name) for name in (*TRAITS, "least")})
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        bundle = {"text/plain": self.caption(), "text/html": self.html(not Page.has_module)}
+        Page.has_module = True
+        if in_kernel():
+            bundle[VIEW_KEY] = self.widget().get_view_spec()
+        return bundle
+
+
+lab = Lab  # a verb, as :func:`sliders` is

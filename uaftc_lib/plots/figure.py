@@ -6,7 +6,7 @@ import hashlib
 import html
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -15,9 +15,10 @@ import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
-from uaftc_lib.plots.theme import DATA_LINK_ROWS, INK, THEME, Powers
+from uaftc_lib.plots.theme import DATA_LINK_ROWS, HOLLOW, INK, PANEL, THEME, Powers, legend_below
 
 PLACE = re.compile(r'x="([-\d.]+)" y="([-\d.]+)"')
 CROWD = re.compile(r'<use xlink:href="#(\w+)" x="[^"]*" y="[^"]*" (style="[^"]*")/>'
@@ -59,12 +60,9 @@ class Figure:
         if len(self.data) <= DATA_LINK_ROWS:
             numbers = html.escape(quote(self._csv(), safe=" ,.;:+-/()[]"))
             link = f' <a download="figure.csv" href="data:text/csv;charset=utf-8,{numbers}">The numbers (CSV)</a>'
-        return (
-            '<figure class="uaftc" style="margin:1rem 0">'
-            f'<div style="display:flex;flex-wrap:wrap;gap:0.75rem">{self.drawings()}</div>'
-            f'<figcaption style="text-align:left">{html.escape(self.caption, quote=False)}{link}</figcaption>'
-            "</figure>"
-        )
+        panels = f'<div style="display:flex;flex-wrap:wrap;gap:0.75rem">{self.drawings()}</div>'
+        says = f'<figcaption style="text-align:left">{html.escape(self.caption, quote=False)}{link}</figcaption>'
+        return f'<figure class="uaftc" style="margin:1rem 0">{panels}{says}</figure>'
 
     def save(self, path: str | Path) -> None:
         """Write the numbers, ``path``.csv, and the drawing, ``path``.svg; several: .1.svg, .2.svg, ..."""
@@ -87,9 +85,19 @@ def row(*figures: Figure, caption: str) -> Figure:
 
 
 def render(
-    draw: Callable[[Axes], None], data: pd.DataFrame, caption: str, alt: str, size: tuple[float, float]
+    draw: Callable[[Axes], list | None],
+    data: pd.DataFrame,
+    caption: str,
+    alt: str,
+    size: tuple[float, float] = PANEL,
+    *,
+    title: str = "",
+    x_label: str = "",
+    y_label: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
 ) -> Figure:
-    """Draw one panel and write it as an SVG that may stand inside a page beside others."""
+    """One panel; ``draw`` gives the entries of its legend, if it has one."""
     caption = checked(caption)
     if not len(data):
         raise ValueError("there is nothing to draw: the frame is empty")
@@ -97,17 +105,28 @@ def render(
     with matplotlib.rc_context(THEME):
         canvas = Canvas(figsize=size, layout="constrained")
         axes = canvas.subplots()
-        draw(axes)
+        axes.set(xlabel=x_label, ylabel=y_label, title=title)
+        axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+        if handles := draw(axes):
+            legend_below(axes, handles)
         for axis in (axes.xaxis, axes.yaxis):
             if isinstance(axis.get_major_formatter(), LogFormatter):
                 axis.set_major_formatter(Powers())
                 axis.set_minor_formatter(Powers())
         canvas.savefig(buffer, format="svg")
-    svg = buffer.getvalue()
+    svg = slimmed(buffer.getvalue())
+    # As large as drawn where there is room, as wide as the page where there is not.
+    width, height = 96 * canvas.get_size_inches()
+    shape = f'width="{width:g}" height="{height:g}" style="max-width:100%;height:auto;font-family:system-ui,sans-serif"'
+    svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg).replace("<svg ", f"<svg {shape} ", 1)
+    return Figure(data.reset_index(drop=True), caption, (Panel(svg, alt),))
+
+
+def slimmed(svg: str) -> str:
+    """What matplotlib wrote, in the ink of the page, without what nobody sees, its ids all its own."""
     svg = svg[svg.index("<svg ") :].replace(INK, "currentColor")
-    svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<g id="series(\d+)">', r'<g class="series s\1">', svg)
-    svg = CROWD.sub(crowded, svg)
+    svg = re.sub(r"(?s)<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg)
+    svg = CROWD.sub(crowded, re.sub(r'<g id="series(\d+)">', r'<g class="series s\1">', svg))
     # Names that nothing refers to, turns by nothing: as much as the points themselves.
     named = set(re.findall(r"#([\w-]+)", svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in named else "", svg)
@@ -117,24 +136,16 @@ def render(
     # Hundredths of a point are enough; the letters are those of the page; lines of text need no margin.
     svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), svg)
     svg = re.sub(r"\s*\n\s*", " ", re.sub(r"font-family: [^;\"]*;? ?", "", svg))
-    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
-    # As large as drawn where there is room, as wide as the page where there is not.
-    style = "max-width:100%;height:auto;font-family:system-ui,sans-serif"
-    width, height = 96 * canvas.get_size_inches()
-    shape = f'width="{width:g}" height="{height:g}" style="{style}"'
-    head, rest = svg.split(">", 1)
-    svg = re.sub(r' (width|height)="[\d.]+pt"', "", head).replace("<svg ", f"<svg {shape} ", 1) + ">" + rest
-    return Figure(data.reset_index(drop=True), caption, (Panel(svg, alt),))
+    return re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
 
 
 def crowded(uses: re.Match) -> str:
     """Many equal marks as the corners of one line that is not drawn itself: a fifth of the letters."""
     own = f"crowd-{hashlib.sha256(uses[0].encode()).hexdigest()[:8]}"
     corners = " ".join(f"{float(x):.1f},{float(y):.1f}" for x, y in PLACE.findall(uses[0]))
-    return (
-        f'<marker id="{own}" overflow="visible" markerUnits="userSpaceOnUse"><use xlink:href="#{uses[1]}" {uses[2]}/>'
-        f'</marker><polyline points="{corners}" style="fill: none; marker: url(#{own})"/>'
-    )
+    mark = f'<use xlink:href="#{uses[1]}" {uses[2]}/>'
+    mark = f'<marker id="{own}" overflow="visible" markerUnits="userSpaceOnUse">{mark}</marker>'
+    return f'{mark}<polyline points="{corners}" style="fill: none; marker: url(#{own})"/>'
 
 
 def checked(caption: str) -> str:
@@ -149,3 +160,15 @@ def require(data: pd.DataFrame, *columns: str) -> None:
     missing = [column for column in columns if column not in data]
     if missing:
         raise ValueError(f"the frame has no column {', '.join(missing)}; it has {', '.join(map(str, data))}")
+
+
+def published_values(data: pd.DataFrame | None, *columns: str) -> pd.DataFrame:
+    """Published values with these columns; an empty frame where there are none."""
+    data = pd.DataFrame(columns=columns) if data is None else data
+    require(data, *columns)
+    return data
+
+
+def published_entry(published: Sized, **changed) -> list[Line2D]:
+    """The entry of published values in a legend, where there are any; boxes have no marker, points no line."""
+    return [Line2D([], [], color=INK, label="published", **HOLLOW | changed)] if len(published) else []

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
+from matplotlib.cbook import boxplot_stats
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from uaftc_lib.plots.figure import Figure, render, require
-from uaftc_lib.plots.summaries import distribution, number, titled
-from uaftc_lib.plots.theme import (
-    COLORS,
-    INK,
-    PANEL,
-    PUBLISHED,
-    RASTER_ABOVE,
-    color_of,
-    groups,
-    legend_below,
-    marker_of,
-    published_handle,
-)
+from uaftc_lib.plots.figure import Figure, published_entry, published_values, render, require
+from uaftc_lib.plots.summaries import distribution, itemised, middle, number, titled
+from uaftc_lib.plots.theme import COLORS, GREEN, HOLLOW, INK, PANEL, PUBLISHED, RASTER_ABOVE, Look, looks_of
+
+BOX = ("whislo", "q1", "med", "q3", "whishi")  # of Axes.bxp
+PRINTED = ("whisker_low", "q1", "median", "q3", "whisker_high")
+SIGNED = LinearSegmentedColormap.from_list("", [COLORS["negative"], "#f7f7f7", COLORS["positive"]])
+UNSIGNED = LinearSegmentedColormap.from_list("", ["#f7f7f7", GREEN])
+STORED = ("p5", "p25", "median", "p75", "p95")
 
 
 def scatter(
@@ -31,246 +29,137 @@ def scatter(
     group: str,
     caption: str,
     *,
-    title: str = "",
-    x_label: str = "",
-    y_label: str = "",
-    log_x: bool = False,
     diagonal: bool = False,
     raster: bool = True,
     published: pd.DataFrame | None = None,
-    size: tuple[float, float] = PANEL,
+    **options,
 ) -> Figure:
     """A point for each row, by token type; with ``diagonal`` the line on which y is x.
 
     ``raster``: clouds of many points as an image, which does not grow with them; else each is drawn.
-
     ``published``: columns ``group``, "low", "high"; these ranges stand at the right edge.
-
-    Raises
-    ------
-    ValueError
-        For an empty caption, an empty frame or a column that is not there (so do all figure types).
     """
     require(data, x, y, group)
-    if published is not None:
-        require(published, group, "low", "high")
-    names = groups(data[group])
-    # The most numerous group first, so that the others lie on top of it.
-    order = sorted(names, key=lambda name: -(data[group] == name).sum())
+    options = {"x_label": x, "y_label": y} | options
+    ranges = published_values(published, group, "low", "high").to_dict("records")
+    looks, cloud = looks_of(data[group]), len(data) > RASTER_ABOVE
+    style = {"s": 9, "alpha": 0.6, "rasterized": raster} if cloud else {"s": 18, "alpha": 0.85}
+    # A cloud is one bitmap: nothing of it can stand out alone.
+    parts = {name: None if cloud else f"series{i}" for i, name in enumerate(looks)}
 
-    def draw(axes: Axes) -> None:
-        cloud = len(data) > RASTER_ABOVE
-        # A cloud is one bitmap: nothing of it can stand out alone.
-        parts = {} if cloud else {name: f"series{i}" for i, name in enumerate(names)}
-        for name in order:
-            rows = data[data[group] == name]
-            axes.scatter(
-                rows[x],
-                rows[y],
-                gid=parts.get(name),
-                s=9 if cloud else 18,
-                marker=marker_of(name, names),
-                color=color_of(name, names),
-                alpha=0.6 if cloud else 0.85,
-                linewidths=0,
-                rasterized=raster and cloud,
-            )
+    def draw(axes: Axes) -> list:
+        # The most numerous group first, so that the others lie on top of it.
+        for name in sorted(looks, key=lambda name: -(data[group] == name).sum()):
+            rows, (color, marker, _) = data[data[group] == name], looks[name]
+            axes.scatter(rows[x], rows[y], color=color, marker=marker, linewidths=0, gid=parts[name], **style)
         axes.axhline(0, color=INK, linewidth=0.7)
         if diagonal:
             axes.axline((0, 0), slope=1, color=INK, linewidth=0.7, linestyle=(0, (4, 2)))
-        if log_x:
-            axes.set_xscale("log")
-        handles = [
-            Line2D(
-                [], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n, gid=parts.get(n)
-            )
-            for n in names
-        ]
-        if published is not None:
-            for i, (_, values) in enumerate(published.iterrows()):
-                axes.plot(
-                    [1.03 + 0.04 * i] * 2,
-                    [values["low"], values["high"]],
-                    color=color_of(values[group], names) if values[group] in names else INK,
-                    transform=axes.get_yaxis_transform(),
-                    clip_on=False,
-                    linestyle=PUBLISHED,
-                    marker="D",
-                    markerfacecolor="none",
-                    linewidth=1.1,
-                )
-            handles.append(published_handle())
-        legend_below(axes, handles)
-        axes.set(xlabel=x_label or x, ylabel=y_label or y, title=title)
+        edge = {"transform": axes.get_yaxis_transform(), "clip_on": False}
+        for i, v in enumerate(ranges):
+            color = looks[v[group]].color if v[group] in looks else INK
+            axes.plot([1.03 + 0.04 * i] * 2, [v["low"], v["high"]], color=color, **edge, **HOLLOW)
+        mark = partial(Line2D, [], [], linestyle="")
+        handles = [mark(color=look.color, marker=look.marker, label=n, gid=parts[n]) for n, look in looks.items()]
+        return handles + published_entry(ranges)
 
-    alt = f"Scatter plot{titled(title)}: {y_label or y} against {x_label or x}. {distribution(data, y, group)}"
-    if published is not None:
-        ranges = (f"{v[group]} {number(v['low'])} to {number(v['high'])}" for _, v in published.iterrows())
-        alt += f" Published ranges: {'; '.join(ranges)}."
-    return render(draw, data[named(data, x, y, group)], caption, alt, size)
+    alt = f"Scatter plot{titled(**options)}: {options['y_label']} against {options['x_label']}."
+    known = (f"{v[group]} {number(v['low'])} to {number(v['high'])}" for v in ranges)
+    alt += distribution(data, y, group) + itemised(known, " Published ranges:")
+    return render(draw, data.filter(items=["word", x, y, group]), caption, alt, **options)
 
 
 def boxes(
-    data: pd.DataFrame,
-    y: str,
-    group: str,
-    caption: str,
-    *,
-    title: str = "",
-    y_label: str = "",
-    published: pd.DataFrame | None = None,
-    size: tuple[float, float] = PANEL,
+    data: pd.DataFrame, y: str, group: str, caption: str, *, published: pd.DataFrame | None = None, **options
 ) -> Figure:
-    """Box plots (whiskers at 1.5 times the middle half, as seaborn draws them).
+    """Box plots (whiskers at 1.5 times the middle half).
 
     ``published``: columns ``group``, "q1", "median", "q3" and, where known, "whisker_low", "whisker_high".
     """
     require(data, y, group)
-    if published is not None:
-        require(published, group, "q1", "median", "q3")
-    names = groups(data[group])
-
-    def draw(axes: Axes) -> None:
-        width = 0.38 if published is not None else 0.6
-        centres = {name: i - (0.22 if published is not None else 0) for i, name in enumerate(names)}
-        shown = data.assign(position=data[group].map(centres))
-        for name in names:
-            color = color_of(name, names)
-            outliers = {"marker": marker_of(name, names), "markersize": 3, "alpha": 0.6, "markeredgecolor": color}
-            seaborn.boxplot(
-                shown[shown[group] == name], x="position", y=y, ax=axes, native_scale=True, width=width,
-                color=color, saturation=1, linecolor=INK, linewidth=0.9, flierprops=outliers,
-            )  # fmt: skip
-        if published is not None:
-            for _, v in published.iterrows():
-                box = {"med": v["median"], "q1": v["q1"], "q3": v["q3"]}
-                for end, whisker, edge in (("whislo", "whisker_low", "q1"), ("whishi", "whisker_high", "q3")):
-                    box[end] = v[whisker] if pd.notna(v.get(whisker)) else v[edge]
-                draw_box(axes, box, names.index(v[group]) + 0.22, width)
-        finish_boxes(axes, names, published is not None, y_label or y, title)
-
-    alt = f"Box plots{titled(title)} of {y_label or y}. {distribution(data, y, group)}"
-    if published is not None:
-        known = (f"{v[group]} median {number(v['median'])}" for _, v in published.iterrows())
-        alt += f" Published: {'; '.join(known)}."
-    return render(draw, data[named(data, y, group)], caption, alt, size)
+    options = {"y_label": y} | options
+    printed = published_values(published, group, "q1", "median", "q3").set_index(group).reindex(columns=PRINTED)
+    printed = printed.bfill(axis=1).ffill(axis=1).set_axis(BOX, axis=1)  # a whisker that is not known ends at its box
+    looks = looks_of(data[group])
+    ours = pd.DataFrame(boxplot_stats([data.loc[data[group] == name, y].dropna() for name in looks]), index=[*looks])
+    draw = partial(draw_boxes, looks=looks, ours=ours, printed=printed)
+    alt = f"Box plots{titled(**options)} of {options['y_label']}.{distribution(data, y, group)}"
+    drawn = data.filter(items=["word", y, group])
+    return render(draw, drawn, caption, alt + quartiles(printed, " Published:"), **options)
 
 
 def quantiles(
-    data: pd.DataFrame,
-    group: str,
-    caption: str,
-    *,
-    published: pd.DataFrame | None = None,
-    title: str = "",
-    y_label: str = "",
-    size: tuple[float, float] = PANEL,
+    data: pd.DataFrame, group: str, caption: str, *, published: pd.DataFrame | None = None, **options
 ) -> Figure:
-    """Boxes from stored quantiles, a row a start and group: columns "p5", "p25", "median", "p75", "p95".
+    """Boxes from stored quantiles, a row a start and group, published or ours: "p5", "p25", "median", "p75", "p95".
 
-    Box and whiskers (at 5 and 95 %) are means over the starts, dots the starts' medians. ``published``: the
-    same columns.
+    Box and whiskers (at 5 and 95 %) are means over the starts, dots the starts' medians.
     """
-    columns = dict(zip(("whislo", "q1", "med", "q3", "whishi"), ("p5", "p25", "median", "p75", "p95")))
-    require(data, group, *columns.values())
-    if published is not None:
-        require(published, group, *columns.values())
-    names = groups(data[group])
-    means = data.groupby(group)[list(columns.values())].mean()
-    aside = 0 if published is None else 0.22
+    require(data, group, *STORED)
+    options = {"y_label": ""} | options
+    printed = published_values(published, group, *STORED).set_index(group)[[*STORED]].set_axis(BOX, axis=1)
+    looks, starts = looks_of(data[group]), data.groupby(group)
+    ours = starts[[*STORED]].mean().loc[[*looks]].set_axis(BOX, axis=1)
+    dots = starts["median"].agg(lambda medians: medians.tolist() if len(medians) > 1 else [])
 
-    def draw(axes: Axes) -> None:
-        width = 0.6 if published is None else 0.38
-        for i, name in enumerate(names):
-            box = {key: means[column][name] for key, column in columns.items()}
-            draw_box(axes, box, i - aside, width, color_of(name, names))
-            medians = data.loc[data[group] == name, "median"]
-            if len(medians) > 1:
-                axes.plot([i - aside] * len(medians), medians, ".", color=INK, markersize=3, alpha=0.6)
-        if published is not None:
-            for _, v in published[published[group].isin(names)].iterrows():
-                box = {key: v[column] for key, column in columns.items()}
-                draw_box(axes, box, names.index(v[group]) + aside, width)
+    def draw(axes: Axes) -> list:
         axes.axhline(0, color=INK, linewidth=0.7)
-        finish_boxes(axes, names, published is not None, y_label, title)
+        return draw_boxes(axes, looks, ours.assign(fliers=dots), printed, Look(INK, ".", ""))
 
-    def told(values: pd.Series) -> str:
-        low, median, high = (number(values[name]) for name in ("p25", "median", "p75"))
-        return f"median {median}, middle half {low} to {high}"
-
-    alt = f"Boxes{titled(title)} of {y_label}. " + "; ".join(f"{name}: {told(means.loc[name])}" for name in names) + "."
-    if published is not None:
-        alt += " Published: " + "; ".join(f"{v[group]}: {told(v)}" for _, v in published.iterrows()) + "."
-    return render(draw, data[[group, *columns.values()]], caption, alt, size)
+    alt = f"Boxes{titled(**options)} of {options['y_label']}.{quartiles(ours)}{quartiles(printed, ' Published:')}"
+    return render(draw, data[[group, *STORED]], caption, alt, **options)
 
 
-def draw_box(axes: Axes, box: dict[str, float], at: float, width: float, color: str = "") -> None:
-    """One box of known quantiles: filled with a colour, or hollow and dashed, as all that is published."""
-    dash = "-" if color else PUBLISHED
-    line = {"color": INK, "linestyle": dash, "linewidth": 0.9}
-    filled = {"facecolor": color, "edgecolor": INK, "linewidth": 0.9} if color else line
-    axes.bxp(
-        [box], positions=[at], widths=width, manage_ticks=False, showfliers=False, patch_artist=bool(color),
-        boxprops=filled, whiskerprops=line, capprops=line, medianprops=line,
-    )  # fmt: skip
+def quartiles(rows: pd.DataFrame, head: str = "") -> str:
+    """Median and quartiles of each box, in words."""
+    return itemised((f"{name}: {middle(*row)}" for name, row in rows[["q1", "med", "q3"]].iterrows()), head)
 
 
-def finish_boxes(axes: Axes, names: list[str], compared: bool, y_label: str, title: str) -> None:
-    """What stands around boxes: their names, and a legend where published ones stand beside ours."""
-    axes.set_xticks(range(len(names)), names)
-    axes.set_xlim(-0.6, len(names) - 0.4)
+def draw_boxes(
+    axes: Axes, looks: dict[str, Look], ours: pd.DataFrame, printed: pd.DataFrame, dot: Look | None = None
+) -> list:
+    """Boxes by the columns of ``Axes.bxp``: ours filled, published ones hollow and dashed beside them."""
+    places, (aside, width) = [*looks], (0.22, 0.38) if len(printed) else (0, 0.6)
+    for rows, shift, dash in ((ours, -aside, "-"), (printed[printed.index.isin(places)], aside, PUBLISHED)):
+        stroke = {"linestyle": dash, "linewidth": 0.9}
+        line = dict.fromkeys(("whiskerprops", "capprops", "medianprops"), stroke | {"color": INK})
+        drawn = axes.bxp(
+            rows.to_dict("records"), [places.index(name) + shift for name in rows.index], widths=width, **line,
+            boxprops=stroke | {"facecolor": "none", "edgecolor": INK}, patch_artist=True, manage_ticks=False,
+            showfliers="fliers" in rows,
+        )  # fmt: skip
+        for box, outside, look in zip(drawn["boxes"], drawn["fliers"], looks.values()):  # published ones have none
+            box.set_facecolor(look.color)
+            color, marker, _ = dot or look
+            outside.set(marker=marker, markersize=3, alpha=0.6, color=color, mfc=color, mec=color)
+    axes.set(xlim=(-0.6, len(places) - 0.4), xticks=range(len(places)), xticklabels=places)
     axes.grid(False, axis="x")
-    legend_below(axes, [Patch(facecolor=INK, alpha=0.5, label="ours"), published_handle("")] if compared else [])
-    axes.set(xlabel="", ylabel=y_label, title=title)
+    entry = published_entry(printed, marker="")
+    return entry and [Patch(facecolor=INK, alpha=0.5, label="ours"), *entry]
 
 
-def sentence(
-    data: pd.DataFrame,
-    caption: str,
-    *,
-    word: str = "word",
-    unsigned: tuple[str, ...] = ("weight",),
-    title: str = "",
-    digits: int = 2,
-) -> Figure:
+def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", **options) -> Figure:
     """A heat map of one instance: a line for each word, a column for each other column, each number written.
 
-    Each column has its own scale: orange (negative) to blue (positive), the ``unsigned`` ones white to green.
+    Each column has its own scale: orange (negative) to blue (positive), the "weight" white to green.
     """
     require(data, word)
     columns = [column for column in data if column != word]
+    told = data[columns].map(lambda value: f"{value:.2f}".replace("-", "−"))
 
     def draw(axes: Axes) -> None:
-        for i, column in enumerate(columns):
-            values = data[column].to_numpy(float)
-            signed = column not in unsigned
-            shown = values / max(abs(values).max(), 1e-12)
-            palette = seaborn.blend_palette(
-                [COLORS["negative"], "#f7f7f7", COLORS["positive"]] if signed else ["#f7f7f7", "#009E73"], as_cmap=True
-            )
-            for j, (value, depth) in enumerate(zip(values, shown)):
-                color = palette((depth + 1) / 2 if signed else depth)
-                axes.bar(i, 0.94, 0.96, bottom=j - 0.47, color=color)
-                axes.text(
-                    i, j, f"{value:.{digits}f}".replace("-", "−"), ha="center", va="center",
-                    color="#000000",
-                )  # fmt: skip
-        axes.set_xticks(range(len(columns)), columns)
-        axes.set_yticks(range(len(data)), data[word])
+        for place, column in enumerate(columns):
+            depth = data[column] / max(data[column].abs().max(), 1e-12)
+            colors = UNSIGNED(depth) if column == "weight" else SIGNED((depth + 1) / 2)
+            cells = axes.barh(range(len(data)), 0.96, 0.94, left=place - 0.48, color=colors)
+            axes.bar_label(cells, told[column], label_type="center", color="#000000")
+        axes.set(xticks=range(len(columns)), xticklabels=columns, xlim=(-0.5, len(columns) - 0.5))
+        axes.set(yticks=range(len(data)), yticklabels=data[word], ylim=(len(data) - 0.5, -0.5))
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.grid(False)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(data) - 0.5, -0.5), title=title)
+        axes.spines[:].set_visible(False)
 
-    lines = (
-        f"{v[word]}: " + ", ".join(f"{column} {v[column]:.{digits}f}" for column in columns) for _, v in data.iterrows()
-    )
-    alt = f"Heat map of a sentence{titled(title)}. {'; '.join(lines)}."
-    return render(draw, data, caption, alt, (max(PANEL[0], 0.8 * len(columns) + 1.2), 0.24 * len(data) + 0.5))
-
-
-def named(data: pd.DataFrame, *columns: str) -> list[str]:
-    """The drawn columns, after a column of words where there is one, so that a saved point has a name."""
-    return ["word", *columns] if "word" in data else list(columns)
+    lines = (f"{name}: " + ", ".join(map(" ".join, row.items())) for name, (_, row) in zip(data[word], told.iterrows()))
+    size = (max(PANEL[0], 0.8 * len(columns) + 1.2), 0.24 * len(data) + 0.5)
+    return render(draw, data, caption, f"Heat map of a sentence{titled(**options)}.{itemised(lines)}", size, **options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -18,9 +20,15 @@ def summarise(data: pd.DataFrame, by: list[str], y: str) -> pd.DataFrame:
     return summary.assign(low=summary["mean"] - half, high=summary["mean"] + half).reset_index()
 
 
-def titled(title: str) -> str:
-    """The title in brackets, where there is one."""
+def titled(title: str = "", **_) -> str:
+    """The title among a figure's options, in brackets."""
     return f" ({title})" if title else ""
+
+
+def itemised(parts: Iterable[str], head: str = "") -> str:
+    """ " Head: one; two.", or nothing where there is nothing to list."""
+    told = "; ".join(parts)
+    return f"{head} {told}." if told else ""
 
 
 def number(value: float | np.number) -> str:
@@ -29,11 +37,12 @@ def number(value: float | np.number) -> str:
     return (raised(text) if "e" in text else text).replace("-", "−")
 
 
+def middle(low: float, median: float, high: float) -> str:
+    """Median and quartiles, in words."""
+    return f"median {number(median)}, middle half {number(low)} to {number(high)}"
+
+
 def distribution(data: pd.DataFrame, y: str, group: str) -> str:
     """Number, median and quartiles of each group, in words."""
-    parts = []
-    for name in groups(data[group]):
-        values = data.loc[data[group] == name, y]
-        low, median, high = (number(q) for q in values.quantile([0.25, 0.5, 0.75]))
-        parts.append(f"{name}: {len(values)} points, median {median}, middle half {low} to {high}")
-    return "; ".join(parts) + "."
+    values = {name: data.loc[data[group] == name, y] for name in groups(data[group])}
+    return itemised(f"{name}: {len(y)} points, {middle(*y.quantile([0.25, 0.5, 0.75]))}" for name, y in values.items())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
@@ -16,21 +15,44 @@ from uaftc_lib.plots.figure import require
 
 # Set by hand, not measured: written as short as they are.
 SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
-HEADERS = {"lam": "λ"}
 REMARK = 60  # characters; longer texts wrap
-INTERVAL = re.compile(r"\[[^\]]*\]")
+INTERVAL = re.compile(r" (?=[^\[]*\])")  # the blanks of an interval, which no line breaks
 TABLE = 'style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums"'
 CELL = {"selector": "tr > *", "props": "padding:0.2em 0.6em;text-align:left"}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A frame as a table without row numbers; see :func:`table`."""
+    """A table for a page; what is to be its first column must be a column, not the index.
+
+    Parameters
+    ----------
+    digits : int
+        Decimal places of floats; those of settings (lam, penalty, ...) are as short as they are: 10, 0.0001. Whole
+        numbers get a comma for thousands, booleans are yes or no, and where there is no number the cell is empty.
+    formats : mapping
+        Columns that are to be written otherwise, and how: {"weight": ".2f"}.
+    links : mapping
+        Columns whose cells lead somewhere: an address for each row, empty for none.
+
+    Raises
+    ------
+    ValueError
+        If the frame is empty, or a format is given for a column that is not there or not of numbers.
+    """
 
     data: pd.DataFrame
     digits: int = 3
     formats: Mapping[str, str] = field(default_factory=dict)
-    links: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    links: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if not len(self.data):
+            raise ValueError("there is nothing to show: the frame is empty")
+        require(self.data, *self.formats, *self.links)
+        for column in self.formats:
+            if not is_numeric_dtype(self.data[column]):
+                raise ValueError(f"a format is for numbers, but {column} holds {self.data[column].dtype}")
 
     def to_html(self) -> str:
         """The table alone, to be set into other HTML; a wide one scrolls, by arrow keys where it has the focus."""
@@ -56,7 +78,7 @@ class Table:
 
     def heading(self, column: str) -> str:
         """A column's name as its head says it."""
-        return HEADERS.get(column, str(column).replace("_", " "))
+        return "λ" if column == "lam" else str(column).replace("_", " ")
 
     def form_of(self, column: str) -> Callable[[object], str]:
         """How a cell of the column is written."""
@@ -64,9 +86,10 @@ class Table:
         if is_bool_dtype(values):
             return {True: "yes", False: "no"}.get
         if not is_numeric_dtype(values):
-            return lambda cell: INTERVAL.sub(unbroken, html.escape(str(cell), quote=False))
+            return lambda cell: INTERVAL.sub("\N{NO-BREAK SPACE}", html.escape(str(cell), quote=False))
         own = "g" if column in SETTINGS else f".{self.digits}f"
-        return partial(number_cell, form=self.formats.get(column) or (own if is_float_dtype(values) else ","))
+        form = self.formats.get(column) or (own if is_float_dtype(values) else ",")
+        return lambda cell: "" if pd.isna(cell) else f"{cell:{form}}".replace("-", "−")
 
     def rules(self, place: int, cells: pd.Series) -> Iterable[dict]:
         """Numbers stand to the right. A row is one line, but remarks wrap, and an interval may stand below its mean."""
@@ -79,45 +102,4 @@ class Table:
             yield {"selector": those, "props": "white-space:normal"}
 
 
-def number_cell(value: float, form: str) -> str:
-    """A number with a true minus sign; nothing where there is none."""
-    return "" if pd.isna(value) else f"{value:{form}}".replace("-", "−")
-
-
-def unbroken(interval: re.Match) -> str:
-    """The interval, which no line breaks."""
-    return interval[0].replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def table(
-    data: pd.DataFrame,
-    digits: int = 3,
-    formats: Mapping[str, str] | None = None,
-    links: Mapping[str, Iterable[str]] | None = None,
-) -> Table:
-    """A table for a page; what is to be its first column must be a column, not the index.
-
-    Parameters
-    ----------
-    digits : int
-        Decimal places of the columns of floats. Columns of settings (lam, penalty, learning_rate, ...) are
-        written as short as they are: 10, 0.0001. Whole numbers get a comma for thousands, booleans are yes or no, and
-        where there is no number the cell is empty.
-    formats : mapping, optional
-        Columns that are to be written otherwise, and how: {"weight": ".2f"}.
-    links : mapping, optional
-        Columns whose cells lead somewhere: an address for each row, empty for none.
-
-    Raises
-    ------
-    ValueError
-        If the frame is empty, or a format is given for a column that is not there or not of numbers.
-    """
-    if not len(data):
-        raise ValueError("there is nothing to show: the frame is empty")
-    formats = dict(formats or {})
-    require(data, *formats, *(links or {}))
-    words = [column for column in formats if not is_numeric_dtype(data[column])]
-    if words:
-        raise ValueError(f"a format is for numbers, but {', '.join(words)} holds {data[words[0]].dtype}")
-    return Table(data, digits, formats, {column: list(to) for column, to in (links or {}).items()})
+table = Table  # a verb, as the figure types are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import namedtuple
 from collections.abc import Iterable
 
 from matplotlib.axes import Axes
@@ -26,11 +27,10 @@ COLORS = {name: color for name, (color, _, _) in STYLES.items()}
 TYPES = ("positive", "negative", "neutral", "not examined")
 OTHERS = (GREEN, PINK, VIOLET, BROWN, OLIVE, CRIMSON)  # no blue and no orange: these are positive and negative
 MARKERS, DASHES = "osPX*<", (SOLID, DASHED, DOTTED, DASH_DOT)
-KEPT = {  # the place that a model or a data set keeps in every figure
-    "DP": 0, "DP-A": 1, "AD": 2, "DP-L": 3,
-    "SST": 0, "IMDB": 1, "20News I": 2, "20News II": 3, "Data I": 4, "Data II": 5,
-}  # fmt: skip
+KEPT = {name: place for place, name in enumerate(("DP", "DP-A", "AD", "DP-L"))}  # places kept in every figure
+KEPT |= {name: place for place, name in enumerate(("SST", "IMDB", "20News I", "20News II", "Data I", "Data II"))}
 PUBLISHED = (0, (3, 1.5))
+HOLLOW = {"linestyle": PUBLISHED, "linewidth": 1, "marker": "D", "markerfacecolor": "none"}  # all that is published
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
 WIDE = (4.8, 3.0)  # a panel that stands alone
@@ -39,31 +39,16 @@ RASTER_ABOVE = 300  # points
 DATA_LINK_ROWS = 6000  # about 200 kB in the page; the caption of a longer frame says that it is left out
 
 THEME = {
-    **{key: INK for key in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")},
-    "font.size": 9.5,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.unicode_minus": True,
-    "grid.color": INK,
-    "grid.alpha": 0.12,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
+    **{f"{part}color": INK for part in ("text.", "xtick.", "ytick.", "grid.", "axes.label", "axes.edge")},
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    "font.size": 9.5, "axes.titlesize": 10, "axes.titlelocation": "left", "axes.linewidth": 0.7,
+    "axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.12, "grid.linewidth": 0.6,
+    "legend.fontsize": 9.5, "legend.columnspacing": 1.0, "legend.handletextpad": 0.4,
     "legend.handlelength": 2.2,  # both dashes show
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-    "savefig.dpi": 150,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "uaftc",
-}
+    "lines.linewidth": 1.6, "lines.markersize": 4, "savefig.dpi": 150, "svg.fonttype": "none", "svg.hashsalt": "uaftc",
+}  # fmt: skip
+Look = namedtuple("Look", "color marker dash")  # how a series is drawn
 
 
 def groups(values: Iterable) -> list[str]:
@@ -79,42 +64,30 @@ def spelled(name: str) -> str:
 
 
 def place_of(name: str, names: list[str]) -> int:
-    """The place that a name keeps, else the next that is free; by order alone where two would have the same."""
+    """The place that a name keeps, else the first that is free; by order alone where two would keep the same."""
     others = [n for n in names if spelled(n) not in STYLES]
     kept = {n: KEPT[n] for n in others if n in KEPT}
-    if len(set(kept.values())) < len(kept):
-        kept = {}
-    if name in kept:
-        return kept[name]
-    free = [place for place in range(len(others)) if place not in kept.values()]
-    return free[[n for n in others if n not in kept].index(name)]
+    kept = kept if len(set(kept.values())) == len(kept) else {}
+    free = (place for place in range(len(others)) if place not in kept.values())
+    return (dict(zip((n for n in others if n not in kept), free)) | kept)[name]
 
 
-def series_style(name: str, names: list[str]) -> tuple:
+def series_style(name: str, names: list[str]) -> Look:
     """Colour, marker and dash: its own, else those of its place; "negative words: all" is orange too."""
     if (own := STYLES.get(spelled(name))) is not None:
-        return own
+        return Look(*own)
     place = place_of(name, names)
     of = re.match(r"(positive|negative|neutral)(?= words|,)", str(name))
     color = COLORS[of[0]] if of else OTHERS[place % len(OTHERS)]
     taken = {STYLES[spelled(n)][1] for n in names if spelled(n) in STYLES}
     markers = [marker for marker in MARKERS if marker not in taken]
-    return color, markers[place % len(markers)], DASHES[place % len(DASHES)]
+    return Look(color, markers[place % len(markers)], DASHES[place % len(DASHES)])
 
 
-def color_of(name: str, names: list[str]) -> str:
-    """The colour of a name among these."""
-    return series_style(name, names)[0]
-
-
-def marker_of(name: str, names: list[str]) -> str:
-    """The marker that goes with the colour."""
-    return series_style(name, names)[1]
-
-
-def dash_of(name: str, names: list[str]):
-    """The line style that goes with the colour."""
-    return series_style(name, names)[2]
+def looks_of(values: Iterable) -> dict[str, Look]:
+    """Every name among the values, in the order of :func:`groups`, and how it is drawn."""
+    names = groups(values)
+    return {name: series_style(name, names) for name in names}
 
 
 def power(value: float) -> str:
@@ -136,25 +109,15 @@ class Powers(LogFormatter):
         return power(x) if super().__call__(x, pos) else ""
 
 
-def published_handle(marker: str = "D", linestyle: object = PUBLISHED) -> Line2D:
-    """The entry of published values in a legend: hollow and dashed; boxes have no marker, points no line."""
-    return Line2D([], [], color=INK, linestyle=linestyle, linewidth=1, marker=marker, markerfacecolor="none",
-                  label="published")  # fmt: skip
-
-
 def legend_below(axes: Axes, handles: list) -> None:
     """Below the axes, so that it never covers data; as many entries in a line as fit, and room for more lines."""
-    if not handles:
-        return
     figure = axes.figure
     for lines in range(1, len(handles) + 1):
-        drawn = figure.legend(handles=handles, loc="outside lower center", ncols=-(-len(handles) // lines),
-                              columnspacing=1.0, handletextpad=0.4)  # fmt: skip
+        drawn = figure.legend(handles=handles, loc="outside lower center", ncols=-(-len(handles) // lines))
         if lines == len(handles) or drawn.get_window_extent().width <= figure.bbox.width:
             break
         drawn.remove()
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
-    for handle, line, text in zip(handles, drawn.legend_handles, drawn.get_texts()):
-        if isinstance(handle, Line2D):  # the page lights up what belongs together
-            line.set_gid(handle.get_gid())
-            text.set_gid(handle.get_gid())
+    for handle, *parts in zip(handles, drawn.legend_handles, drawn.get_texts()):
+        for part in parts if isinstance(handle, Line2D) else ():  # the page lights up what belongs together
+            part.set_gid(handle.get_gid())

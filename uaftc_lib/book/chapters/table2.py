@@ -14,7 +14,7 @@ from uaftc_lib.book.readings import lead, least, opposed, other_models_on_sst, r
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.plots.figure import render
-from uaftc_lib.plots.theme import INK, PANEL, color_of, legend_below, marker_of
+from uaftc_lib.plots.theme import INK, series_style
 from uaftc_lib.settings import PAPER_MODELS
 
 LINEAR = 2.0  # points
@@ -76,23 +76,23 @@ def ours_less_print(cells: pd.DataFrame, title: str) -> plots.Figure:
     """
     names, places = [name for name in PAPER_MODELS if name in set(cells.model)], sorted(cells.lam.unique())
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: Axes) -> list:
         axes.axhline(0, color=INK, linewidth=0.8)
         handles = []
         for i, name in enumerate(names):
-            rows, color = cells[cells.model == name], color_of(name, names)
+            rows, (color, marker, _) = cells[cells.model == name], series_style(name, names)
             at = np.array([places.index(value) for value in rows.lam]) + 0.18 * (i - (len(names) - 1) / 2)
             off = [rows.difference - rows.least, rows.most - rows.difference]
             handles.append(
-                axes.errorbar(at, rows.difference, off, fmt=marker_of(name, names), color=color, markersize=4,
+                axes.errorbar(at, rows.difference, off, fmt=marker, color=color, markersize=4,
                               elinewidth=1.2, label=name)
             )  # fmt: skip
         axes.set_yscale("symlog", linthresh=LINEAR)
         axes.set_yticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS], minor=False)
         axes.set_xticks(range(len(places)), [f"{value:g}" for value in places])
-        axes.set(xlabel="scaling factor λ", ylabel="ours − print, points", title=title)
-        legend_below(axes, handles)
+        return handles
 
     outside = int(cells.missed.sum())
     alt = f"{title}: {len(cells)} cells by λ and model; the interval of {outside} does not reach zero."
-    return render(draw, cells, f"{title}: ours − print.", alt, PANEL)
+    labels = {"x_label": "scaling factor λ", "y_label": "ours − print, points", "title": title}
+    return render(draw, cells, f"{title}: ours − print.", alt, **labels)

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from uaftc_lib.plots.figure import Figure, render, require
 from uaftc_lib.plots.summaries import titled
-from uaftc_lib.plots.theme import INK, OTHERS, WIDE, color_of, legend_below, marker_of
+from uaftc_lib.plots.theme import INK, OTHERS, WIDE, series_style
 
 BAND = OTHERS[0]
 
@@ -52,12 +52,13 @@ def phase_diagram(
     require(data, x, y, group, run)
     require(band, y, "low", "high", run)
     names = outcomes or list(dict.fromkeys(data[group]))
+    looks = {name: series_style(name, names) for name in names}
     runs = sorted(data[run].unique())
     steps = np.diff(np.log10(np.sort(data[x].unique())))
     aside = {r: 10 ** (0.55 * steps.min() * (i - (len(runs) - 1) / 2) / len(runs)) for i, r in enumerate(runs)}
     left, right = data[x].min() / 1.5, data[x].max() * 1.5
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: Axes) -> list:
         middle = np.exp(np.log(band[["low", "high"]]).assign(at=band[y]).groupby("at").mean())
         axes.fill_betweenx(
             middle.index, middle["low"], middle["high"].clip(upper=right), color=BAND, alpha=0.13, linewidth=0
@@ -65,11 +66,11 @@ def phase_diagram(
         for _, own in band.groupby(run):
             for end, style in (("low", (0, (4, 2))), ("high", "-")):
                 axes.plot(own[end].clip(upper=2 * right), own[y], color=BAND, linewidth=0.9, linestyle=style, alpha=0.8)
-        for name in names:
+        for name, (color, marker, _) in looks.items():
             rows = data[data[group] == name]
             axes.scatter(
-                rows[x] * rows[run].map(aside), rows[y], s=15, marker=marker_of(name, names),
-                color=color_of(name, names), linewidths=0, alpha=0.95,
+                rows[x] * rows[run].map(aside), rows[y], s=15, marker=marker, color=color,
+                linewidths=0, alpha=0.95,
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("symlog", linthresh=linear_below, linscale=0.6)
@@ -83,13 +84,14 @@ def phase_diagram(
         axes.grid(False)
         axes.axhline(0, color=INK, linewidth=0.5, alpha=0.5)
         marks = [
-            Line2D([], [], linestyle="", marker=marker_of(n, names), color=color_of(n, names), label=n) for n in names
+            Line2D([], [], linestyle="", marker=marker, color=color, label=name)
+            for name, (color, marker, _) in looks.items()
         ]
         ends = [
             Line2D([], [], color=BAND, linewidth=0.9, linestyle=(0, (4, 2)), label="lower end"),
             Line2D([], [], color=BAND, linewidth=0.9, label="upper end"),
         ]
-        legend_below(axes, [*marks, Patch(facecolor=BAND, alpha=0.2, label=band_label), *ends])
+        return [*marks, Patch(facecolor=BAND, alpha=0.2, label=band_label), *ends]
 
     counts = "; ".join(f"{name}: {(data[group] == name).sum()} runs" for name in names)
     axes_names = f"{x_label or x} and {y_label or y}"
