@@ -13,8 +13,7 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from uaftc_lib.plots.figure import require
 
-# Set by hand, not measured: written as short as they are.
-SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")
+SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")  # set by hand
 REMARK = 60  # characters; longer texts wrap
 INTERVAL = re.compile(r" (?=[^\[]*\])")  # the blanks of an interval, which no line breaks
 TABLE = 'style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums"'
