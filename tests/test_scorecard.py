@@ -83,19 +83,24 @@ def mixed(so, not_so, rng, by_start):
     return both
 
 
-def made(tables):
-    """The claims, each with those of its cases that these tables have."""
-    for one in verdicts(tables).values():
+def made(judged):
+    """The claims, each with those of its cases that the tables have."""
+    for one in judged.values():
         counting = replace(one.claim, beside=())  # second measures, too: some are all that is made up
         yield claims.Judged(counting, tuple(part for part in one.parts if part.verdict != OPEN))
 
 
-def test_what_the_paper_says_holds_where_it_is_so(so):
-    assert not [one for one in made(so) if one.verdict != HOLDS]
+@pytest.fixture(scope="module")
+def judged_so(so):
+    return verdicts(so)
+
+
+def test_what_the_paper_says_holds_where_it_is_so(judged_so):
+    assert not [one for one in made(judged_so) if one.verdict != HOLDS]
 
 
 def test_and_fails_where_it_is_not(not_so):
-    assert not [one for one in made(not_so) if one.verdict != FAILS]
+    assert not [one for one in made(verdicts(not_so)) if one.verdict != FAILS]
 
 
 def open_ones(judged):
@@ -132,8 +137,8 @@ def test_starts_as_far_from_their_mean_as_that_from_zero_decide_nothing(so):
     assert {one.verdict for one in verdicts(swings, SIMILAR).values()} == {UNDECIDED}
 
 
-def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so):
-    several = {name for name, one in verdicts(so).items() if sum(part.verdict != OPEN for part in one.counted) > 1}
+def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so, judged_so):
+    several = {name for name, one in judged_so.items() if sum(part.verdict != OPEN for part in one.counted) > 1}
     counts = ("balanced", "table_1", "table_S1")
     open_ = {(name, UNDECIDED) for name in OTHERS if name not in (*counts, *SIMILAR)}
     open_ |= {(name, BETWEEN) for name in several}
@@ -484,8 +489,18 @@ def statuses(tables):
     return figures.reproduction_map(verdicts(tables, names).values(), claims.Tables(tables)).set_index("number")
 
 
-def test_the_status_of_a_figure_is_measured(so, not_so):
-    none, true, false = (statuses(tables) for tables in ({}, so, not_so))
+@pytest.fixture(scope="module")
+def if_so(so):
+    return statuses(so)
+
+
+@pytest.fixture(scope="module")
+def if_not(not_so):
+    return statuses(not_so)
+
+
+def test_the_status_of_a_figure_is_measured(if_so, if_not):
+    none, true, false = statuses({}), if_so, if_not
     of_claims = [item.number for item in figures.OTHERS if item.number not in ("Fig 1", "Table 2")]
     assert set(none.status.drop("Fig 1")) == {"not yet"}
     assert set(true.status[of_claims]) == {"reproduced"} and set(false.status[of_claims]) == {"differs"}
@@ -504,7 +519,8 @@ def test_the_status_of_a_figure_is_measured(so, not_so):
 # --- the command -----------------------------------------------------------------------------------------------
 
 
-def test_the_command_prints_verdicts_and_writes_cases(tmp_path, judged):
+def test_the_command_prints_verdicts_and_writes_cases(tmp_path, judged, monkeypatch):
+    monkeypatch.setattr(claims, "judge_all", lambda: judged)  # which takes its time
     out = tmp_path / "cases.csv"
     result = uaftc("scorecard", "--verdict", FAILS, "--out", out)
     assert result.exit_code == 0, result.output
@@ -584,8 +600,8 @@ def test_dependent_cases_are_said_to_be():
 # --- the map, as it is shown -----------------------------------------------------------------------------------
 
 
-def test_why_is_told_of_what_differs_alone(so, not_so):
-    true, false = (statuses(tables).reset_index() for tables in (so, not_so))
+def test_why_is_told_of_what_differs_alone(if_so, if_not):
+    true, false = if_so.reset_index(), if_not.reset_index()
     known = ["Table 1", "Table S1", "Fig S10", "Fig S18", "Fig S23"]
     assert (false.set_index("number").status[known] == "differs").all() and set(whys()) <= set(false.number)
     for made in (true, false):
@@ -639,8 +655,8 @@ def cells_text(source):
     return "".join(cell.source for cell in source.cells)
 
 
-def test_the_map_is_one_table(so):
-    made = statuses(so).reset_index()
+def test_the_map_is_one_table(if_so):
+    made = if_so.reset_index()
     shown = figures.map_table(made, whys())
     assert shown.count("<tr>") == len(made) + 1 and shown.count("<table>") == 1
     shown = shown.replace("\N{NO-BREAK SPACE}", " ")

@@ -46,12 +46,11 @@ from uaftc_lib.book.small_data import (
     start_model,
     velocities,
 )
-from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types
-from uaftc_lib.training import Run, fit
+from uaftc_lib.training import fit
 
 FACTORS = (30.0, 100.0, 300.0, 1000.0)  # λ of the approximations, in units of the case's
 
@@ -141,27 +140,6 @@ def wanted_signs(vectors: torch.Tensor, types: Types) -> float:
     return float((wanted.sum() - wanted.diagonal().sum()) / pairs)
 
 
-def embedding_range_run(
-    dataset: Dataset,
-    embedding_range: float,
-    weight_range: float,
-    lam: float = 10.0,
-    dimension: int = 50,
-    epochs: int = 120,
-    seed: int = 0,
-) -> tuple[AttentionClassifier, Run]:
-    """A run of which the inner products of embeddings are followed: means by kind, and the share as wanted."""
-    types = examined_types(dataset)
-    model = start_model(dataset, lam, dimension, embedding_range=embedding_range, weight_range=weight_range, seed=seed)
-    config = small_config(epochs=epochs, seed=seed)
-
-    def follow(_, model: AttentionClassifier) -> dict[str, float]:
-        vectors = model.embedding.detach().double()
-        return pair_means(vectors, types) | {"wanted signs": wanted_signs(vectors, types)}
-
-    return model, fit(model, dataset, config, record=follow)
-
-
 @experiment(
     jobs=[{"embedding_range": r, "weight_range": w, "seed": s} for r, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
     rows=13,
@@ -169,7 +147,14 @@ def embedding_range_run(
 def embedding_start(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
     """Inner products of embeddings by epoch on Data I, from starting ranges of embeddings and W (Fig S1)."""
     dataset = load_dataset("synthetic-1")
-    _, run = embedding_range_run(dataset, embedding_range, weight_range, epochs=12, seed=seed)
+    types = examined_types(dataset)
+    model = start_model(dataset, embedding_range=embedding_range, weight_range=weight_range, seed=seed)
+
+    def follow(_, model: AttentionClassifier) -> dict[str, float]:
+        vectors = model.embedding.detach().double()
+        return pair_means(vectors, types) | {"wanted signs": wanted_signs(vectors, types)}
+
+    run = fit(model, dataset, small_config(epochs=12, seed=seed), record=follow)
     return run.history.drop(columns="dev_accuracy").to_dict("records")
 
 

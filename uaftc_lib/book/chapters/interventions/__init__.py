@@ -46,15 +46,9 @@ def move_start(model: AttentionClassifier, intervention: str, corpus: Corpus) ->
 
 
 def train_with_intervention(
-    dataset: Dataset,
-    intervention: str,
-    lam: float = 100.0,
-    dimension: int = 50,
-    seed: int = 0,
-    epochs: int = 75,
-    weight_range: float = 1.0,
+    dataset: Dataset, intervention: str, dimension: int = 50, seed: int = 0, epochs: int = 75, weight_range: float = 1.0
 ) -> tuple[AttentionClassifier, Run]:
-    """A run with one of :data:`SHORT_INTERVENTIONS` against the gap.
+    """A run with one of :data:`SHORT_INTERVENTIONS` against the gap, at λ = 100.
 
     Raises
     ------
@@ -64,7 +58,7 @@ def train_with_intervention(
     if intervention not in SHORT_INTERVENTIONS:
         raise ValueError(f"no intervention {intervention!r}; there are {', '.join(SHORT_INTERVENTIONS)}")
     table = SeparateTables if intervention == "separate tables" else AttentionClassifier
-    model = table(len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=weight_range, seed=seed)
+    model = table(len(dataset.vocabulary), dimension=dimension, lam=100.0, weight_range=weight_range, seed=seed)
     move_start(model, intervention, dataset.train)
     penalty = 1e-3 if intervention == "penalty" else 0.0
     return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
