@@ -43,9 +43,10 @@ def join(app, doctree):
         start, end = re.search(r"\S*$", before)[0], re.match(r"\S*", after)[0]
         if not start + end:
             continue
-        joined = nodes.inline("", "", nodes.Text(start), math.deepcopy(), nodes.Text(end), classes=["joined"])
-        rest = (nodes.Text(before.removesuffix(start)), joined, nodes.Text(after.removeprefix(end)))
-        parent[at - bool(before) : at + 1 + bool(after)] = [one for one in rest if one is joined or one]
+        joined = nodes.inline(classes=["joined"])
+        whole = [nodes.Text(before.removesuffix(start)), joined, nodes.Text(after.removeprefix(end))]
+        parent[at - bool(before) : at + 1 + bool(after)] = [one for one in whole if one is joined or str(one)]
+        joined += [nodes.Text(start), math, nodes.Text(end)]
 
 
 def setup(app):

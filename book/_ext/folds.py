@@ -156,7 +156,7 @@ def fold_statements(doctree):
     """The list of statements of a page is one line that opens."""
     for raw in doctree.findall(nodes.raw):
         lines = statements(raw.astext())
-        if len(lines) < 2:
+        if len(lines) < 2 or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
             continue
         if all(EQUATION.match(text) for _, text in lines):
             line = equations(lines)
