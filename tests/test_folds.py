@@ -47,6 +47,22 @@ def test_equations_that_fail_outside_their_condition_say_so():
     assert folds.equations(lines) == "✓ Proved: Eq 30 (error 1e−16); outside its condition fails 30"
 
 
+def test_equations_that_follow_from_others_and_misprints_say_so():
+    lines = [("derived", "Eq 48, smallest margin 1"), ("fails", "Eq 48 outside its condition, greatest margin -1")]
+    assert folds.equations(lines) == "✓ Derived: Eq 48; outside its condition fails 48"
+    lines = [("proved", "Eq 64 corrected, relative error 0"), ("fails", "Eq 64 as printed, relative error 0.5")]
+    assert folds.equations(lines) == "✓ Proved: Eq 64 (error 0); as printed fails 64"
+
+
+def test_what_stands_behind_a_line_is_not_folded_once_more():
+    html = f'<ul class="uaftc-checks">{"".join(f"<li><b>{kind}</b> {text}</li>" for kind, text in LINES)}</ul>'
+    page = nodes.container()
+    for part in ("source", "outputs"):
+        page += nodes.container("", nodes.raw("", html, format="html"), nb_element=f"cell_code_{part}")
+    folds.fold_statements(page)
+    assert ["<details" in raw.astext() for raw in page.findall(nodes.raw)] == [False, True]
+
+
 @pytest.fixture(scope="module", params=chapters())
 def page(request):
     """The page of a chapter, read once for all that is asked of it."""

@@ -1,8 +1,19 @@
 """Keys alone: Tab comes to all that can be used on a page, once each, is seen where it is, and leaves again."""
 
-import pytest
-from test_pages import NAMES, PAGES, opened
+import json
 
+import pytest
+from made_report import made_report
+from test_pages import NAMES, OPEN, PAGES, REACHED, WIDTHS, opened
+
+from uaftc_lib.report import files
+
+LAB = "document.querySelector('uaftc-lab')"
+AT = """() => {
+  let at = document.activeElement;
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return at;
+}"""
 STOP = """() => {
   let at = document.activeElement;
   while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
@@ -23,6 +34,25 @@ MISSED = """() => {
     .map((one) => one.outerHTML.slice(0, 100));
 }"""
 
+SIDEWAYS = """() => {
+  window.sideways = [...document.querySelectorAll('.bd-article *')].filter((one) =>
+    one.scrollWidth - one.clientWidth > 2 && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX)
+      && one.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true }));
+  return sideways.map((one) => one.outerHTML.slice(0, 100));
+}"""
+GO_THERE = """(i) => {
+  const it = sideways[i], place = it.tabIndex >= 0 ? it : it.querySelector('a[href], button, input, [tabindex="0"]');
+  it.scrollLeft = 0;
+  place?.focus();
+  return place !== null;
+}"""
+IN_SIGHT = """() => {
+  const at = document.activeElement.getBoundingClientRect(), nav = document.querySelector('nav');
+  const { left, right } = nav.getBoundingClientRect();
+  const faded = nav.scrollWidth - nav.clientWidth - nav.scrollLeft > 1 ? 40 : 0;
+  return left - 1 <= at.left && at.right <= right - faded + 1;
+}"""
+
 
 def walked(page, most: int = 1500) -> tuple[list[str], list[str]]:
     """Where Tab stops unseen or for a second time, and what it never comes to."""
@@ -36,12 +66,122 @@ def walked(page, most: int = 1500) -> tuple[list[str], list[str]]:
     return [f"no end after {most} stops"], []
 
 
-@pytest.mark.parametrize(
-    "name", [one for one in ("404", "search", "glossary", "symbols", "17_scorecard") if one in NAMES]
-)
-def test_tab_walks_through_a_whole_page(browser, name):
-    with opened(browser, PAGES / f"{name}.html") as (page, _):
+@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
+def width(request) -> int:
+    return request.param
+
+
+def live(page) -> None:
+    """Wait until the live figure in sight has trained."""
+    page.wait_for_function(f"{LAB}.numbers")
+
+
+def tab_to(page, wanted: str, most: int = 400) -> None:
+    """Press Tab until it stops at what a selector names."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"({AT})().matches({json.dumps(wanted)})"):
+            return
+    pytest.fail(f"Tab does not come to {wanted}")
+
+
+WALKED = ("404", "search", "glossary", "symbols", "17_scorecard", "00_intro", "12_lambda")
+
+
+@pytest.mark.parametrize("name", [one for one in WALKED if one in NAMES])
+def test_tab_walks_through_a_whole_page(browser, name, width):
+    with opened(browser, PAGES / f"{name}.html", width) as (page, _):
+        if name == "00_intro":
+            live(page)
         assert walked(page) == ([], [])
+
+
+def test_the_live_figure_is_moved_and_played_by_keys(browser, width):
+    with opened(browser, PAGES / "00_intro.html", width) as (page, _):
+        live(page)
+        tab_to(page, "[type=range][aria-label='scaling factor λ']")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(f"{LAB}.state.lam > 10 && {LAB}.numbers.lam > 10")
+        tab_to(page, "button.play")
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"0 < {LAB}.numbers.epoch && {LAB}.numbers.epoch < {LAB}.run.config.epochs")
+        page.keyboard.press("Space")
+        page.wait_for_function(f"({AT})().textContent === 'Play'")
+
+
+def test_stored_runs_and_the_sentence_follow_the_keys(browser, width):
+    shown = "[...document.querySelectorAll('.uaftc-frames')[0].querySelectorAll('.frame')].findIndex((one) => !one.hidden)"
+    with opened(browser, PAGES / "12_lambda.html", width) as (page, _):
+        tab_to(page, ".uaftc-frames input")
+        before, says = page.evaluate(shown), page.locator(".uaftc-frames .caption").first.inner_text()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(f"{shown} === {before + 1}")
+        assert page.locator(".uaftc-frames .caption").first.inner_text() != says
+        assert says.split(":")[0] != page.evaluate(f"({AT})().getAttribute('aria-valuetext')")
+        tab_to(page, ".inline [type=range]")
+        live(page)
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_function(f"{LAB}.state.lam < 100 && {LAB}.numbers.lam < 100")
+
+
+@pytest.mark.parametrize("keys", ["Enter", "Control+k"])
+def test_escape_closes_the_search_and_the_keys_are_where_they_were(browser, width, keys):
+    with opened(browser, PAGES / "01_model.html", width) as (page, _):
+        tab_to(page, "button.search-button__button")
+        button = page.evaluate_handle(f"({AT})()")
+        page.keyboard.press(keys)
+        page.wait_for_function("document.activeElement.closest('#pst-search-dialog')")
+        page.keyboard.type("attention")
+        page.keyboard.press("Escape")
+        page.wait_for_function("!document.querySelector('#pst-search-dialog').open")
+        page.wait_for_function("(it) => it === document.activeElement", arg=button)
+
+
+def test_a_formula_that_has_the_keys_tells_its_symbols(browser, width):
+    with opened(browser, PAGES / "02_gradients.html", width) as (page, _):
+        note = page.locator(".symbol-note")
+        tab_to(page, "div.math mjx-container")
+        page.keyboard.press("ArrowRight")
+        note.wait_for(state="visible")
+        area = note.bounding_box()
+        assert 0 <= area["x"] and area["x"] + area["width"] <= width
+        page.keyboard.press("Escape")
+        note.wait_for(state="hidden")
+        assert page.evaluate(f"({AT})().matches('div.math mjx-container')"), "the keys stay at the formula"
+
+
+@pytest.mark.parametrize("name", [one for one in ("05_embedding_geometry", "A4_map") if one in NAMES])
+def test_what_scrolls_sideways_is_scrolled_by_keys(browser, name, width):
+    """All folds open; the keys are at what scrolls, or in it."""
+    with opened(browser, PAGES / f"{name}.html", width) as (page, _):
+        page.evaluate(OPEN)
+        page.wait_for_function(REACHED)
+        found = page.evaluate(SIDEWAYS)
+        assert found, "these pages have wide tables"
+        for i, what in enumerate(found):
+            assert page.evaluate(GO_THERE, i), f"no keys come to {what}"
+            for _ in range(60):  # a formula goes from symbol to symbol
+                page.keyboard.press("ArrowRight")
+                page.wait_for_function(f"sideways[{i}].scrollLeft > 0 || !document.querySelector('.symbol-note').hidden")
+                if page.evaluate(f"sideways[{i}].scrollLeft"):
+                    break
+            assert page.evaluate(f"sideways[{i}].scrollLeft") > 0, what
+
+
+def test_the_sections_of_a_report_are_reached_by_tab(browser, tmp_path, width):
+    """Where they do not fit beside each other, each is wholly seen when the keys are at it."""
+    files.write_report(*made_report(), tmp_path)
+    with opened(browser, tmp_path / "report.html", width) as (page, _):
+        assert walked(page) == ([], [])
+        page.reload()
+        tab_to(page, "nav a")
+        for _ in range(page.locator("nav a").count() - 1):
+            assert page.evaluate(IN_SIGHT), page.evaluate("document.activeElement.textContent")
+            page.keyboard.press("Tab")
+        assert page.evaluate(IN_SIGHT) and page.evaluate("document.activeElement.textContent") == "Data"
+        page.keyboard.press("Enter")
+        page.wait_for_function("location.hash === '#data'")
+        page.wait_for_function("(it => 0 <= it && it < innerHeight)(document.querySelector('#data').getBoundingClientRect().top)")
 
 
 def test_the_walk_sees_what_it_should(browser, tmp_path):

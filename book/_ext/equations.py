@@ -1,11 +1,15 @@
 """Equations carry the paper's numbers: the label ``eq-13`` is shown as (13), and referred to as Eq (13).
 
 Equations of our own have other labels and are numbered within their page: (1.a), (1.b), ..., (A1.a), ...
+
+A formula within a line is a box to a browser, which may break the line on either side of it: what stands at it without
+a blank, a comma or a bracket, is joined to it.
 """
 
 import re
 from string import ascii_lowercase
 
+from docutils import nodes
 from sphinx.domains.math import MathDomain
 from sphinx.errors import ExtensionError
 
@@ -30,6 +34,22 @@ class PaperMathDomain(MathDomain):
         self.equations[labelid] = (docname, number)
 
 
+def join(app, doctree):
+    """Keep a formula and what stands at it on one line."""
+    for math in list(doctree.findall(nodes.math)):
+        at, parent = math.parent.index(math), math.parent
+        sides = [parent[i] if 0 <= i < len(parent) else "" for i in (at - 1, at + 1)]
+        before, after = (str(one) if isinstance(one, nodes.Text) else "" for one in sides)
+        start, end = re.search(r"\S*$", before)[0], re.match(r"\S*", after)[0]
+        if not start + end:
+            continue
+        joined = nodes.inline(classes=["joined"])
+        whole = [nodes.Text(before.removesuffix(start)), joined, nodes.Text(after.removeprefix(end))]
+        parent[at - bool(before) : at + 1 + bool(after)] = [one for one in whole if one is joined or str(one)]
+        joined += [nodes.Text(start), math, nodes.Text(end)]
+
+
 def setup(app):
     app.add_domain(PaperMathDomain, override=True)
+    app.connect("doctree-read", join)
     return {"version": "1", "parallel_read_safe": True}

@@ -85,10 +85,15 @@ def told(lines):
 
 def equations(lines):
     """What came out of a proof of several equations: which hold, how nearly, and where they do not."""
-    of_kind = {kind: [text for one, text in lines if one == kind] for kind in ("proved", "fails")}
-    proved, fail = (", ".join(EQUATION.findall("\n".join(texts))) for texts in of_kind.values())
-    outside = f"; outside its condition fails {fail}" if fail else ""
-    return f"✓ Proved: Eq {proved}{worst(of_kind['proved'])}{outside}"
+    found = []
+    for what in ("proved", "derived", "as printed fails", "outside its condition fails"):
+        where, _, kind = what.rpartition(" ")
+        texts = [text for one, text in lines if one == kind and where in text]
+        if texts:
+            numbers = ", ".join(EQUATION.findall("\n".join(texts)))
+            found.append(f"{what} {numbers}" if where else f"{what}: Eq {numbers}{worst(texts)}")
+    told = "; ".join(found)
+    return f"✓ {told[0].upper()}{told[1:]}"
 
 
 def fold(cell, says, kind):
@@ -151,7 +156,7 @@ def fold_statements(doctree):
     """The list of statements of a page is one line that opens."""
     for raw in doctree.findall(nodes.raw):
         lines = statements(raw.astext())
-        if len(lines) < 2:
+        if len(lines) < 2 or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
             continue
         if all(EQUATION.match(text) for _, text in lines):
             line = equations(lines)

@@ -114,9 +114,13 @@
 
   async function walk(formula, step) {
     await ready();
-    const each = symbolsOf(formula).filter(({ entry }, i, all) => all.findIndex((one) => one.entry === entry) === i);
-    const at = shown?.formula === formula ? each.findIndex(({ entry }) => entry === shown.entry) : Math.min(-step, 0);
+    // Each symbol once; of a formula that scrolls all of them, so that its end comes into view.
+    const wide = formula.scrollWidth > formula.clientWidth;
+    const first = ({ entry }, i, all) => wide || all.findIndex((one) => one.entry === entry) === i;
+    const each = symbolsOf(formula).filter(first);
+    const at = shown?.formula === formula ? each.findIndex(({ node, entry }) => (wide ? node === shown.node : entry === shown.entry)) : Math.min(-step, 0);
     if (each.length) show(each[(at + step + each.length) % each.length], "keys");
+    else formula.scrollBy(40 * step, 0);
   }
 
   // Before MathJax, whose arrow keys go from formula to formula, as Tab does, and whose Enter opens a menu.

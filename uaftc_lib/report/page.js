@@ -250,6 +250,10 @@ find("more").addEventListener("click", () => {
   drawTable();
 });
 find("table").hidden = false;
+// The keys are at a link that is wholly seen: a browser leaves one that is half out of sight where it is.
+document
+  .querySelector("nav")
+  .addEventListener("focusin", ({ target }) => target.scrollIntoView({ block: "nearest", inline: "nearest" }));
 function visit() {
   const chosen = read();
   draw();
