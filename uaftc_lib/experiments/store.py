@@ -138,9 +138,10 @@ class StoredTable:
                 rows.append(row)
             elif rows:
                 doubtful.add(self.job(rows[-1]))
-        if self.rows:
-            doubtful = {job for job, count in Counter(map(self.job, rows)).items() if count < self.rows}
-        return header, [row for row in rows if not self.key or self.job(row) not in doubtful]
+        if self.rows:  # a job of one row is there or not
+            there = Counter(map(self.job, rows)) if self.rows > 1 else {}
+            doubtful = {job for job, count in there.items() if count < self.rows}
+        return header, [row for row in rows if self.job(row) not in doubtful] if doubtful and self.key else rows
 
     def done(self) -> set[tuple[float | str, ...]]:
         """The jobs that are there."""

@@ -97,7 +97,8 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
         if names and name not in names:
             continue
         table, work = task(name, folder)
-        rows, took = table.read()[1], seconds_of(name, folder)
+        rows = table.read()[1]
+        took = seconds_of(table, rows)
         done = sum(table.job(job) in took for job, _ in work)
         found.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), said, maker))
     for name, command in BENCHMARKS.items():
@@ -179,17 +180,16 @@ def said_of_completed(
 
 def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tuple]:
     """The jobs of a stored table that took least, as many as so many minutes of one process hold, but one at least."""
-    took = seconds_of(name)
     table, _ = task(name)
+    took = seconds_of(table, table.read()[1])
     quickest = sorted((one for one in work if table.job(one[0]) in took), key=lambda one: took[table.job(one[0])])
     held = accumulate(took[table.job(job)] for job, _ in quickest)
     return quickest[: max(1, sum(total <= 60 * minutes for total in held))]
 
 
-def seconds_of(name: str, folder: str | os.PathLike | None = None) -> dict[tuple, float]:
+def seconds_of(table, rows: list[dict]) -> dict[tuple, float]:
     """How long each job of a table took, of one process: each of its rows has its whole time."""
-    table, _ = task(name, folder)
-    return {table.job(row): float(row.get("seconds") or 0) for row in table.read()[1]}
+    return {table.job(row): float(row.get("seconds") or 0) for row in rows}
 
 
 def remake(
@@ -220,14 +220,15 @@ def said_of_comparison(name: str, folder: Path, workers: int, dask: str | None, 
     """What to say of a table made in another folder: how long it took, and how much came out as stored."""
     from uaftc_lib.experiments.registry import TOLERANCE, rows_of_job, same_rows
 
-    took = seconds_of(name)
+    older, jobs = task(name)
+    took = seconds_of(older, older.read()[1])
     before = f"{name}: {sum(took.values()) / 60:.1f} minutes of one process when its {len(took)} jobs were stored"
     if minutes is not None:
-        some = [took[task(name)[0].job(job)] for job, _ in jobs_of_least_time(name, task(name)[1], minutes)]
+        some = [took[older.job(job)] for job, _ in jobs_of_least_time(name, jobs, minutes)]
         before += f"; of these {len(some)}, which took {sum(some) / 60:.1f}"
     yield before
     told, table, work = said_of_completed(name, folder, workers, dask, minutes)
-    now, stored = table.frame(), task(name)[0].frame()
+    now, stored = table.frame(), older.frame()
     pairs = [(rows_of_job(now, job), rows_of_job(stored, job)) for job, _ in work]
     same, lacking = sum(same_rows(*pair) for pair in pairs), sum(not len(there) for _, there in pairs)
     told += f"; {same} of {len(work)} jobs as stored, within {100 * TOLERANCE:g} %"
