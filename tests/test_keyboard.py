@@ -110,7 +110,7 @@ def test_the_live_figure_is_moved_and_played_by_keys(browser, width):
 
 
 def test_stored_runs_and_the_sentence_follow_the_keys(browser, width):
-    shown = "[...document.querySelectorAll('.uaftc-frames')[0].querySelectorAll('.frame')].findIndex((one) => !one.hidden)"
+    shown = "[...document.querySelector('.frames').children].findIndex((one) => !one.hidden)"
     with opened(browser, PAGES / "12_lambda.html", width) as (page, _):
         tab_to(page, ".uaftc-frames input")
         before, says = page.evaluate(shown), page.locator(".uaftc-frames .caption").first.inner_text()
@@ -162,7 +162,8 @@ def test_what_scrolls_sideways_is_scrolled_by_keys(browser, name, width):
             assert page.evaluate(GO_THERE, i), f"no keys come to {what}"
             for _ in range(60):  # a formula goes from symbol to symbol
                 page.keyboard.press("ArrowRight")
-                page.wait_for_function(f"sideways[{i}].scrollLeft > 0 || !document.querySelector('.symbol-note').hidden")
+                told = "document.querySelector('.symbol-note')?.hidden === false"
+                page.wait_for_function(f"sideways[{i}].scrollLeft > 0 || {told}")
                 if page.evaluate(f"sideways[{i}].scrollLeft"):
                     break
             assert page.evaluate(f"sideways[{i}].scrollLeft") > 0, what
@@ -181,7 +182,8 @@ def test_the_sections_of_a_report_are_reached_by_tab(browser, tmp_path, width):
         assert page.evaluate(IN_SIGHT) and page.evaluate("document.activeElement.textContent") == "Data"
         page.keyboard.press("Enter")
         page.wait_for_function("location.hash === '#data'")
-        page.wait_for_function("(it => 0 <= it && it < innerHeight)(document.querySelector('#data').getBoundingClientRect().top)")
+        top = "document.querySelector('#data').getBoundingClientRect().top"
+        page.wait_for_function(f"0 <= {top} && {top} < innerHeight")
 
 
 def test_the_walk_sees_what_it_should(browser, tmp_path):

@@ -242,7 +242,7 @@ def test_arrow_keys_go_through_the_symbols(gradients):
     page, formula, note = gradients
     stops = page.locator("mjx-container[tabindex='0']").count()
     formula.focus()
-    names, again = [], "document.querySelector('.symbol-on') === (window.first ??= document.querySelector('.symbol-on'))"
+    names, again = [], "(it => it === (window.first ??= it))(document.querySelector('.symbol-on'))"
     while not names or len(names) < 30 and not (page.evaluate(again) and names[1:]):
         page.keyboard.press("ArrowRight")
         note.wait_for(state="visible")
