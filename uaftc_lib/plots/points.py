@@ -5,20 +5,31 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from uaftc_lib.plots.figure import Figure, published_entry, published_values, render, require
 from uaftc_lib.plots.summaries import distribution, itemised, middle, number, titled
-from uaftc_lib.plots.theme import COLORS, GREEN, HOLLOW, INK, PANEL, PUBLISHED, RASTER_ABOVE, Look, looks_of
+from uaftc_lib.plots.theme import (
+    COLORS,
+    GREEN,
+    HOLLOW,
+    INK,
+    PANEL,
+    PUBLISHED,
+    RASTER_ABOVE,
+    Look,
+    looks_of,
+    name_places,
+)
 
 BOX = ("whislo", "q1", "med", "q3", "whishi")  # of Axes.bxp
 PRINTED = ("whisker_low", "q1", "median", "q3", "whisker_high")
-SIGNED = LinearSegmentedColormap.from_list("", [COLORS["negative"], "#f7f7f7", COLORS["positive"]])
-UNSIGNED = LinearSegmentedColormap.from_list("", ["#f7f7f7", GREEN])
+SIGNED = seaborn.blend_palette([COLORS["negative"], "#f7f7f7", COLORS["positive"]], as_cmap=True)
+UNSIGNED = seaborn.blend_palette(["#f7f7f7", GREEN], as_cmap=True)
 STORED = ("p5", "p25", "median", "p75", "p95")
 
 
@@ -84,23 +95,20 @@ def boxes(
     ours = pd.DataFrame(boxplot_stats([data.loc[data[group] == name, y].dropna() for name in looks]), index=[*looks])
     draw = partial(draw_boxes, looks=looks, ours=ours, printed=printed)
     alt = f"Box plots{titled(**options)} of {options['y_label']}.{distribution(data, y, group)}"
-    drawn = data.filter(items=["word", y, group])
-    return render(draw, drawn, caption, alt + quartiles(printed, " Published:"), **options)
+    alt += quartiles(printed, " Published:")
+    return render(draw, data.filter(items=["word", y, group]), caption, alt, **options)
 
 
 def quantiles(
     data: pd.DataFrame, group: str, caption: str, *, published: pd.DataFrame | None = None, **options
 ) -> Figure:
-    """Boxes from stored quantiles, a row a start and group, published or ours: "p5", "p25", "median", "p75", "p95".
-
-    Box and whiskers (at 5 and 95 %) are means over the starts, dots the starts' medians.
-    """
+    """Boxes from stored quantiles (:data:`STORED`), a row a seed and group: their means, dots each seed's median."""
     require(data, group, *STORED)
     options = {"y_label": ""} | options
     printed = published_values(published, group, *STORED).set_index(group)[[*STORED]].set_axis(BOX, axis=1)
-    looks, starts = looks_of(data[group]), data.groupby(group)
-    ours = starts[[*STORED]].mean().loc[[*looks]].set_axis(BOX, axis=1)
-    dots = starts["median"].agg(lambda medians: medians.tolist() if len(medians) > 1 else [])
+    looks, seeds = looks_of(data[group]), data.groupby(group)
+    ours = seeds[[*STORED]].mean().loc[[*looks]].set_axis(BOX, axis=1)
+    dots = seeds["median"].agg(lambda medians: medians.tolist() if len(medians) > 1 else [])
 
     def draw(axes: Axes) -> list:
         axes.axhline(0, color=INK, linewidth=0.7)
@@ -132,8 +140,8 @@ def draw_boxes(
             box.set_facecolor(look.color)
             color, marker, _ = dot or look
             outside.set(marker=marker, markersize=3, alpha=0.6, color=color, mfc=color, mec=color)
-    axes.set(xlim=(-0.6, len(places) - 0.4), xticks=range(len(places)), xticklabels=places)
-    axes.grid(False, axis="x")
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    name_places(axes, places)
     entry = published_entry(printed, marker="")
     return entry and [Patch(facecolor=INK, alpha=0.5, label="ours"), *entry]
 

@@ -9,10 +9,7 @@ from pandas import DataFrame
 
 from uaftc_lib.plots.figure import Figure, published_entry, published_values, render, require
 from uaftc_lib.plots.summaries import itemised, number, summarise, titled
-from uaftc_lib.plots.theme import HOLLOW, INK, PANEL, WIDE, groups, looks_of, power
-
-LETTERS = 10  # of tick labels that stand beside each other, an inch
-SLANTED = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+from uaftc_lib.plots.theme import HOLLOW, INK, PANEL, WIDE, groups, looks_of, name_places, power
 
 
 def curves(
@@ -115,9 +112,7 @@ def bars(
                 axes.plot(at_point, points[y], color=INK, markersize=5, **HOLLOW | {"linestyle": ""})
         if not options.get("log_y"):
             axes.axhline(0, color=INK, linewidth=0.7)
-        crowded = sum(len(str(place)) + 2 for place in places) > LETTERS * options["size"][0]
-        axes.set_xticks(range(len(places)), places, **(SLANTED if crowded else {}))
-        axes.grid(False, axis="x")
+        name_places(axes, places)
         handles += published_entry(printed, linestyle="")
         return handles if len(handles) > 1 else []
 

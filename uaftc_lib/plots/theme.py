@@ -34,7 +34,7 @@ HOLLOW = {"linestyle": PUBLISHED, "linewidth": 1, "marker": "D", "markerfacecolo
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
 WIDE = (4.8, 3.0)  # a panel that stands alone
-LEGEND_LINE = 0.19  # inches
+LEGEND_LINE, LETTERS = 0.19, 10  # inches; letters an inch, of names that stand beside each other
 RASTER_ABOVE = 300  # points
 DATA_LINK_ROWS = 6000  # about 200 kB in the page; the caption of a longer frame says that it is left out
 
@@ -107,6 +107,14 @@ class Powers(LogFormatter):
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return power(x) if super().__call__(x, pos) else ""
+
+
+def name_places(axes: Axes, names: list) -> None:
+    """Names below 0, 1, 2, ..., slanted where they would touch."""
+    crowded = sum(len(str(name)) + 2 for name in names) > LETTERS * axes.figure.get_figwidth()
+    slant = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    axes.set_xticks(range(len(names)), names, **slant)
+    axes.grid(False, axis="x")
 
 
 def legend_below(axes: Axes, handles: list) -> None:
