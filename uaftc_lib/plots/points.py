@@ -13,19 +13,9 @@ from matplotlib.patches import Patch
 
 from uaftc_lib.plots.figure import Figure, published_entry, published_values, render, require
 from uaftc_lib.plots.summaries import distribution, itemised, middle, number, titled
-from uaftc_lib.plots.theme import (
-    COLORS,
-    GREEN,
-    HOLLOW,
-    INK,
-    PANEL,
-    PUBLISHED,
-    RASTER_ABOVE,
-    Look,
-    looks_of,
-    name_places,
-)
+from uaftc_lib.plots.theme import COLORS, GREEN, HOLLOW, INK, PANEL, PUBLISHED, Look, looks_of, name_places
 
+RASTER_ABOVE = 300  # points
 BOX = ("whislo", "q1", "med", "q3", "whishi")  # of Axes.bxp
 PRINTED = ("whisker_low", "q1", "median", "q3", "whisker_high")
 SIGNED = seaborn.blend_palette([COLORS["negative"], "#f7f7f7", COLORS["positive"]], as_cmap=True)

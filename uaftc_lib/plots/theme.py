@@ -35,7 +35,6 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
 WIDE = (4.8, 3.0)  # a panel that stands alone
 LEGEND_LINE, LETTERS = 0.19, 10  # inches; letters an inch, of names that stand beside each other
-RASTER_ABOVE = 300  # points
 DATA_LINK_ROWS = 6000  # about 200 kB in the page; the caption of a longer frame says that it is left out
 
 THEME = {
