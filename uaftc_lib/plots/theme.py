@@ -37,8 +37,7 @@ RASTER_ABOVE = 300  # points
 DATA_LINK_ROWS = 6000  # about 200 kB in the page; the caption of a longer frame says that it is left out
 
 THEME = {
-    **{f"{part}.color": INK for part in ("text", "xtick", "ytick", "grid")},
-    "axes.labelcolor": INK, "axes.edgecolor": INK,
+    **{f"{part}color": INK for part in ("text.", "xtick.", "ytick.", "grid.", "axes.label", "axes.edge")},
     **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "font.size": 9.5, "axes.titlesize": 10, "axes.titlelocation": "left", "axes.linewidth": 0.7,
@@ -53,8 +52,7 @@ Look = namedtuple("Look", "color marker dash")  # how a series is drawn
 
 def groups(values: Iterable) -> list[str]:
     """Names in order of appearance, token types always positive, negative, neutral."""
-    names = list(dict.fromkeys(values))
-    return [n for n in TYPES if n in names] + [n for n in names if n not in TYPES]
+    return sorted(dict.fromkeys(values), key=lambda name: TYPES.index(name) if name in TYPES else len(TYPES))
 
 
 def spelled(name: str) -> str:
