@@ -16,7 +16,7 @@ numbers as CSV. It is the same in Jupyter, in the book, from ``file://`` and in 
   negative in every figure. Every colour comes with a marker or a line style of its own.
 * Ours is filled and coloured, published is hollow and dashed, in every figure type.
 * Text stays text, on a phone of 9 pixels at least. Panels wrap: side by side on a desk, one below the other on a phone.
-* Clouds of more than 300 points are rasterised. No date and no random ids: two runs are byte-identical.
+* Clouds of more than 300 points are rasterised. Two runs are byte-identical.
 * The caption is written by the page, with numbers computed there; the alternative text is made here from the data.
 """
 

@@ -20,7 +20,6 @@ from matplotlib.ticker import LogFormatter
 
 from uaftc_lib.plots.theme import DATA_LINK_ROWS, HOLLOW, INK, PANEL, THEME, Powers, legend_below
 
-PLACE = re.compile(r'x="([-\d.]+)" y="([-\d.]+)"')
 CROWD = re.compile(r'<use xlink:href="#(\w+)" x="[^"]*" y="[^"]*" (style="[^"]*")/>'
                    r'(?:\s*<use xlink:href="#\1" x="[^"]*" y="[^"]*" \2/>){20,}')  # fmt: skip
 
@@ -111,8 +110,7 @@ def render(
             legend_below(axes, handles)
         for axis in (axes.xaxis, axes.yaxis):
             if isinstance(axis.get_major_formatter(), LogFormatter):
-                axis.set_major_formatter(Powers())
-                axis.set_minor_formatter(Powers())
+                axis.set(major_formatter=Powers(), minor_formatter=Powers())
         canvas.savefig(buffer, format="svg")
     svg = slimmed(buffer.getvalue())
     # As large as drawn where there is room, as wide as the page where there is not.
@@ -142,10 +140,10 @@ def slimmed(svg: str) -> str:
 def crowded(uses: re.Match) -> str:
     """Many equal marks as the corners of one line that is not drawn itself: a fifth of the letters."""
     own = f"crowd-{hashlib.sha256(uses[0].encode()).hexdigest()[:8]}"
-    corners = " ".join(f"{float(x):.1f},{float(y):.1f}" for x, y in PLACE.findall(uses[0]))
-    mark = f'<use xlink:href="#{uses[1]}" {uses[2]}/>'
-    mark = f'<marker id="{own}" overflow="visible" markerUnits="userSpaceOnUse">{mark}</marker>'
-    return f'{mark}<polyline points="{corners}" style="fill: none; marker: url(#{own})"/>'
+    places = re.findall(r'x="([-\d.]+)" y="([-\d.]+)"', uses[0])
+    corners = " ".join(f"{float(x):.1f},{float(y):.1f}" for x, y in places)
+    mark = f'overflow="visible" markerUnits="userSpaceOnUse"><use xlink:href="#{uses[1]}" {uses[2]}/></marker>'
+    return f'<marker id="{own}" {mark}<polyline points="{corners}" style="fill: none; marker: url(#{own})"/>'
 
 
 def checked(caption: str) -> str:

@@ -85,7 +85,7 @@ def boxes(
     ours = pd.DataFrame(boxplot_stats([data.loc[data[group] == name, y].dropna() for name in looks]), index=[*looks])
     draw = partial(draw_boxes, looks=looks, ours=ours, printed=printed)
     alt = f"Box plots{titled(**options)} of {options['y_label']}.{distribution(data, y, group)}"
-    alt += quartiles(printed, " Published:")
+    alt += itemised((f"{name} median {number(value)}" for name, value in printed["med"].items()), " Published:")
     return render(draw, data.filter(items=["word", y, group]), caption, alt, **options)
 
 
@@ -104,18 +104,13 @@ def quantiles(
         axes.axhline(0, color=INK, linewidth=0.7)
         return draw_boxes(axes, looks, ours.assign(fliers=dots), printed, Look(INK, ".", ""))
 
-    alt = f"Boxes{titled(**options)} of {options['y_label']}.{quartiles(ours)}{quartiles(printed, ' Published:')}"
+    alt = f"Boxes{titled(**options)} of {options['y_label']}."
+    for rows, head in ((ours, ""), (printed, " Published:")):
+        alt += itemised((f"{name}: {middle(v.q1, v.med, v.q3)}" for name, v in rows.iterrows()), head)
     return render(draw, data[[group, *STORED]], caption, alt, **options)
 
 
-def quartiles(rows: pd.DataFrame, head: str = "") -> str:
-    """Median and quartiles of each box, in words."""
-    return itemised((f"{name}: {middle(*row)}" for name, row in rows[["q1", "med", "q3"]].iterrows()), head)
-
-
-def draw_boxes(
-    axes: Axes, looks: dict[str, Look], ours: pd.DataFrame, printed: pd.DataFrame, dot: Look | None = None
-) -> list:
+def draw_boxes(axes: Axes, looks: dict, ours: pd.DataFrame, printed: pd.DataFrame, dot: Look | None = None) -> list:
     """Boxes by the columns of ``Axes.bxp``: ours filled, published ones hollow and dashed beside them."""
     places, (aside, width) = [*looks], (0.22, 0.38) if len(printed) else (0, 0.6)
     for rows, shift, dash in ((ours, -aside, "-"), (printed[printed.index.isin(places)], aside, PUBLISHED)):
@@ -153,8 +148,7 @@ def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", **options)
             axes.bar_label(cells, told[column], label_type="center", color="#000000")
         axes.set(xticks=range(len(columns)), xticklabels=columns, xlim=(-0.5, len(columns) - 0.5))
         axes.set(yticks=range(len(data)), yticklabels=data[word], ylim=(len(data) - 0.5, -0.5))
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
+        axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.grid(False)
         axes.spines[:].set_visible(False)
 

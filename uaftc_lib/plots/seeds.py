@@ -101,11 +101,10 @@ def bars(
                 np.array([places.index(place) + aside for place in values[x]]) for values in (rows, seeds, points)
             )
             handles.append(axes.bar(at, rows["mean"], 0.85 * width, color=look.color, alpha=0.55, label=name))
-            single = len(seeds) == len(rows)  # one number a bar: there is nothing to spread
-            if not single and len(seeds) <= 30 * len(places):
-                spread = 0.25 * width * np.linspace(-1, 1, 7)[np.arange(len(seeds)) % 7]
-                axes.plot(at_seed + spread, seeds[y], ".", color=look.color, markersize=3)
-            if not single:
+            if len(seeds) > len(rows):  # else one number a bar: there is nothing to spread
+                if len(seeds) <= 30 * len(places):
+                    spread = 0.25 * width * np.linspace(-1, 1, 7)[np.arange(len(seeds)) % 7]
+                    axes.plot(at_seed + spread, seeds[y], ".", color=look.color, markersize=3)
                 off = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
                 axes.errorbar(at, rows["mean"], off, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
             if len(points):

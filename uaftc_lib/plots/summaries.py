@@ -13,9 +13,8 @@ from uaftc_lib.plots.theme import groups, raised
 
 def summarise(data: pd.DataFrame, by: list[str], y: str) -> pd.DataFrame:
     """n, mean, least, greatest and the 95 % t interval of the mean: low, high (n = 1: the mean itself)."""
-    summary = data.groupby(by, sort=False, observed=True)[y].agg(
-        n="count", mean="mean", sem="sem", least="min", greatest="max"
-    )
+    summary = data.groupby(by, sort=False, observed=True)[y].agg(["count", "mean", "sem", "min", "max"])
+    summary = summary.rename(columns={"count": "n", "min": "least", "max": "greatest"})
     half = stats.t.ppf(0.975, summary["n"].clip(lower=2) - 1) * summary.pop("sem").fillna(0)
     return summary.assign(low=summary["mean"] - half, high=summary["mean"] + half).reset_index()
 

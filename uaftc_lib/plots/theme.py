@@ -52,8 +52,7 @@ Look = namedtuple("Look", "color marker dash")  # how a series is drawn
 
 def groups(values: Iterable) -> list[str]:
     """Names in order of appearance, token types always positive, negative, neutral."""
-    names = list(dict.fromkeys(values))
-    return [n for n in TYPES if n in names] + [n for n in names if n not in TYPES]
+    return sorted(dict.fromkeys(values), key=lambda name: TYPES.index(name) if name in TYPES else len(TYPES))
 
 
 def spelled(name: str) -> str:
