@@ -154,7 +154,7 @@ def test_frames_hold_the_unseen_words_of_the_lists(toy, tmp_path, monkeypatch):
 
 def test_what_similar_words_give_is_told_of_every_start(toy):
     rows = pd.DataFrame(similar_words.similar_words(10.0, "sst", 0)).assign(seed=0)
-    assert list(rows.start) == list(similar_words.STARTS) and np.isfinite(boost(rows, "vote", "vectors")).all()
+    assert list(rows.start) == list(similar_words.INITIALISATIONS) and np.isfinite(boost(rows, "vote", "vectors")).all()
 
 
 def test_what_beats_one_control_alone_is_not_beyond_both():

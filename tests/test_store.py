@@ -397,7 +397,8 @@ def test_every_stored_table_is_listed_with_all_its_jobs(listed):
     assert listed["terms"].seconds == pytest.approx(once.seconds.sum(), rel=1e-5) and once.seconds.sum() > 1
     assert listed["frames"].kind == "experiment" and listed["benchmarks"].maker == "make bench"
     assert listed["terms"].maker == "uaftc_lib/book/chapters/polarity_dynamics.py"
-    assert (tables.PACKAGE.parent / listed["table2"].maker).exists()
+    file, runner = listed["table2"].maker.split(" ", 1)
+    assert (tables.PACKAGE.parent / file).exists() and runner == "(run_cell in experiments/sweep.py)"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in results_folder().glob("*.csv")))
