@@ -5,11 +5,10 @@ import copy
 import pytest
 import torch
 
-from uaftc_lib import dynamics
-from uaftc_lib.book.chapters.variants.ledger import TermTrainer, seen_cosine, train_to_loss
+from uaftc_lib.book.chapters.variants.ledger import seen_cosine, train_to_loss
 from uaftc_lib.book.chapters.variants.models import RATES, RUNS, variant_model
 from uaftc_lib.book.small_data import small_config, small_data
-from uaftc_lib.dynamics.ledger import LedgerTrainer
+from uaftc_lib.dynamics.ledger import ATTENTION, LedgerTrainer
 from uaftc_lib.experiments.registry import same_as_stored
 from uaftc_lib.training import fit
 
@@ -23,9 +22,9 @@ def recorded_run(variant, penalty, rate=None, epochs=20):
     config = small_config(learning_rate=rate, penalty=penalty, epochs=epochs, seed=1, method="autograd")
     trainers, before = [], model.token_scores().attention
     reference = copy.deepcopy(model)
-    fit(model, DATA, config, trainer=lambda *arguments: trainers.append(TermTrainer(*arguments)) or trainers[0])
+    fit(model, DATA, config, trainer=lambda *arguments: trainers.append(LedgerTrainer(*arguments)) or trainers[0])
     fit(reference, DATA, config)
-    return model, reference, trainers[0].ledger, model.token_scores().attention - before
+    return model, reference, trainers[0].ledger().terms(ATTENTION), model.token_scores().attention - before
 
 
 @pytest.mark.parametrize("variant,penalty", RUNS)
@@ -34,8 +33,8 @@ def test_steps_are_those_of_fit_and_the_ledger_closes(variant, penalty):
     for name, parameter in model.named_parameters():
         assert torch.allclose(parameter, reference.get_parameter(name), rtol=1e-9, atol=1e-11), name
     assert float((sum(ledger.values()) - moved).abs().max()) < 1e-12
-    assert ("penalty" in ledger) == bool(penalty)
-    assert ("M_pi" in ledger, "M_rho" in ledger) == (variant == "DP-A", variant != "DP")
+    assert ("attention_penalty" in ledger) == bool(penalty)
+    assert ("attention_M_pi" in ledger, "attention_M_rho" in ledger) == (variant == "DP-A", variant != "DP")
 
 
 @pytest.mark.parametrize("variant", RATES)
@@ -43,29 +42,27 @@ def test_what_the_terms_leave_is_of_second_order(variant, monkeypatch):
     """Half the step for twice as long: half the remainder. With a term forgotten it stays."""
 
     def remainder(rate, epochs):
-        return recorded_run(variant, 0.0, rate, epochs)[2]["second order"].abs().sum()
+        return recorded_run(variant, 0.0, rate, epochs)[2]["attention_remainder"].abs().sum()
 
     assert 1.8 < remainder(0.1, 10) / remainder(0.05, 20) < 2.2
-    complete = dynamics.attention_update
-    monkeypatch.setattr(dynamics, "attention_update", lambda *a: complete(*a)._replace(E=torch.zeros(203).double()))
+    complete = LedgerTrainer.causes
+
+    def without_E(self, found):
+        of_heads, of_rows = complete(self, found)
+        return of_heads, of_rows | {"A": 0 * of_rows["A"]}
+
+    monkeypatch.setattr(LedgerTrainer, "causes", without_E)
     assert 0.9 < remainder(0.1, 10) / remainder(0.05, 20) < 1.1
 
 
 def test_training_stops_at_the_loss_or_says_that_it_cannot():
     model = variant_model(DATA, "DP-A", dimension=12)
-    trainer = TermTrainer(model, DATA.train, small_config(learning_rate=2.0))
+    trainer = LedgerTrainer(model, DATA.train, small_config(learning_rate=2.0))
     epochs, loss = train_to_loss(trainer, 0.2)
     assert loss <= 0.2 and epochs > 1
-    again = TermTrainer(variant_model(DATA, "DP-A", dimension=12), DATA.train, small_config(learning_rate=2.0))
+    again = LedgerTrainer(variant_model(DATA, "DP-A", dimension=12), DATA.train, small_config(learning_rate=2.0))
     with pytest.raises(RuntimeError, match="epochs end at a loss"):
         train_to_loss(again, 0.2, epochs - 1)
-
-
-def test_the_ledger_is_kept_for_plain_gradient_descent_only():
-    model = variant_model(DATA, "DP")
-    for options in ({"optimizer": "adam"}, {"dropout": 0.5}, {"learning_rates": {"V": 0.1}}):
-        with pytest.raises(ValueError, match="recorded for SGD"):
-            TermTrainer(model, DATA.train, small_config(**options))
 
 
 def test_the_cosine_is_that_of_the_vectors_which_embeddings_see():
@@ -77,14 +74,3 @@ def test_the_cosine_is_that_of_the_vectors_which_embeddings_see():
 
 def test_a_stored_row_comes_out_again():
     assert same_as_stored("variants_terms", variant="AD", penalty=0.0, lam=10.0, seed=4)
-
-
-def test_for_dp_both_ledgers_have_the_same_terms():
-    found = []
-    for kind in (TermTrainer, LedgerTrainer):
-        model, trainers = variant_model(DATA, "DP", dimension=12, seed=3).double(), []
-        fit(model, DATA, small_config(epochs=3), trainer=lambda *a, k=kind, t=trainers: t.append(k(*a)) or t[0])
-        found += trainers
-    terms, ledger = found[0].ledger, found[1].ledger()
-    for name in "DEF":
-        assert float((terms[name] - getattr(ledger, name)).abs().max()) < 1e-12 < float(terms[name].abs().max()), name

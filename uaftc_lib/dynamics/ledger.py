@@ -1,17 +1,14 @@
 """The score ledger: where the final polarity and attention score of every token type came from.
 
-A step moves e by Δe and W by ΔW, so s = e·W moves by exactly Δe·W + e·ΔW + Δe·ΔW. The gradient of e has a
-part along W (from π) and a part along V (from ρ), hence, summed over all steps of a run,
+A step moves e, V, W and M, each by a part that π and a part that ρ made (and, where there is one, a part of the
+penalty). To first order each part moves the scores by a term of Eq 19 and 27 (DP-A: Eq 63 and 64, AD: Eq 69 and
+70) times the learning rate; what moves together moves them further by a remainder of second order in it. The
+penalty's entry (a decay's, too) is what its part did after that of the loss. Summed over all steps of a run,
 
-    s_end − s_start = ΣA + ΣB + ΣC + Σ remainder,        a_end − a_start = ΣD + ΣE + ΣF + Σ remainder,
+    s_end − s_start = ΣA + ΣB + ΣC + ΣM_π + ΣM_ρ + Σ penalty + Σ remainder,    a_end − a_start = ΣD + ΣE + ΣF + … .
 
-with the terms of Eq 19 and 27 times the learning rate, and remainders of second order in it. A preconditioned
-optimizer (Adagrad) multiplies Δe, ΔV and ΔW element by element; the sum stays exact, and A is then what the
-part of Δe along the old V did to s, and so on.
-
-A batch moves V and W, and with them the scores of every type, but the embeddings of its own types only.
-Between two visits of a type its C and F are therefore the change of its scores, and are recorded at the next
-visit: a step costs O(tokens + types of the batch·d).
+A preconditioned optimizer (Adagrad) multiplies every move element by element; the sum stays exact, and A is then
+what the part of Δe along the old V did to s, and so on.
 """
 
 from __future__ import annotations
@@ -20,43 +17,67 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.fast import TypewiseTrainer, obstacle
+from uaftc_lib.dynamics.terms import TokenSums, closed_form_parts, gradients_of
+from uaftc_lib.fast import TypeSums, TypewiseTrainer, obstacle
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import Run, TrainingConfig, fit
 
-POLARITY = ("A", "B", "C", "polarity_remainder")
-ATTENTION = ("D", "E", "F", "attention_remainder")
+# The two terms of each cause: e by ρ, e by π, the heads V and W, M by π, M by ρ, the penalty, two at once.
+POLARITY = ("A", "B", "C", "polarity_M_pi", "polarity_M_rho", "polarity_penalty", "polarity_remainder")
+ATTENTION = ("E", "D", "F", "attention_M_pi", "attention_M_rho", "attention_penalty", "attention_remainder")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """Sums over a run, in units of the scores; float64 whatever the model."""
+    """Sums over a run, in units of the scores; float64 whatever the model. What a model has not is None."""
 
     A: Float[Tensor, "types ..."]
     B: Float[Tensor, "types ..."]
     C: Float[Tensor, "types ..."]
+    polarity_M_pi: Float[Tensor, "types ..."] | None = None
+    polarity_M_rho: Float[Tensor, "types ..."] | None = None
+    polarity_penalty: Float[Tensor, "types ..."] | None = None
     polarity_remainder: Float[Tensor, "types ..."]
     D: Float[Tensor, "types"]
     E: Float[Tensor, "types"]
     F: Float[Tensor, "types"]
+    attention_M_pi: Float[Tensor, "types"] | None = None
+    attention_M_rho: Float[Tensor, "types"] | None = None
+    attention_penalty: Float[Tensor, "types"] | None = None
     attention_remainder: Float[Tensor, "types"]
     polarity_start: Float[Tensor, "types ..."]
     polarity_end: Float[Tensor, "types ..."]
     attention_start: Float[Tensor, "types"]
     attention_end: Float[Tensor, "types"]
 
+    def terms(self, names: tuple[str, ...]) -> dict[str, Tensor]:
+        """Those of :data:`POLARITY` or :data:`ATTENTION` that this model has."""
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
     def closure(self) -> dict[str, float]:
         """Largest difference between what the scores did and the sum of their terms."""
-        polarity = sum(getattr(self, name) for name in POLARITY)
-        attention = sum(getattr(self, name) for name in ATTENTION)
+        polarity, attention = (sum(self.terms(names).values()) for names in (POLARITY, ATTENTION))
         return {
             "polarity": float((self.polarity_end - self.polarity_start - polarity).abs().max()),
             "attention": float((self.attention_end - self.attention_start - attention).abs().max()),
         }
+
+
+class ScoresOfRows(nn.Module):
+    """Rows of the table in, their scores out: first attention, then polarity, "rows heads"."""
+
+    def __init__(self, model: AttentionClassifier):
+        super().__init__()
+        self.model = model
+
+    def forward(self, rows: Float[Tensor, "rows d"]) -> Float[Tensor, "rows heads"]:
+        a, s, _ = self.model.score(rows)
+        return torch.cat([a[:, None], s.reshape(len(a), -1)], 1)
 
 
 class LedgerTrainer(TypewiseTrainer):
@@ -65,70 +86,93 @@ class LedgerTrainer(TypewiseTrainer):
     Raises
     ------
     ValueError
-        For models other than DP (three factors make the remainder of third order), for Adam (it moves every
-        row), and for dropout or a penalty (each would add terms of its own).
+        For models other than DP, DP-A and AD, for Adam (it moves every row), and for dropout (a cause of its own).
     """
 
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config: TrainingConfig):
-        if dynamics.kind(model) != "DP":
-            raise ValueError(f"the ledger is kept for DP, this model is {dynamics.kind(model)}")
-        for name in ("dropout", "penalty"):
-            if getattr(config, name):
-                raise ValueError(f"the ledger records A to F alone: {name} must be 0, got {getattr(config, name)}")
+        if config.dropout:
+            raise ValueError(f"the ledger has no entry for dropout: it must be 0, got {config.dropout}")
         if reason := obstacle(model, config):
             raise ValueError(f"the ledger is kept on the fast path only: {reason}")
         super().__init__(model, corpus, config)
-        self.start = self.scores()
-        self.seen = self.start.clone()  # the scores when they were last recorded
-        # By what moved them: the embedding along V, along some W, a head, two things at once.
-        self.along_V, self.along_W, self.by_heads, self.remainder = (torch.zeros_like(self.start) for _ in range(4))
+        self.kind, self.scores = dynamics.kind(model), ScoresOfRows(model)
+        self.start = self.scores(model.embedding).detach().double()
+        self.totals: dict[str, Tensor] = {}  # by cause
 
-    def scores(self) -> Float[Tensor, "types heads"]:
-        """The attention score of every type, then its polarity scores."""
-        a, s = self.model.token_scores()
-        return torch.cat([a[:, None], s.reshape(len(a), -1)], 1).double()
+    def at(self, rows: Tensor, heads: dict[str, Tensor]) -> Float[Tensor, "rows heads"]:
+        """The scores of rows under other V, W and M."""
+        return torch.func.functional_call(self.scores, {f"model.{name}": x for name, x in heads.items()}, (rows,))
 
-    def heads(self) -> Float[Tensor, "d heads"]:
-        """V/λ and W: their products with an embedding are its scores."""
-        return torch.cat([self.model.V[:, None] / self.model.lam, self.model.W.reshape(len(self.model.V), -1)], 1)
+    def first_order(self, rows: Tensor, heads: dict[str, Tensor], move: dict[str, Tensor]) -> Tensor:
+        """What a move of "rows", V, W or M does to the scores of rows, to first order: the directional derivative."""
+        if set(move) <= {"V", "W"}:  # in these the scores are linear
+            return self.at(rows, heads | move)
+        with forward_ad.dual_level():
+            point = {"rows": rows} | heads
+            point |= {name: forward_ad.make_dual(point[name], change) for name, change in move.items()}
+            return forward_ad.unpack_dual(self.at(point.pop("rows"), point)).tangent
+
+    def causes(self, found: TypeSums) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
+        """The gradients of the loss by their cause: those of V, W and M, and those of the types' embeddings."""
+        parts = closed_form_parts(self.model, found.E, TokenSums(found.pi, found.rho), m=1)
+        by_pi = gradients_of(parts._replace(rho=torch.zeros_like(parts.rho)))
+        by_rho = gradients_of(parts._replace(pi=torch.zeros_like(parts.pi)))
+        of_heads = {"C": {"V": by_rho["V"], "W": by_pi["W"].reshape(self.model.W.shape)}}
+        if self.kind == "DP-A":
+            of_heads["polarity_M_pi"] = {"M": by_pi["M"]}
+        if self.kind != "DP":
+            of_heads["polarity_M_rho"] = {"M": by_rho["M"]}
+        return of_heads, {"A": by_rho["embedding"], "B": by_pi["embedding"]}
 
     @torch.no_grad()
     def epoch(self, batches: list[Tensor]) -> float:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
-        total = self.model.V.new_zeros(())
+        table, total = self.model.embedding, self.model.V.new_zeros(())
         for indices in batches:
             batch = self.corpus[indices.to(self.corpus.tokens.device)]
-            found, U = self.sums(batch), self.heads()
-            types, sides = found.types, torch.cat([found.rho[:, None], found.pi], 1)
-            self.by_heads[types] += torch.cat([found.a[:, None], found.s], 1) - self.seen[types]
-            pull = sides @ U.T
-            size = self.move("embedding", types, -pull)
-            along_V = (size * torch.outer(sides[:, 0], U[:, 0])) @ U
-            self.along_V[types] += along_V
-            self.along_W[types] += (size * pull) @ U - along_V
-            self.seen[types] = (self.model.embedding[types] @ U).double()
-            by_head = -found.E.T @ sides
-            self.move("V", slice(None), by_head[:, 0] / self.model.lam)
-            self.move("W", slice(None), by_head[:, 1:].reshape(self.model.W.shape))
-            # From here on seen holds new embeddings under old heads: the next visit finds C and the remainder.
-            remainder = (size * pull) @ (self.heads() - U)
-            self.remainder[types] += remainder
-            self.by_heads[types] -= remainder
+            found = self.sums(batch)
+            (of_heads, of_rows), whole, types = self.causes(found), self.gradients(batch, found), found.types
+            old = {name: self.model.get_parameter(name).clone() for name in whole if name != "embedding"}
+            before = None if self.kind == "DP" else self.scores(table)
+            size = {name: self.move(name, slice(None), whole[name]) for name in old}
+            moves = {c: {name: -size[name] * slope for name, slope in slopes.items()} for c, slopes in of_heads.items()}
+            moved = {cause: self.first_order(table, old, move) for cause, move in moves.items()}
+            # Where the loss alone brings V, W and M.
+            new = {name: x + sum(move[name] for move in moves.values() if name in move) for name, x in old.items()}
+            step = self.move("embedding", types, whole["embedding"])
+            rows = {cause: self.first_order(found.E, old, {"rows": -step * x}) for cause, x in of_rows.items()}
+            if self.kind == "DP":  # a product of two: the move of e under the new heads, less the same under the old
+                later = self.first_order(found.E, new, {"rows": -step * whole["embedding"]})
+                rows["polarity_remainder"] = later - sum(rows.values())
+            else:
+                moved["polarity_remainder"] = self.at(table, new) - before - sum(moved.values())
+                moved["polarity_remainder"][types] -= sum(rows.values())
+            if self.config.penalty or self.config.weight_decay:
+                moved["polarity_penalty"] = self.scores(table) - self.at(table, new)
+            for cause, change in moved.items():
+                self.total(cause).add_(change)
+            for cause, change in rows.items():
+                self.total(cause)[types] += change
             self.step += 1
             total += found.loss * len(batch)
         return float(total) / sum(map(len, batches))
 
+    def total(self, cause: str) -> Float[Tensor, "types heads"]:
+        """The sum of a cause so far, which is named by its polarity term."""
+        return self.totals.setdefault(cause, torch.zeros_like(self.start))
+
     def ledger(self) -> Ledger:
-        """The sums as they stand, every type brought up to date: O(types·d)."""
-        now = self.scores()
-        self.by_heads += now - self.seen
-        self.seen = now
-        columns = (self.along_V, self.along_W, self.by_heads, self.remainder, self.start, now)
-        names = (*POLARITY, "polarity_start", "polarity_end")
-        entries = {name: column[:, 1] if self.model.binary else column[:, 1:] for name, column in zip(names, columns)}
-        names = ("E", "D", "F", "attention_remainder", "attention_start", "attention_end")
-        entries |= {name: column[:, 0] for name, column in zip(names, columns)}
-        return Ledger(**{name: entry.clone() for name, entry in entries.items()})
+        """The sums as they stand."""
+        now = self.scores(self.model.embedding).detach().double()
+        columns = self.totals | {"polarity_start": self.start, "polarity_end": now}
+        attention = dict(
+            zip((*POLARITY, "polarity_start", "polarity_end"), (*ATTENTION, "attention_start", "attention_end"))
+        )
+        entries = {}
+        for name, column in columns.items():
+            entries[name] = column[:, 1].clone() if self.model.binary else column[:, 1:].clone()
+            entries[attention[name]] = column[:, 0].clone()
+        return Ledger(**entries)
 
 
 def fit_with_ledger(
