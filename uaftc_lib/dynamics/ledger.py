@@ -104,9 +104,13 @@ class LedgerTrainer(TypewiseTrainer):
         return torch.func.functional_call(self.scores, {f"model.{name}": x for name, x in heads.items()}, (rows,))
 
     def first_order(self, rows: Tensor, heads: dict[str, Tensor], move: dict[str, Tensor]) -> Tensor:
-        """What a move of "rows", V, W or M does to the scores of rows, to first order: the directional derivative."""
-        if set(move) <= {"V", "W"}:  # in these the scores are linear
-            return self.at(rows, heads | move)
+        """What a move of "rows", V, W or M does to the scores of rows, to first order: the directional derivative.
+
+        Scores are products of e, M, and V or W: the move in the place of what it moves. Through tanh they are not.
+        """
+        if self.kind != "AD" or set(move) <= {"V", "W"}:
+            point = {"rows": rows} | heads | move
+            return self.at(point.pop("rows"), point)
         with forward_ad.dual_level():
             point = {"rows": rows} | heads
             point |= {name: forward_ad.make_dual(point[name], change) for name, change in move.items()}
