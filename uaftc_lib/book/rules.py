@@ -43,8 +43,9 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
+from uaftc_lib.intervals import CONFIDENCE, half_width
+
 SIGNIFICANCE = 0.05
-CONFIDENCE = 0.95
 EQUIVALENCE_MARGIN = 0.01  # one point of accuracy
 LEAST_SEEDS = 10
 VERDICTS = ("supported", "contradicted", "undecided")  # on a case
@@ -74,7 +75,7 @@ def interval(values: Float[np.ndarray, "seeds"], confidence: float = CONFIDENCE)
     mean, n = float(values.mean()), len(values)
     if n == 1:
         return Interval(mean, -np.inf, np.inf, 1)
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    half = float(half_width(values.std(ddof=1), n - 1, confidence) / np.sqrt(n))
     return Interval(mean, mean - half, mean + half, n)
 
 
@@ -131,6 +132,7 @@ def equivalent(
     one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"], margin: float = EQUIVALENCE_MARGIN
 ) -> bool:
     """Do two one-sided paired tests place the mean difference within ± ``margin``?"""
+    # As ttost_paired of statsmodels, which divides by zero where every pair differs by as much.
     found = interval(np.asarray(one, float) - np.asarray(other, float), 1 - 2 * SIGNIFICANCE)
     return -margin < found.low and found.high < margin
 
@@ -157,7 +159,7 @@ def crossed(differences: Float[np.ndarray, "seeds instances"], confidence: float
     summed = max(sum(squares) - noise, *squares)
     parts = zip((*squares, noise), (seeds - 1, instances - 1, (seeds - 1) * (instances - 1)))
     spread = sum(square**2 / free for square, free in parts)
-    half = stats.t.ppf((1 + confidence) / 2, summed**2 / spread) * np.sqrt(summed / values.size) if summed else 0.0
+    half = half_width(np.sqrt(summed / values.size), summed**2 / spread, confidence) if summed else 0.0
     return Interval(float(mean), float(mean - half), float(mean + half), seeds)
 
 

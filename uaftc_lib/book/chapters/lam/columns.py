@@ -13,6 +13,7 @@ from scipy import stats
 from uaftc_lib.book import rules
 from uaftc_lib.book.readings import HUGE
 from uaftc_lib.experiments.sweep import decode_errors
+from uaftc_lib.intervals import half_width
 
 LARGE = 10.0  # "λ ≥ 10": neither small nor degenerate
 
@@ -71,7 +72,7 @@ def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -
     mean, low, _, n = over_splits(differences, test_share)
     if low == mean:
         return float(not mean)
-    t = abs(mean) / (mean - low) * stats.t.ppf((1 + rules.CONFIDENCE) / 2, n - 1)
+    t = abs(mean) / (mean - low) * half_width(1.0, n - 1)
     return float(2 * stats.t.sf(t, n - 1))
 
 

@@ -57,11 +57,6 @@ def first_slopes(model: AttentionClassifier, dataset: Dataset) -> dict[str, Floa
     return {"first slope": update.total.numpy(), "own part of it": update.B.numpy()}
 
 
-def rank(x: np.ndarray, y: np.ndarray) -> float:
-    """Spearman's correlation."""
-    return float(spearmanr(x, y).statistic)
-
-
 def tau(x: np.ndarray, y: np.ndarray) -> float:
     """Kendall's τ-b."""
     return float(kendalltau(x, y).statistic)
@@ -117,15 +112,15 @@ def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     gamma = association(data.train, data.vocabulary).numpy()[kept]
     slopes = {name: slope[kept] for name, slope in first_slopes(start(data, lam, seed), data).items()}
     row = {"words": int(kept.sum())}
-    row |= {f"{name}: s, signed frequency": rank(slope, pi) for name, slope in slopes.items()}
-    row |= {f"{name}: s, s at the end": rank(slope, s) for name, slope in slopes.items()}
+    row |= {f"{name}: s, signed frequency": spearmanr(slope, pi).statistic for name, slope in slopes.items()}
+    row |= {f"{name}: s, s at the end": spearmanr(slope, s).statistic for name, slope in slopes.items()}
     row |= {
-        "first epoch: s, s at the end": rank(of.s_early, s),
-        "end: s, signed frequency": rank(s, pi),
-        "end: s, signed frequency of permuted labels": rank(s, pi_of_noise),
-        "end: s, γ": rank(s, gamma),
-        "end: a, γ above zero": rank(a[gamma > 0], gamma[gamma > 0]),
-        "end: a, γ below zero": rank(a[gamma < 0], gamma[gamma < 0]),
+        "first epoch: s, s at the end": spearmanr(of.s_early, s).statistic,
+        "end: s, signed frequency": spearmanr(s, pi).statistic,
+        "end: s, signed frequency of permuted labels": spearmanr(s, pi_of_noise).statistic,
+        "end: s, γ": spearmanr(s, gamma).statistic,
+        "end: a, γ above zero": spearmanr(a[gamma > 0], gamma[gamma > 0]).statistic,
+        "end: a, γ below zero": spearmanr(a[gamma < 0], gamma[gamma < 0]).statistic,
         "τ a, |signed frequency|": tau(a, abs(pi)),
     }
     return [row | foretold(of)]
@@ -136,17 +131,3 @@ def polarity_first_of_classes(lam: float, seed: int) -> list[dict]:
     """20 Newsgroups II, four classes: what foretells attention, and what attention foretells."""
     data = load_dataset(OF_CLASSES)
     return [foretold(learnt(data, with_permuted_labels(data, seed), lam, seed))]
-
-
-@experiment(jobs=[{"dataset": d, "seed": s} for d, s in product(("sst", "20news-1"), SEEDS)], rows=1)
-def u_with_dropout(dataset: str, seed: int) -> list[dict]:
-    """λ = 10 and dropout as in Table 2: attention against γ among words with γ above zero, and among those below."""
-    data = load_dataset(dataset)
-    model = start(data, 10.0, seed)
-    fit(model, data, TrainingConfig(epochs=10, dropout=0.5, seed=seed), progress=False)
-    a = model.token_scores().attention.double().numpy()
-    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
-    gamma = association(data.train, data.vocabulary).numpy()
-    above, below = kept & (gamma > 0), kept & (gamma < 0)
-    arms = {"a, γ above zero": rank(a[above], gamma[above]), "a, γ below zero": rank(a[below], gamma[below])}
-    return [arms | {"right": model.accuracy(data.test)}]

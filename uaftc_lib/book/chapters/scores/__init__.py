@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from scipy.stats import spearmanr
 
 from uaftc_lib.book.cases import SMALL, Part, Tables, alike, contrast, exceeds
 from uaftc_lib.book.chapters.lam import columns_of
@@ -96,11 +97,9 @@ def human_agreement(model: AttentionClassifier, dataset: Dataset, minimum_count:
     """
     words = rated_words(dataset).query("count >= @minimum_count")
     scores, ids = model.token_scores(), torch.as_tensor(words["rank"].to_numpy() - 1)
-    polarity = pd.Series(scores.polarity[ids].cpu().numpy(), index=words.index)
-    attention = pd.Series(scores.attention[ids].cpu().numpy(), index=words.index)
     return {
-        "polarity and rating": polarity.corr(words["rating"], method="spearman"),
-        "attention and strength": attention.corr((words["rating"] - 2).abs(), method="spearman"),
+        "polarity and rating": spearmanr(scores.polarity[ids].cpu(), words["rating"]).statistic,
+        "attention and strength": spearmanr(scores.attention[ids].cpu(), (words["rating"] - 2).abs()).statistic,
     }
 
 
