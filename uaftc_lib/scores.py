@@ -86,7 +86,7 @@ def seen_vectors(model: AttentionClassifier) -> tuple[Float[Tensor, "d"], Float[
     return M.T @ V, M.T @ W if model.encoder == "affine" else W
 
 
-def start_perpendicular(model: AttentionClassifier) -> AttentionClassifier:
+def make_perpendicular(model: AttentionClassifier) -> AttentionClassifier:
     """Take from V its part along W, so that training starts at V·W = 0; returns the model."""
     with torch.no_grad():
         model.V -= (model.V @ model.W) / (model.W @ model.W) * model.W

@@ -68,7 +68,7 @@ def several(*cases: Cases) -> Cases:
 
 
 def sst(lam: float, penalty: float = 0, case: str = "") -> Cases:
-    """The ten starts on SST."""
+    """The ten seeds on SST."""
     return rows_of(case or f"SST, λ = {lam:g}", "sst_scores", lam=lam, penalty=penalty)
 
 
@@ -80,7 +80,7 @@ def column(rows: pd.DataFrame, name: str) -> pd.Series:
 
 
 def least(*columns: pd.Series) -> pd.Series:
-    """The smallest of several columns, start by start: positive where all are."""
+    """The smallest of several columns, seed by seed: positive where all are."""
     return pd.concat(columns, axis=1).min(axis=1, skipna=False)
 
 

@@ -25,11 +25,11 @@ from uaftc_lib.book.small_data import (
     WHOLE_EPOCHS,
     WHOLE_STEPS,
     ends,
+    initial_model,
     mean_field_end,
     set_cosine,
     small_config,
     small_data,
-    start_model,
 )
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
@@ -136,7 +136,7 @@ def exact_gap(lam: float, seed: int) -> list[dict]:
     """The gap between positive and negative words after training on Data I, and its prediction from the start."""
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
-    model = start_model(dataset, lam, seed=seed)
+    model = initial_model(dataset, lam, seed=seed)
     start, cosine = dot_product(model), float(torch.cosine_similarity(model.V.detach(), model.W.detach(), dim=0))
     gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS)
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS, seed=seed))
@@ -191,7 +191,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     """W from ±1 and from ±0.1: which polar words end above, and what could be told of it before the first step."""
     dataset, longer = range_data(data), RANGES[weight_range]
     types = examined_types(dataset)
-    model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
+    model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
     V, W, growing = model.V.detach(), model.W.detach(), growing_vector(model, dataset.train)
     told = {"start": float(V @ W), "growing": float(V @ growing)}
     told |= {"‖V‖": float(V.norm()), "‖W‖": float(W.norm()), "‖growing‖": float(growing.norm())}
@@ -218,7 +218,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
 def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[dict]:
     """Other draws of the texts of Data I, from the starts of :func:`exact_range` at d = 50, where they are draw 0."""
     dataset = other_draw(draw)
-    model = start_model(dataset, lam, weight_range=weight_range, seed=seed)
+    model = initial_model(dataset, lam, weight_range=weight_range, seed=seed)
     growing = float(model.V.detach() @ growing_vector(model, dataset.train))
     told = {"start": dot_product(model), "growing": growing}
     config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
@@ -234,7 +234,7 @@ def exact_pairs(optimizer: str, lam: float, seed: int, weight_range: float = 0.1
     """SST from a start (W within ±0.1) and from those with −V, −W and both: by how much negative words lead."""
     dataset, lead = range_data("SST"), {}
     for name, side_of_V, side_of_W in (("as drawn", 1, 1), ("−V", -1, 1), ("−W", 1, -1), ("−V −W", -1, -1)):
-        model = start_model(dataset, lam, 100, weight_range=weight_range, seed=seed)
+        model = initial_model(dataset, lam, 100, weight_range=weight_range, seed=seed)
         with torch.no_grad():
             model.V *= side_of_V
             model.W *= side_of_W

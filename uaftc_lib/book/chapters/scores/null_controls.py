@@ -134,9 +134,9 @@ def frequent_words(seed: int) -> list[dict]:
 
 
 def outspoken() -> pd.DataFrame:
-    """Frequent words of SST on no list whose vote is, in every start, stronger than that of a listed word on average.
+    """Frequent words of SST on no list whose vote is, with every seed, stronger than that of a listed word on average.
 
-    A row a word, by falling mean: the least, greatest and mean polarity over the stored starts.
+    A row a word, by falling mean: the least, greatest and mean polarity over the stored seeds.
     """
     where = {"dataset": "sst", "model": "DP", "lam": 10.0, "labels": "real", "lists": "training", "moment": "kept"}
     listed, words = stored("null_controls", **where), stored("frequent_words", list="none")

@@ -146,7 +146,7 @@ READ = {  # claim -> case -> X − Y
 
 
 def parts_of(claim: str, tables: Tables) -> Iterator[Part]:
-    """The kept epoch of the real starts; the control is at equal training loss."""
+    """The kept epoch with real labels; the control is at equal training loss."""
     rows = tables("held_out_words")
     for case, value in READ[claim].items():
         kept = rows[(rows["labels"] == "real") & (rows["moment"] == "kept")] if len(rows) else rows
