@@ -16,7 +16,7 @@ from uaftc_lib.experiments.registry import EXPERIMENTS
 PACKAGE = Path(uaftc_lib.__file__).parent
 CHECKOUT = PACKAGE.parent
 CORE = ("corpus", "datasets", "token_lists", "scores", "checks", "settings", "streams", "locations", "progress")
-CORE += ("extras", "threads", "models", "training", "dynamics", "explain")
+CORE += ("extras", "threads", "intervals", "models", "training", "dynamics", "explain")
 ENGINE = ("fast",)
 WINGS = {  # what each may import besides the core and its engine room
     "experiments": {"plots"},

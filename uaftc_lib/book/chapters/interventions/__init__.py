@@ -93,7 +93,7 @@ def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict
     rows=1,
 )
 def interventions_short(noise: float, intervention: str, seed: int) -> list[dict]:
-    """The same from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
+    """interventions_whole from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
     dataset = load_dataset("synthetic-2" if noise else "synthetic-1")
     model, _ = train_with_intervention(
         dataset, intervention, seed=seed, epochs=WHOLE_EPOCHS * RANGES[0.1], weight_range=0.1
@@ -123,7 +123,7 @@ def with_optimizer(
     jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
 )
 def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The same on the whole of Data I."""
+    """Other optimizers on the whole of Data I."""
     return [with_optimizer(load_dataset("synthetic-1"), optimizer, lam, seed, WHOLE_EPOCHS)]
 
 
@@ -131,7 +131,7 @@ def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
     jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
 )
 def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The same from W within ±0.1, three times as long; and the growing product of the start."""
+    """optimizers_whole from W within ±0.1, three times as long; and the growing product at first."""
     dataset = load_dataset("synthetic-1")
     begin = initial_model(dataset, lam, seed=seed, weight_range=0.1)
     growing = float(begin.V.detach() @ growing_vector(begin, dataset.train))
@@ -147,7 +147,7 @@ def sst_interventions(intervention: str, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"seed": s} for s in MANY_SEEDS], rows=1)
 def sst_growing(seed: int) -> list[dict]:
-    """The same from a V that is perpendicular to the W that grows."""
+    """SST from a V that is perpendicular to the W that grows."""
     return [sst_with_intervention(GROWING, seed)]
 
 

@@ -126,7 +126,7 @@ def unseen_words(dataset: str, lam: float, seed: int) -> list[dict]:
     jobs=[{"dataset": d, "lam": v, "seed": s} for d, v, s in product(DATASETS, LAMS, SEEDS)], rows=len(LEARNING)
 )
 def unseen_words_short(dataset: str, lam: float, seed: int) -> list[dict]:
-    """The same from vectors as short as the paper's random ones: a setting that the question leaves open."""
+    """unseen_words from vectors as short as the paper's random ones: a setting that the question leaves open."""
     data = load_dataset(dataset)
     lists = token_types(data.train, data.vocabulary)
     return [

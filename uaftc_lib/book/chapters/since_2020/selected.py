@@ -148,13 +148,13 @@ def words_selected(data: str, texts: int, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"texts": n, "seed": s} for n, s in UNSETTLED], rows=1)
 def words_selected_later(texts: int, seed: int) -> list[dict]:
-    """The same of the problems on SST that are not settled by then, twenty times as far in the logarithm of time."""
+    """words_selected on the problems of SST that are not settled by then, twenty times as far in the logarithm of time."""
     model, corpus = problem(SST, texts, seed)
     return [choice_measures(model, corpus, select(model, corpus, LONGER))]
 
 
 @experiment(jobs=[{"texts": n, "seed": s} for n in MANY_TEXTS for s in FEW_SEEDS], rows=1)
 def words_selected_many(texts: int, seed: int) -> list[dict]:
-    """The same of more texts of SST, with few seeds."""
+    """words_selected on more texts of SST, with few seeds."""
     model, corpus = problem(SST, texts, seed)
     return [choice_measures(model, corpus, select(model, corpus))]
