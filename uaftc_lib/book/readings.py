@@ -158,18 +158,5 @@ def by_type(rows: pd.DataFrame, scores: str, value: str = "mean") -> pd.DataFram
     return wide_rows.add_prefix(f"{scores} ").rename_axis(columns=None).reset_index()
 
 
-def other_models_on_sst(learner: str) -> Cases:
-    """SST at λ = 10 by another optimizer or with another encoder: both scores, in the same form."""
-
-    def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
-        rows = tables("side_scores", learner=learner)
-        if len(rows):
-            attention, polarity = (by_type(rows[rows.scores == name], name) for name in ("attention", "polarity"))
-            rows = attention.merge(polarity, on="seed")
-        yield f"SST, {learner}", rows
-
-    return of
-
-
 def not_made(name: str) -> Part:
     return Part(name, OPEN, "the runs are not complete yet")

@@ -39,7 +39,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
@@ -102,21 +101,6 @@ def paired_p(one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"])
     if not difference.std():
         return 0.0
     return float(stats.ttest_1samp(difference, 0.0).pvalue)
-
-
-def mcnemar_p(one: Bool[np.ndarray, "seeds instances"], other: Bool[np.ndarray, "seeds instances"]) -> float:
-    """McNemar's exact p-value over test instances, each judged by the majority of the seeds' runs.
-
-    Parameters
-    ----------
-    one, other : Bool[np.ndarray, "seeds instances"]
-        Whether each run classified each instance rightly.
-    """
-    right, theirs = np.mean(one, axis=0), np.mean(other, axis=0)
-    decided = (right != 0.5) & (theirs != 0.5)
-    right, theirs = right[decided] > 0.5, theirs[decided] > 0.5
-    table = [[np.sum(right & theirs), np.sum(right & ~theirs)], [np.sum(~right & theirs), np.sum(~right & ~theirs)]]
-    return float(mcnemar(table, exact=True).pvalue)
 
 
 def holm(p_values: Sequence[float] | Float[np.ndarray, "tests"]) -> Float[np.ndarray, "tests"]:

@@ -18,6 +18,7 @@ from torch import Tensor
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import Part, Tables, exceeds
 from uaftc_lib.book.claims import reading
+from uaftc_lib.book.inner_products import gram
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.readings import HUNDRED, TEN, along_VW, cells, difference, rows_of, several
 from uaftc_lib.book.small_data import (
@@ -33,12 +34,40 @@ from uaftc_lib.book.small_data import (
 )
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.dynamics.flow import solve
 from uaftc_lib.dynamics.laws import family, invariants
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier, sum_by_instance
 from uaftc_lib.scores import Types, dot_product, examined_types
 from uaftc_lib.training import TrainingConfig, fit
+
+
+def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.ndarray, "times rows rows"]:
+    """The Gram matrix along gradient flow, without the vectors: Ġ = SG + GS, S = [[0, R], [Rᵀ, 0]].
+
+    R = −∂ℓ/∂Z needs only the scores Z = [a, s], which are columns of G: the dimension d has dropped out.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        As :func:`~uaftc_lib.book.inner_products.gram` and :func:`uaftc_lib.dynamics.flow.integrate`.
+    """
+    start = gram(model).double()
+    rows, types = len(start), len(model.embedding)
+
+    def derivative(_, values):
+        G = torch.from_numpy(values).reshape(rows, rows)
+        s = G[:types, types + 1 :]
+        sums = dynamics.sums_of_scores(G[:types, types] / model.lam, s.squeeze(1) if model.binary else s, corpus)
+        S = torch.zeros_like(G)
+        S[:types, types] = sums.rho / (len(corpus) * model.lam)
+        S[:types, types + 1 :] = sums.pi.reshape(types, -1) / len(corpus)
+        SG = (S + S.T) @ G
+        return (SG + SG.T).reshape(-1).numpy()
+
+    states = solve(derivative, start.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
+    return states.reshape(len(states), rows, rows)
 
 
 class Escape(NamedTuple):

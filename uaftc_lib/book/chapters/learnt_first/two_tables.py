@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import spearmanr
 
 from uaftc_lib.book.chapters.learnt_first.polarity_first import LEAST
 from uaftc_lib.book.controls import with_permuted_labels

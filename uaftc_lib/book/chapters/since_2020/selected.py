@@ -148,7 +148,7 @@ def words_selected(data: str, texts: int, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"texts": n, "seed": s} for n, s in UNSETTLED], rows=1)
 def words_selected_later(texts: int, seed: int) -> list[dict]:
-    """words_selected on the problems of SST that are not settled by then, twenty times as far in the logarithm of time."""
+    """words_selected on problems of SST that are not settled by then, twenty times as far in log time."""
     model, corpus = problem(SST, texts, seed)
     return [choice_measures(model, corpus, select(model, corpus, LONGER))]
 
