@@ -29,14 +29,14 @@ LEAST = 6  # occurrences of a word that is looked at
 OTHER = 1000  # added to the seed of a run that is to share no initial value
 
 
-def start(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
+def before_training(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
     """A model DP before training."""
     return AttentionClassifier(len(dataset.vocabulary), lam=lam, classes=len(dataset.classes), seed=seed)
 
 
 def scores_along(dataset: Dataset, lam: float, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """a and s of all types after the first epoch, and of the model that is kept (the best on dev)."""
-    model, early = start(dataset, lam, seed), []
+    model, early = before_training(dataset, lam, seed), []
 
     def look(epoch: int, now: AttentionClassifier) -> dict:
         if epoch == 1:
@@ -110,7 +110,7 @@ def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
     pi, pi_of_noise = (signed_frequency(one.train, len(one.vocabulary))[kept] for one in (data, dealt))
     gamma = association(data.train, data.vocabulary).numpy()[kept]
-    slopes = {name: slope[kept] for name, slope in first_slopes(start(data, lam, seed), data).items()}
+    slopes = {name: slope[kept] for name, slope in first_slopes(before_training(data, lam, seed), data).items()}
     row = {"words": int(kept.sum())}
     row |= {f"{name}: s, signed frequency": spearmanr(slope, pi).statistic for name, slope in slopes.items()}
     row |= {f"{name}: s, s at the end": spearmanr(slope, s).statistic for name, slope in slopes.items()}

@@ -20,12 +20,6 @@ TIMES = np.concatenate([[0.0], np.geomspace(1.0, 1e5, 151)])
 LEARNT = 0.6  # a loss below it, where guessing costs log 2 = 0.69
 
 
-def right(model: AttentionClassifier, corpus: Corpus) -> float:
-    """The share of texts on whose side the model is."""
-    with torch.no_grad():
-        return float(((model(corpus).polarity > 0) == (corpus.labels == 1)).double().mean())
-
-
 def trained(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
     """After 75 epochs of gradient descent, as on small Data I."""
     model = initial_model(dataset, lam=lam, seed=seed)
@@ -61,8 +55,8 @@ def signal_in_pairs(signal: str, lam: float, seed: int) -> list[dict]:
     alone = trained(data, UNIFORM, seed + OTHER).token_scores().polarity.double().numpy()
     means = {name: float(a[ids].mean()) for name, ids in kinds.items()}
     row = {
-        "right": right(model, data.test),
-        "right in training": right(model, data.train),
+        "right": model.accuracy(data.test),
+        "right in training": model.accuracy(data.train),
         "share": shares(model, data.test, telling),
         "share at first": shares(first, data.test, telling),
         "lead of the first kind": max(means[name] for name in kinds if name != "neutral") - means["neutral"],
