@@ -77,7 +77,7 @@ def loading(setup: Setup) -> list[Line]:
     folder = setup.scratch / "prepared"
     if not folder.exists():
         corpus = zipf_corpus(tokens, 20_000)
-        cache.store(Dataset("large", words_of_types(20_000), ("0", "1"), corpus), folder)
+        cache.write_prepared(Dataset("large", words_of_types(20_000), ("0", "1"), corpus), folder)
     cache.load(folder)
     (seconds,) = take_turns(setup.rounds, partial(cache.load, folder))
     scale = 1e7 / tokens
