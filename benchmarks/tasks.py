@@ -77,9 +77,9 @@ def loading(setup: Setup) -> list[Line]:
     folder = setup.scratch / "prepared"
     if not folder.exists():
         corpus = zipf_corpus(tokens, 20_000)
-        cache.store(Dataset("large", words_of_types(20_000), ("0", "1"), corpus), folder)
-    cache.load(folder)
-    (seconds,) = take_turns(setup.rounds, partial(cache.load, folder))
+        cache.write_prepared(Dataset("large", words_of_types(20_000), ("0", "1"), corpus), folder)
+    cache.read_prepared(folder)
+    (seconds,) = take_turns(setup.rounds, partial(cache.read_prepared, folder))
     scale = 1e7 / tokens
     return [
         Line(

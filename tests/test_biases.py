@@ -10,7 +10,7 @@ from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Voca
 from uaftc_lib.book.chapters.learnt_first import detection
 from uaftc_lib.book.chapters.since_2020 import biases, race, together
 from uaftc_lib.book.random_models import Case
-from uaftc_lib.book.small_data import small_data, start_model
+from uaftc_lib.book.small_data import initial_model, small_data
 from uaftc_lib.neighbours import dispersion, selection
 from uaftc_lib.neighbours.length_aware import LengthAwareClassifier, LengthAwareTrainer
 
@@ -65,7 +65,7 @@ def test_a_factor_of_one_that_is_held_changes_nothing_and_a_learned_one_does():
 
 def test_the_race_begins_even_and_with_the_loss_of_a_guess():
     data = small_data(0)
-    share, loss = race.followed(data, start_model(data, lam=10.0, seed=0), 10.0, np.array([0.0, 1.0, 1000.0]))
+    share, loss = race.followed(data, initial_model(data, lam=10.0, seed=0), 10.0, np.array([0.0, 1.0, 1000.0]))
     assert share[0] == pytest.approx(1 / 6, abs=0.01) and share[2] > 2 * share[0]
     assert loss[0] == pytest.approx(np.log(2), abs=0.01) and loss[2] < 0.1
 

@@ -6,6 +6,7 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from uaftc_lib.book import rules
+from uaftc_lib.book.chapters.lam.columns import mcnemar_p
 
 rng = np.random.default_rng(0)
 
@@ -33,10 +34,10 @@ def test_mcnemar_counts_the_discordant_instances_of_the_majority():
     other[:2, :8] = False  # most runs of the other are wrong on 8 instances
     one[0, 9:] = False  # a single wrong run does not matter
     one[:2, 8] = False
-    assert rules.mcnemar_p(one, other) == pytest.approx(stats.binomtest(1, 9).pvalue)
+    assert mcnemar_p(one, other) == pytest.approx(stats.binomtest(1, 9).pvalue)
     one, other = np.ones((2, 9), bool), np.ones((2, 9), bool)
     other[0, :8] = False  # even splits are left out
-    assert rules.mcnemar_p(one, other) == 1
+    assert mcnemar_p(one, other) == 1
 
 
 def test_equivalence_is_that_of_two_one_sided_tests():

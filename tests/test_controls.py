@@ -10,7 +10,7 @@ import torch
 from uaftc_lib.book import claims, controls, nulls
 from uaftc_lib.book.cases import Tables
 from uaftc_lib.book.chapters import scorecard as page
-from uaftc_lib.book.chapters.scores import tilt
+from uaftc_lib.book.chapters.scores import null_controls, tilt
 from uaftc_lib.book.chapters.scores.panel_nulls import Watch, vote_for_own_class
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
@@ -64,13 +64,13 @@ def test_held_out_lists_are_made_from_other_texts_of_words_that_training_has(sma
 def test_matched_words_have_a_partner_of_about_their_frequency(small):
     types = examined_types(small)
     size = len(small.vocabulary)
-    matched = controls.matched_types(types, small.train, size)
+    matched = null_controls.matched_types(types, small.train, size)
     counts = torch.bincount(small.train.tokens, minlength=size).double()
     polar = torch.cat([matched["positive"], matched["negative"]])
     assert 0 < len(polar) == len(matched["neutral"]) < 16
     assert all(set(ids.tolist()) <= set(types[name].tolist()) for name, ids in matched.items())
     ratios = counts[polar].sort().values / counts[matched["neutral"]].sort().values
-    assert ratios.max() <= controls.RATIO and ratios.min() >= 1 / controls.RATIO
+    assert ratios.max() <= null_controls.RATIO and ratios.min() >= 1 / null_controls.RATIO
 
 
 def test_equal_classes_take_the_same_number_of_each(small):

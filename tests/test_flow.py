@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from test_dynamics import dataset_of, sgd_step
 
 from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, dynamics, fit, load_dataset
-from uaftc_lib.book.chapters.exact_dynamics import crossing_time, growing_vector, mean_margin, saddle_escape
-from uaftc_lib.book.inner_products import gram, gram_flow
+from uaftc_lib.book.chapters.exact_dynamics import crossing_time, gram_flow, growing_vector, mean_margin, saddle_escape
+from uaftc_lib.book.inner_products import gram
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.dynamics import flow

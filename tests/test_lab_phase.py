@@ -12,7 +12,7 @@ from uaftc_lib.book.chapters.exact_dynamics import growing_vector
 from uaftc_lib.book.chapters.which_lambda.live_phase import SCALE, SHOWN, in_equal_steps, live_phase, turned
 from uaftc_lib.book.chapters.which_lambda.phase_plane import KEPT, MISSING, source
 from uaftc_lib.book.mean_field import MeanField
-from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, set_cosine, start_model
+from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, initial_model, set_cosine
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.scores import examined_types
@@ -141,7 +141,7 @@ def test_equal_steps_end_where_the_solver_of_the_library_does(figure, field, rea
 @pytest.mark.parametrize("reach", RANGES)
 def test_turning_the_products_is_turning_the_vectors(data, field, reach, cosine):
     ids = list(examined_types(data).values())
-    model = set_cosine(start_model(data, weight_range=reach, seed=3, dtype=start_model(data).V.double().dtype), 0.0)
+    model = set_cosine(initial_model(data, weight_range=reach, seed=3, dtype=initial_model(data).V.double().dtype), 0.0)
     level = field.start(model, ids)
     assert turned(level, cosine) == pytest.approx(field.start(set_cosine(model, cosine), ids), abs=1e-11)
 
@@ -149,7 +149,7 @@ def test_turning_the_products_is_turning_the_vectors(data, field, reach, cosine)
 @pytest.mark.parametrize("reach", RANGES)
 def test_the_band_is_that_of_the_grown_vector(page, data, figure, reach):
     """Its ends in the page, for a W₀ turned in the page, against those of the vectors themselves."""
-    model, start = start_model(data, weight_range=reach, seed=1), start_of(figure, reach, 1)
+    model, start = initial_model(data, weight_range=reach, seed=1), start_of(figure, reach, 1)
     ask = """async ([text, start, cosine]) => (await import(URL.createObjectURL(
         new Blob([text + "export { $flow };"], { type: "text/javascript" })))).$flow.band(start, cosine)"""
     for cosine in (-0.9, -0.03, 0.25):

@@ -14,7 +14,6 @@ from uaftc_lib import plots
 from uaftc_lib.book.chapters.model.drawings import architecture, word_map
 from uaftc_lib.book.chapters.which_lambda.phase_diagram import phase_diagram
 
-RNG = np.random.default_rng(0)
 TOKENS = pd.DataFrame(
     {
         "word": [f"w{i}" for i in range(400)],

@@ -55,7 +55,7 @@ def test_a_perpendicular_start_changes_v_alone(world):
     _, model = world
     W, along = model.W.detach().clone(), scores.dot_product(model)
     assert abs(along) > 1e-3
-    scores.start_perpendicular(model)
+    scores.make_perpendicular(model)
     assert abs(scores.dot_product(model)) < 1e-12 and torch.equal(model.W.detach(), W)
 
 

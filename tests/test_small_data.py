@@ -17,12 +17,12 @@ from uaftc_lib.book.small_data import (
     INTERVENTIONS,
     by_kind,
     ends,
+    initial_model,
     mean_field_end,
     pair_means,
     set_cosine,
     small_config,
     small_data,
-    start_model,
 )
 from uaftc_lib.experiments.registry import EXPERIMENTS, same_as_stored, stored
 from uaftc_lib.scores import dot_product, examined_types
@@ -34,7 +34,7 @@ contents.load_chapters()  # registers the experiments
 def test_set_cosine_turns_w_and_keeps_its_length():
     dataset = small_data()
     for cosine in (-0.9, 0.0, 0.3):
-        model = start_model(dataset, dimension=12, seed=4, dtype=torch.float64)
+        model = initial_model(dataset, dimension=12, seed=4, dtype=torch.float64)
         length, V = model.W.detach().norm(), model.V.detach().clone()
         set_cosine(model, cosine)
         W = model.W.detach()
@@ -88,7 +88,7 @@ def test_the_mean_field_foretells_the_gap():
     dataset = small_data()
     types = examined_types(dataset)
     for cosine in (-0.3, 0.3):
-        model = set_cosine(start_model(dataset, 20.0, dimension=20, seed=1), cosine)
+        model = set_cosine(initial_model(dataset, 20.0, dimension=20, seed=1), cosine)
         gap, lead = mean_field_end(model, dataset, types, 6 * 40.0)
         fit(model, dataset, small_config(epochs=40, seed=1))
         found = ends(model, types)
@@ -109,14 +109,14 @@ def test_descent_is_the_reference_with_momentum_and_a_decay_of_each_parameter():
     dataset = small_data(class_sizes=(100, 100))
 
     def after(epochs, trainer=None):
-        model = start_model(dataset, dimension=6, dtype=torch.float64)
+        model = initial_model(dataset, dimension=6, dtype=torch.float64)
         fit(model, dataset, small_config(epochs=epochs, method="autograd"), trainer=trainer)
         return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
     def descent(way, decay_of_V=1.0):
         return lambda *given: Descent(*given, way, decay_of_V)
 
-    start = {k: v.detach() for k, v in start_model(dataset, dimension=6, dtype=torch.float64).named_parameters()}
+    start = {k: v.detach() for k, v in initial_model(dataset, dimension=6, dtype=torch.float64).named_parameters()}
     one, two = after(1), after(2)
     plain, quick = after(2, descent(Way())), after(2, descent(Way(momentum=0.9)))
     decayed = after(1, descent(Way(decay=0.01), decay_of_V=3.0))

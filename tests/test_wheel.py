@@ -219,7 +219,7 @@ def test_what_was_prepared_before_needs_no_tokenizer(tmp_path, monkeypatch):
     folder = cache.prepared_folder(tmp_path, "sst", sst.RULES)
     folder.parent.mkdir()
     texts = {split: ([["good", "film"], ["dull"]], [1, 0]) for split in ("train", "dev", "test")}
-    cache.store(cache.from_texts("sst", texts, sst.CLASSES, {}), folder)
+    cache.write_prepared(cache.from_texts("sst", texts, sst.CLASSES, {}), folder)
     folder.with_name(f"{folder.name}.lock").touch()
     monkeypatch.setattr(cache, "version", absent)
     assert load_dataset("sst", tmp_path).vocabulary.words == ("good", "film", "dull")

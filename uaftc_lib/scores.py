@@ -86,17 +86,21 @@ def seen_vectors(model: AttentionClassifier) -> tuple[Float[Tensor, "d"], Float[
     return M.T @ V, M.T @ W if model.encoder == "affine" else W
 
 
-def start_perpendicular(model: AttentionClassifier) -> AttentionClassifier:
+def make_perpendicular(model: AttentionClassifier) -> AttentionClassifier:
     """Take from V its part along W, so that training starts at V·W = 0; returns the model."""
     with torch.no_grad():
         model.V -= (model.V @ model.W) / (model.W @ model.W) * model.W
     return model
 
 
+def outranks(above: Float[Tensor | pd.Series, "some"], below: Float[Tensor | pd.Series, "others"]) -> float:
+    """The probability that one of the first is larger than one of the second (AUC); ties count half."""
+    return float(mannwhitneyu(above, below, method="asymptotic").statistic / (len(above) * len(below)))
+
+
 def auc_of(data: pd.DataFrame, y: str, high: str, low: str, group: str = "type") -> float:
     """The probability that a random token of type ``high`` has more of ``y`` than one of type ``low`` (AUC).
 
-    Ties count half; 0.5 means that the two types cannot be told apart.
+    0.5 means that the two types cannot be told apart.
     """
-    above, below = (data.loc[data[group] == name, y] for name in (high, low))
-    return float(mannwhitneyu(above, below, method="asymptotic").statistic / (len(above) * len(below)))
+    return outranks(*(data.loc[data[group] == name, y] for name in (high, low)))

@@ -156,7 +156,7 @@ class TrainingConfig:
     method : {"auto", "fast", "autograd"}
         "auto" takes the fast path whenever it is exact, "fast" insists, "autograd" is the reference.
     seed : int
-        Of the order of the instances and of the dropout masks.
+        Of the order of the instances and of the dropout masks; a cell of a sweep takes it for initial values, too.
 
     Raises
     ------

@@ -18,7 +18,6 @@ from uaftc_lib.scores import Types
 from uaftc_lib.token_lists import token_types
 
 LABELS = 13  # the stream from which labels are dealt out and halves are drawn
-RATIO = 1.25  # of the counts of two words that are paired, at most
 
 
 def with_permuted_labels(dataset: Dataset, seed: int) -> Dataset:
@@ -56,25 +55,3 @@ def held_out_types(dataset: Dataset) -> Types:
     met = torch.bincount(dataset.train.tokens, minlength=len(dataset.vocabulary)) > 0
     found = token_types(joined(dataset.dev, dataset.test), dataset.vocabulary)
     return {name: ids[met[ids]] for name, ids in found.items()}
-
-
-def matched_types(types: Types, corpus: Corpus, vocabulary_size: int) -> dict[str, Int[Tensor, "kept"]]:
-    """The lists, less every word that has no partner of about its frequency on the other side.
-
-    Each polar word, the most frequent first, takes the neutral word of the nearest count that is still free, if
-    their counts differ by a factor of :data:`RATIO` at most.
-    """
-    counts = torch.bincount(corpus.tokens, minlength=vocabulary_size)
-    free = types["neutral"][counts[types["neutral"]].argsort(stable=True)].tolist()
-    sizes = np.log(counts[torch.tensor(free, dtype=torch.long)].double().numpy()).tolist()
-    kept: dict[str, list[int]] = {name: [] for name in types}
-    polar = [(int(counts[i]), name, i) for name, ids in types.items() if name != "neutral" for i in ids.tolist()]
-    for count, name, i in sorted(polar, key=lambda word: (-word[0], word[2])):
-        place = int(np.searchsorted(sizes, np.log(count)))
-        beside = [k for k in (place - 1, place) if 0 <= k < len(sizes)]
-        near = min(beside, key=lambda k: abs(sizes[k] - np.log(count)), default=None)
-        if near is not None and abs(sizes[near] - np.log(count)) <= np.log(RATIO):
-            kept[name].append(i)
-            kept["neutral"].append(free.pop(near))
-            sizes.pop(near)
-    return {name: torch.tensor(sorted(ids), dtype=torch.long) for name, ids in kept.items()}

@@ -202,22 +202,10 @@ def errata_table(case: Case | None = None) -> pd.DataFrame:
     for number in sorted(REGISTRY):
         entry, good = REGISTRY[number], check(number, case)
         bad = check_printed(number, case) if entry.printed else None
-        rows.append(
-            {
-                "equation": number,
-                "title": entry.title,
-                "status": entry.status,
-                "standing": entry.standing,
-                "page": entry.page,
-                "correction": entry.correction,
-                "measure": good.measure,
-                "value": good.value,
-                "bound": good.bound,
-                "holds": good.passed,
-                "failing_value": None if bad is None else bad.value,
-                "fails": None if bad is None else not bad.passed,
-            }
-        )
+        told = {name: getattr(entry, name) for name in ("title", "status", "standing", "page", "correction")}
+        told |= {"measure": good.measure, "value": good.value, "bound": good.bound, "holds": good.passed}
+        fails = {"failing_value": bad and bad.value, "fails": bad and not bad.passed}
+        rows.append({"equation": number} | told | fails)
     return pd.DataFrame(rows)
 
 

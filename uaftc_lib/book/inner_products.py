@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.dynamics.flow import solve
 from uaftc_lib.dynamics.laws import family
 from uaftc_lib.dynamics.terms import residual
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
@@ -27,33 +25,6 @@ def gram(model: AttentionClassifier) -> Float[Tensor, "rows rows"]:
         raise ValueError(f"the Gram matrix closes for DP alone, this model is {dynamics.kind(model)}")
     X = torch.cat([model.embedding, model.V[None], model.W.reshape(len(model.V), -1).T]).detach()
     return X @ X.T
-
-
-def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.ndarray, "times rows rows"]:
-    """The Gram matrix along gradient flow, without the vectors: Ġ = SG + GS, S = [[0, R], [Rᵀ, 0]].
-
-    R = −∂ℓ/∂Z needs only the scores Z = [a, s], which are columns of G: the dimension d has dropped out.
-
-    Raises
-    ------
-    ValueError, RuntimeError
-        As :func:`gram` and :func:`uaftc_lib.dynamics.flow.integrate`.
-    """
-    start = gram(model).double()
-    rows, types = len(start), len(model.embedding)
-
-    def derivative(_, values):
-        G = torch.from_numpy(values).reshape(rows, rows)
-        s = G[:types, types + 1 :]
-        sums = dynamics.sums_of_scores(G[:types, types] / model.lam, s.squeeze(1) if model.binary else s, corpus)
-        S = torch.zeros_like(G)
-        S[:types, types] = sums.rho / (len(corpus) * model.lam)
-        S[:types, types + 1 :] = sums.pi.reshape(types, -1) / len(corpus)
-        SG = (S + S.T) @ G
-        return (SG + SG.T).reshape(-1).numpy()
-
-    states = solve(derivative, start.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
-    return states.reshape(len(states), rows, rows)
 
 
 @torch.no_grad()

@@ -15,10 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.models import AttentionClassifier, model_arguments
 from uaftc_lib.streams import generator
-
-MODELS = {"DP": {}, "DP-A": {"encoder": "affine"}, "AD": {"attention": "additive"}}
 
 
 def random_corpus(types: int, instances: int, classes: int = 2, longest: int = 7, seed: int = 0) -> Corpus:
@@ -78,7 +76,7 @@ class Case:
             "weight_range": self.scale,
             "seed": self.seed,
         }
-        settings |= MODELS[name] | options
+        settings |= model_arguments(name) | options
         return AttentionClassifier(self.types, classes=classes, dtype=torch.float64, **settings)
 
     def view(self, name: str = "DP", **options) -> View:

@@ -68,7 +68,7 @@ def several(*cases: Cases) -> Cases:
 
 
 def sst(lam: float, penalty: float = 0, case: str = "") -> Cases:
-    """The ten starts on SST."""
+    """The ten seeds on SST."""
     return rows_of(case or f"SST, λ = {lam:g}", "sst_scores", lam=lam, penalty=penalty)
 
 
@@ -80,7 +80,7 @@ def column(rows: pd.DataFrame, name: str) -> pd.Series:
 
 
 def least(*columns: pd.Series) -> pd.Series:
-    """The smallest of several columns, start by start: positive where all are."""
+    """The smallest of several columns, seed by seed: positive where all are."""
     return pd.concat(columns, axis=1).min(axis=1, skipna=False)
 
 
@@ -156,19 +156,6 @@ def by_type(rows: pd.DataFrame, scores: str, value: str = "mean") -> pd.DataFram
     """A row a type as a column a type: seed, "attention positive", ..."""
     wide_rows = rows.pivot(index="seed", columns="type", values=value)
     return wide_rows.add_prefix(f"{scores} ").rename_axis(columns=None).reset_index()
-
-
-def other_models_on_sst(learner: str) -> Cases:
-    """SST at λ = 10 by another optimizer or with another encoder: both scores, in the same form."""
-
-    def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
-        rows = tables("side_scores", learner=learner)
-        if len(rows):
-            attention, polarity = (by_type(rows[rows.scores == name], name) for name in ("attention", "polarity"))
-            rows = attention.merge(polarity, on="seed")
-        yield f"SST, {learner}", rows
-
-    return of
 
 
 def not_made(name: str) -> Part:

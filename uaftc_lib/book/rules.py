@@ -39,12 +39,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
+from uaftc_lib.intervals import CONFIDENCE, half_width
+
 SIGNIFICANCE = 0.05
-CONFIDENCE = 0.95
 EQUIVALENCE_MARGIN = 0.01  # one point of accuracy
 LEAST_SEEDS = 10
 VERDICTS = ("supported", "contradicted", "undecided")  # on a case
@@ -74,7 +74,7 @@ def interval(values: Float[np.ndarray, "seeds"], confidence: float = CONFIDENCE)
     mean, n = float(values.mean()), len(values)
     if n == 1:
         return Interval(mean, -np.inf, np.inf, 1)
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    half = float(half_width(values.std(ddof=1), n - 1, confidence) / np.sqrt(n))
     return Interval(mean, mean - half, mean + half, n)
 
 
@@ -103,21 +103,6 @@ def paired_p(one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"])
     return float(stats.ttest_1samp(difference, 0.0).pvalue)
 
 
-def mcnemar_p(one: Bool[np.ndarray, "seeds instances"], other: Bool[np.ndarray, "seeds instances"]) -> float:
-    """McNemar's exact p-value over test instances, each judged by the majority of the seeds' runs.
-
-    Parameters
-    ----------
-    one, other : Bool[np.ndarray, "seeds instances"]
-        Whether each run classified each instance rightly.
-    """
-    right, theirs = np.mean(one, axis=0), np.mean(other, axis=0)
-    decided = (right != 0.5) & (theirs != 0.5)
-    right, theirs = right[decided] > 0.5, theirs[decided] > 0.5
-    table = [[np.sum(right & theirs), np.sum(right & ~theirs)], [np.sum(~right & theirs), np.sum(~right & ~theirs)]]
-    return float(mcnemar(table, exact=True).pvalue)
-
-
 def holm(p_values: Sequence[float] | Float[np.ndarray, "tests"]) -> Float[np.ndarray, "tests"]:
     """The p-values of one family, corrected by Holm (1979)."""
     gc.freeze()  # the library collects garbage at each call, which costs more than the verdict if much is alive
@@ -131,6 +116,7 @@ def equivalent(
     one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"], margin: float = EQUIVALENCE_MARGIN
 ) -> bool:
     """Do two one-sided paired tests place the mean difference within ± ``margin``?"""
+    # As ttost_paired of statsmodels, which divides by zero where every pair differs by as much.
     found = interval(np.asarray(one, float) - np.asarray(other, float), 1 - 2 * SIGNIFICANCE)
     return -margin < found.low and found.high < margin
 
@@ -157,7 +143,7 @@ def crossed(differences: Float[np.ndarray, "seeds instances"], confidence: float
     summed = max(sum(squares) - noise, *squares)
     parts = zip((*squares, noise), (seeds - 1, instances - 1, (seeds - 1) * (instances - 1)))
     spread = sum(square**2 / free for square, free in parts)
-    half = stats.t.ppf((1 + confidence) / 2, summed**2 / spread) * np.sqrt(summed / values.size) if summed else 0.0
+    half = half_width(np.sqrt(summed / values.size), summed**2 / spread, confidence) if summed else 0.0
     return Interval(float(mean), float(mean - half), float(mean + half), seeds)
 
 

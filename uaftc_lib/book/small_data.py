@@ -30,8 +30,8 @@ def small_data(seed: int = 0, noise: float = 0.0, class_sizes: tuple[int, int] =
     return synthetic("synthetic-1", seed=seed, noise=noise, class_sizes=class_sizes, neutral_types=100)
 
 
-def start_model(dataset: Dataset, lam: float = 10.0, dimension: int = 50, **options) -> AttentionClassifier:
-    """A binary model with W from ±1, as in Appendix C's runs."""
+def initial_model(dataset: Dataset, lam: float = 10.0, dimension: int = 50, **options) -> AttentionClassifier:
+    """A binary model before training, with W from ±1, as in Appendix C's runs."""
     return AttentionClassifier(
         len(dataset.vocabulary), dimension=dimension, lam=lam, **({"weight_range": 1.0} | options)
     )

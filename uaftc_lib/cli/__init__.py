@@ -20,7 +20,7 @@ try:
     from uaftc_lib.book.verdicts import WORDS
     from uaftc_lib.cli import contextual
     from uaftc_lib.cli.options import FilledPath, assignments, known_device, options_of, parameters_from, value_of
-    from uaftc_lib.cli.records import keep, percent
+    from uaftc_lib.cli.records import as_percent, keep_run
     from uaftc_lib.cli.vectors import of_its_dimension, read_file, word_vectors
     from uaftc_lib.datasets import dataset_names, dataset_options
     from uaftc_lib.experiments import tables as stored
@@ -131,15 +131,15 @@ def train(
     run = uaftc_lib.fit(classifier, loaded, under.training(classifier) if under else cell.training())
     seconds = time.perf_counter() - started
     for name, value in (
-        ("dev accuracy", percent(run.dev_accuracy)),
-        ("test accuracy", percent(run.test_accuracy)),
+        ("dev accuracy", as_percent(run.dev_accuracy)),
+        ("test accuracy", as_percent(run.test_accuracy)),
         ("best epoch", f"{run.best_epoch} of {cell.epochs}"),
         ("seconds", f"{seconds:.1f}"),
     ):
         click.echo(f"{name:14}{value}")
     if out:
         told = {"device": device, "seconds": seconds, "vectors": start and start.record}
-        keep(out, cell, told | ({"transformer": under.record} if under else {}), run, classifier)
+        keep_run(out, cell, told | ({"transformer": under.record} if under else {}), run, classifier)
 
 
 @app.command()

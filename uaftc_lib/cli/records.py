@@ -18,12 +18,12 @@ if TYPE_CHECKING:  # whoever made a mistake need not wait for torch
     from uaftc_lib.training import Run
 
 
-def percent(accuracy: float) -> str:
+def as_percent(accuracy: float) -> str:
     """An accuracy in percent, or a dash where there is none."""
     return "-" if math.isnan(accuracy) else f"{100 * accuracy:.1f} %"
 
 
-def keep(out: Path, cell: Cell, told: dict, run: Run, classifier: AttentionClassifier) -> None:
+def keep_run(out: Path, cell: Cell, told: dict, run: Run, classifier: AttentionClassifier) -> None:
     """Write what was asked for, what came out and where: as JSON, or with the parameters as a torch file."""
     from uaftc_lib.experiments.provenance import provenance
 

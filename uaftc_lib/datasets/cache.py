@@ -87,7 +87,7 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], uaftc
     """
     folder = prepared_folder(data_home, name, rules)
     if folder.exists():
-        return load(folder)
+        return read_prepared(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(folder.name + ".lock"))
@@ -97,8 +97,8 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], uaftc
         return prepare()
     with lock:
         if not folder.exists():
-            store(prepare(), folder)
-    return load(folder)
+            write_prepared(prepare(), folder)
+    return read_prepared(folder)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def made_whole(folder: Path, about: dict) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def store(dataset: uaftc_lib.Dataset, folder: Path) -> None:
+def write_prepared(dataset: uaftc_lib.Dataset, folder: Path) -> None:
     """Write a prepared data set; ``folder`` appears complete, or not at all."""
     about = {name: getattr(dataset, name) for name in ("name", "classes", "provenance")}
     with made_whole(folder, about | {"splits": list(dataset.splits)}) as place:
@@ -129,7 +129,7 @@ def store(dataset: uaftc_lib.Dataset, folder: Path) -> None:
         (place / "words.json").write_text(json.dumps(dataset.vocabulary.words), encoding="utf-8")
 
 
-def load(folder: Path) -> uaftc_lib.Dataset:
+def read_prepared(folder: Path) -> uaftc_lib.Dataset:
     """A stored data set. Its arrays are memory-mapped: copies on write, the files never change.
 
     Raises

@@ -33,6 +33,10 @@ class Stop(NamedTuple):
     picture: str
     says: str
 
+    def html(self) -> str:
+        """Both, the sentence below."""
+        return f'{self.picture}<p class="caption">{escape(self.says)}</p>'
+
 
 @dataclass
 class Slider:
@@ -71,7 +75,7 @@ class Slider:
         low, high = (math.log10(self.stops[i].value) for i in (0, -1))
         label = {"description": f"{self.name} {self.symbol}", "style": STYLE, "layout": LAYOUT}
         control = ipywidgets.FloatLogSlider(first.value, min=low, max=high, step=0.1, readout_format=".3g", **label)
-        shown = f'{style()}<div class="uaftc-frames">{first.picture}<p class="caption">{escape(first.says)}</p></div>'
+        shown = f'{style()}<div class="uaftc-frames">{first.html()}</div>'
         return redrawn({"value": control}, lambda value: self.redraw(value), shown)  # its argument may have any name
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:

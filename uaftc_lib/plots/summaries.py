@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from uaftc_lib.intervals import half_width
 from uaftc_lib.plots.theme import groups, raised
 
 
@@ -15,7 +15,7 @@ def summarise(data: pd.DataFrame, by: list[str], y: str) -> pd.DataFrame:
     """n, mean, least, greatest and the 95 % t interval of the mean: low, high (n = 1: the mean itself)."""
     summary = data.groupby(by, sort=False, observed=True)[y].agg(["count", "mean", "sem", "min", "max"])
     summary = summary.rename(columns={"count": "n", "min": "least", "max": "greatest"})
-    half = stats.t.ppf(0.975, summary["n"].clip(lower=2) - 1) * summary.pop("sem").fillna(0)
+    half = half_width(summary.pop("sem").fillna(0), summary["n"].clip(lower=2) - 1)
     return summary.assign(low=summary["mean"] - half, high=summary["mean"] + half).reset_index()
 
 

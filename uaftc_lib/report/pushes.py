@@ -22,6 +22,7 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import beside, probabilities
 from uaftc_lib.explain.words import Pairs, class_polarity, pair_values, word_instance_pairs
+from uaftc_lib.intervals import half_width
 from uaftc_lib.models import AttentionClassifier, Output
 from uaftc_lib.report.again import push_columns, read_again
 from uaftc_lib.report.folds import Fold
@@ -29,7 +30,6 @@ from uaftc_lib.report.training import PART, Reader
 
 ByClass = Float[np.ndarray, "types classes"]
 MOST_AGAIN = {"test": 1000, "rest": 500}  # texts of a fold that a recurrent encoder reads again without each word
-LEVEL = 0.95
 
 
 class Pushes:
@@ -91,7 +91,7 @@ class Pushes:
             found = self.sums[:, 1 : 2 + 2 * classes] / self.sums[:, :1]
         among = np.stack(self.others)
         variance = (K - 1) / K * ((among - among.mean(0)) ** 2).sum(0)
-        reach = stats.t.ppf((1 + LEVEL) / 2, K - 1) * np.sqrt(variance)
+        reach = half_width(np.sqrt(variance), K - 1)
         return found[:, 0], found[:, 1 : 1 + classes], reach, found[:, 1 + classes :]
 
     def beyond(self) -> ByClass:

@@ -11,8 +11,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy import stats
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import recall_score, roc_auc_score
 from statsmodels.stats.proportion import proportion_confint
+
+from uaftc_lib.intervals import half_width
 
 Probabilities = Float[np.ndarray, "texts classes"]
 BINS = 10
@@ -73,8 +75,7 @@ def mean_log_loss(probability: Probabilities, labels: Int[np.ndarray, "texts"]) 
 
 def balanced_accuracy(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
     """The mean over the classes of the share of right answers."""
-    right = probability.argmax(1) == labels
-    return float(np.mean([right[labels == k].mean() for k in np.unique(labels)]))
+    return float(recall_score(labels, probability.argmax(1), labels=np.unique(labels), average="macro"))
 
 
 def auc(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
@@ -117,8 +118,8 @@ def over_parts(
     found = found[np.isfinite(found)]
     if len(found) < 2:
         return math.nan, math.nan, math.nan
-    low, high = stats.ttest_1samp(found, 0).confidence_interval() if np.ptp(found) else (found[0], found[0])
-    return float(found.mean()), float(low), float(high)
+    mean, half = float(found.mean()), float(half_width(stats.sem(found), len(found) - 1))
+    return mean, mean - half, mean + half
 
 
 def quality(

@@ -100,7 +100,7 @@ def explain_file(
         trained = train_folds(prepared, settings, bar_of, start and start.matrix)
         begin("judging")
         words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
-        judged = judge_model(prepared, cutter, trained, words)
+        words, judged = judge_model(prepared, cutter, trained, words)
         report = {
             "version": uaftc_lib.__version__,
             "file": path.name,
@@ -194,25 +194,24 @@ def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
                 )
 
 
-def judge_model(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> dict:
-    """What the report says of the model, of its words, and of single texts; under "useless" no word is listed."""
+def judge_model(prepared: Prepared, cutter: Cutter, trained: Trained, words: pd.DataFrame) -> tuple[pd.DataFrame, dict]:
+    """The words, none listed under "useless"; and what the report says of the model, of them, and of single texts."""
     labels, names = prepared.whole.labels.numpy(), prepared.classes
     independent = len(np.unique(prepared.cluster[trained.tested]))
     judged = quality(trained.ours, trained.linear, trained.prior, labels[trained.tested], trained.part, independent)
-    if judged["verdict"] == "useless":
-        words["listed"] = False
-    words = words[words["influence_low"].notna()]
-    worse = judged["verdict"] == "worse than linear"
-    return {
+    useless, worse = (judged["verdict"] == verdict for verdict in ("useless", "worse than linear"))
+    words = words.assign(listed=words["listed"] & (not useless))
+    sure = words[words["influence_low"].notna()]
+    return words, {
         "classes": class_counts(prepared, trained),
         "quality": judged,
-        "top_words": {name: [] for name in names} | top_words(words),
+        "top_words": {name: [] for name in names} | top_words(sure),
         "shares": {name: float((labels == k).mean()) for k, name in enumerate(names)},
         "linear_words": linear_words(prepared, trained) if worse else {},
         "deciding": []
-        if judged["verdict"] == "useless"
-        else leaks(words, prepared, trained.folds, trained.readers, trained.line, trained.linear, trained.tested),
-        "attended_without_effect": attended_without_effect(words),
+        if useless
+        else leaks(sure, prepared, trained.folds, trained.readers, trained.line, trained.linear, trained.tested),
+        "attended_without_effect": attended_without_effect(sure),
         "examples": examples(trained.of, prepared, cutter.spans, trained.tested, trained.ours),
     }
 

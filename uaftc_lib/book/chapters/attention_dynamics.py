@@ -27,7 +27,7 @@ from uaftc_lib.book.readings import (
     size,
     size_of_polar,
 )
-from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, small_config, start_model
+from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, initial_model, small_config
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
@@ -165,7 +165,7 @@ def adagrad_ledgers(weight_range: float, seed: int) -> list[dict]:
     """
     dataset = load_dataset("synthetic-1")
     neutral = examined_types(dataset)["neutral"]
-    model = start_model(dataset, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    model = initial_model(dataset, weight_range=weight_range, seed=seed, dtype=torch.float64)
     config = small_config("adagrad", epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
     below = []
 

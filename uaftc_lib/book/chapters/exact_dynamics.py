@@ -18,6 +18,7 @@ from torch import Tensor
 from uaftc_lib import dynamics
 from uaftc_lib.book.cases import Part, Tables, exceeds
 from uaftc_lib.book.claims import reading
+from uaftc_lib.book.inner_products import gram
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.readings import HUNDRED, TEN, along_VW, cells, difference, rows_of, several
 from uaftc_lib.book.small_data import (
@@ -25,20 +26,48 @@ from uaftc_lib.book.small_data import (
     WHOLE_EPOCHS,
     WHOLE_STEPS,
     ends,
+    initial_model,
     mean_field_end,
     set_cosine,
     small_config,
     small_data,
-    start_model,
 )
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.dynamics.flow import solve
 from uaftc_lib.dynamics.laws import family, invariants
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier, sum_by_instance
 from uaftc_lib.scores import Types, dot_product, examined_types
 from uaftc_lib.training import TrainingConfig, fit
+
+
+def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.ndarray, "times rows rows"]:
+    """The Gram matrix along gradient flow, without the vectors: Ġ = SG + GS, S = [[0, R], [Rᵀ, 0]].
+
+    R = −∂ℓ/∂Z needs only the scores Z = [a, s], which are columns of G: the dimension d has dropped out.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        As :func:`~uaftc_lib.book.inner_products.gram` and :func:`uaftc_lib.dynamics.flow.integrate`.
+    """
+    start = gram(model).double()
+    rows, types = len(start), len(model.embedding)
+
+    def derivative(_, values):
+        G = torch.from_numpy(values).reshape(rows, rows)
+        s = G[:types, types + 1 :]
+        sums = dynamics.sums_of_scores(G[:types, types] / model.lam, s.squeeze(1) if model.binary else s, corpus)
+        S = torch.zeros_like(G)
+        S[:types, types] = sums.rho / (len(corpus) * model.lam)
+        S[:types, types + 1 :] = sums.pi.reshape(types, -1) / len(corpus)
+        SG = (S + S.T) @ G
+        return (SG + SG.T).reshape(-1).numpy()
+
+    states = solve(derivative, start.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
+    return states.reshape(len(states), rows, rows)
 
 
 class Escape(NamedTuple):
@@ -136,7 +165,7 @@ def exact_gap(lam: float, seed: int) -> list[dict]:
     """The gap between positive and negative words after training on Data I, and its prediction from the start."""
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
-    model = start_model(dataset, lam, seed=seed)
+    model = initial_model(dataset, lam, seed=seed)
     start, cosine = dot_product(model), float(torch.cosine_similarity(model.V.detach(), model.W.detach(), dim=0))
     gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS)
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS, seed=seed))
@@ -191,7 +220,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     """W from ±1 and from ±0.1: which polar words end above, and what could be told of it before the first step."""
     dataset, longer = range_data(data), RANGES[weight_range]
     types = examined_types(dataset)
-    model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
+    model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
     V, W, growing = model.V.detach(), model.W.detach(), growing_vector(model, dataset.train)
     told = {"start": float(V @ W), "growing": float(V @ growing)}
     told |= {"‖V‖": float(V.norm()), "‖W‖": float(W.norm()), "‖growing‖": float(growing.norm())}
@@ -218,7 +247,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
 def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[dict]:
     """Other draws of the texts of Data I, from the starts of :func:`exact_range` at d = 50, where they are draw 0."""
     dataset = other_draw(draw)
-    model = start_model(dataset, lam, weight_range=weight_range, seed=seed)
+    model = initial_model(dataset, lam, weight_range=weight_range, seed=seed)
     growing = float(model.V.detach() @ growing_vector(model, dataset.train))
     told = {"start": dot_product(model), "growing": growing}
     config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
@@ -234,7 +263,7 @@ def exact_pairs(optimizer: str, lam: float, seed: int, weight_range: float = 0.1
     """SST from a start (W within ±0.1) and from those with −V, −W and both: by how much negative words lead."""
     dataset, lead = range_data("SST"), {}
     for name, side_of_V, side_of_W in (("as drawn", 1, 1), ("−V", -1, 1), ("−W", 1, -1), ("−V −W", -1, -1)):
-        model = start_model(dataset, lam, 100, weight_range=weight_range, seed=seed)
+        model = initial_model(dataset, lam, 100, weight_range=weight_range, seed=seed)
         with torch.no_grad():
             model.V *= side_of_V
             model.W *= side_of_W

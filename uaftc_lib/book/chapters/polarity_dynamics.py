@@ -35,9 +35,9 @@ from uaftc_lib.book.small_data import (
     by_kind,
     ends,
     grouped,
+    initial_model,
     pair_means,
     small_config,
-    start_model,
     velocities,
 )
 from uaftc_lib.datasets import load_dataset
@@ -122,7 +122,7 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
     """
     dataset = load_dataset("synthetic-1", noise=noise)
     types = examined_types(dataset)
-    model = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    model = initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
     start, watched, products = dot_product(model), [], []
 
     def watch(_epoch: int, m: AttentionClassifier) -> dict:

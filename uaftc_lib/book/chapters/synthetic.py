@@ -31,7 +31,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import auc_of, examined_types, follow, score_frame, start_perpendicular
+from uaftc_lib.scores import auc_of, examined_types, follow, make_perpendicular, score_frame
 from uaftc_lib.training import Run, TrainingConfig, fit
 
 RATIOS = {  # positive:negative -> numbers of negative and of positive instances
@@ -63,7 +63,7 @@ def train_synthetic(
         len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=weight_range, seed=seed
     )
     if perpendicular:
-        start_perpendicular(model)
+        make_perpendicular(model)
     config = TrainingConfig(
         optimizer="sgd", learning_rate=learning_rate, batch_size=200, epochs=epochs, penalty=penalty, seed=seed
     )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from uaftc_lib import plots
 from uaftc_lib.book import rules
+from uaftc_lib.book.cases import Tables
 from uaftc_lib.book.chapters.lam import is_complete
-from uaftc_lib.book.claims import reads
-from uaftc_lib.book.readings import lead, least, opposed, other_models_on_sst, rows_of, several
+from uaftc_lib.book.claims import Cases, reads
+from uaftc_lib.book.readings import by_type, lead, least, opposed, rows_of, several
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.plots.figure import render
@@ -60,6 +63,19 @@ def beside_print(runs: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
             "missed": not further.low <= target <= further.high,
         })  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def other_models_on_sst(learner: str) -> Cases:
+    """SST at λ = 10 by another optimizer or with another encoder: both scores, in the same form."""
+
+    def of(tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
+        rows = tables("side_scores", learner=learner)
+        if len(rows):
+            attention, polarity = (by_type(rows[rows.scores == name], name) for name in ("attention", "polarity"))
+            rows = attention.merge(polarity, on="seed")
+        yield f"SST, {learner}", rows
+
+    return of
 
 
 reads(

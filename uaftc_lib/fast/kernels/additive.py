@@ -7,8 +7,8 @@ some at a time: their embeddings, masked, fill the rows of a small matrix, and t
 
 import numpy as np
 
-from uaftc_lib.fast.kernels.lanes import LANES, add, keep, load, multiply_add, spread, store, tanh, total
-from uaftc_lib.fast.kernels.rows import add_product, compiled, fetch, inlined, kept, move
+from uaftc_lib.fast.kernels.lanes import LANES, add, load, multiply_add, pick, splat, store, tanh, total
+from uaftc_lib.fast.kernels.rows import add_product, compiled, fetch_ahead, inlined, mask_bits, move
 from uaftc_lib.fast.masks import keep_word
 
 BLOCK = 64  # slots at a time
@@ -17,16 +17,16 @@ ALL = np.uint64(2**64 - 1)
 
 @inlined
 def mask(words, at, j, dropout):
-    return kept(words, at, j) if dropout else ALL
+    return mask_bits(words, at, j) if dropout else ALL
 
 
 @inlined
 def mask_row(x, row, flat, e, words, at, factor, dropout, stride):
     """The embedding at e under its mask, as a row of x."""
-    zero = spread(flat.dtype.type(0))
+    zero = splat(flat.dtype.type(0))
     for j in range(0, stride, LANES):
-        e_j = keep(load(flat, e + j), mask(words, at, j, dropout))
-        store(x, row + j, multiply_add(spread(factor), e_j, zero))
+        e_j = pick(load(flat, e + j), mask(words, at, j, dropout))
+        store(x, row + j, multiply_add(splat(factor), e_j, zero))
 
 
 @compiled
@@ -39,14 +39,14 @@ def score_additive(table, U, M, classes, lam, factor, count, slots, key, rule, w
     transposed = np.zeros_like(M)
     transposed[:, : len(M)] = M[:, : len(M)].T
     x = np.empty(BLOCK * stride, table.dtype)
-    zero = spread(flat.dtype.type(0))
+    zero = splat(flat.dtype.type(0))
     k = 0
     for begin in range(0, slots, BLOCK):
         size = min(BLOCK, slots - begin)
         for o in range(begin, begin + size):
             while o >= end[k]:
                 k += 1
-            fetch(flat, types, k, count, stride)
+            fetch_ahead(flat, types, k, count, stride)
             position, t = (occurrence[o, 0], occurrence[o, 1]) if dropout else (o, 0)
             if dropout:
                 for i in range(width):
@@ -57,7 +57,7 @@ def score_additive(table, U, M, classes, lam, factor, count, slots, key, rule, w
             for c in range(1, len(classes) + 1):
                 result = zero
                 for j in range(0, stride, LANES):
-                    W_j = keep(load(heads, c * stride + j), mask(pooled, t * width, j, dropout))
+                    W_j = pick(load(heads, c * stride + j), mask(pooled, t * width, j, dropout))
                     result = multiply_add(load(x, row + j), W_j, result)
                 scores[position, c] = factor * total(result)
         block = keys[begin * stride :]
@@ -82,7 +82,7 @@ def update_additive(table, U, M, classes, lam, factor, count, slots, rate, share
     M_gradient = np.zeros((-(-len(M) // 4) * 4, stride), table.dtype)
     x, inner = np.empty(BLOCK * stride, table.dtype), np.empty(BLOCK * stride, table.dtype)
     back = np.empty(BLOCK * stride, table.dtype)
-    zero, down = spread(flat.dtype.type(0)), spread(-factor * factor * share)
+    zero, down = splat(flat.dtype.type(0)), splat(-factor * factor * share)
     sides = np.zeros((len(classes) + 1) * stride, flat.dtype)  # row 0: by way of the keys
     fill = k = 0
     for begin in range(0, slots, BLOCK):
@@ -93,7 +93,7 @@ def update_additive(table, U, M, classes, lam, factor, count, slots, rate, share
             row = (o - begin) * stride
             mask_row(x, row, flat, types[fill] * 2 * stride, words, o * width, factor, dropout, stride)
             rho = sums[occurrence[o, 0] if dropout else o, 0] * share / lam
-            side, minus = spread(-rho), spread(rho)
+            side, minus = splat(-rho), splat(rho)
             for j in range(0, stride, LANES):
                 key = load(keys, o * stride + j)
                 store(head_gradients, j, multiply_add(side, key, load(head_gradients, j)))
@@ -106,15 +106,15 @@ def update_additive(table, U, M, classes, lam, factor, count, slots, rate, share
             position, t = (occurrence[o, 0], occurrence[o, 1]) if dropout else (o, 0)
             for j in range(0, stride, LANES):
                 bits = mask(words, o * width, j, dropout)
-                store(sides, j, add(load(sides, j), keep(load(back, (o - begin) * stride + j), bits)))
+                store(sides, j, add(load(sides, j), pick(load(back, (o - begin) * stride + j), bits)))
                 for c in range(1, len(classes) + 1):
-                    coefficient, at = spread(sums[position, c]), c * stride + j
+                    coefficient, at = splat(sums[position, c]), c * stride + j
                     both = bits & mask(pooled, t * width, j, dropout)
-                    store(sides, at, add(load(sides, at), keep(coefficient, both)))
+                    store(sides, at, add(load(sides, at), pick(coefficient, both)))
             if o + 1 == end[k]:
                 e = types[k] * 2 * stride
                 for j in range(0, stride, LANES):
-                    e_j, gradient = load(flat, e + j), multiply_add(spread(factor), load(sides, j), zero)
+                    e_j, gradient = load(flat, e + j), multiply_add(splat(factor), load(sides, j), zero)
                     store(sides, j, zero)
                     for c in range(1, len(classes) + 1):
                         at = c * stride + j

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from uaftc_lib.fast.kernels.lanes import LANES, add, keep, load, multiply_add, spread, store, total
-from uaftc_lib.fast.kernels.rows import compiled, dot, fetch, inlined, kept, move
+from uaftc_lib.fast.kernels.lanes import LANES, add, load, multiply_add, pick, splat, store, total
+from uaftc_lib.fast.kernels.rows import compiled, dot, fetch_ahead, inlined, mask_bits, move
 from uaftc_lib.fast.masks import keep_word
 
 
@@ -61,7 +61,7 @@ def score_types(table, heads, classes, factors, count, work):
     stride = table.shape[2]
     flat, heads = table.reshape(-1), heads.reshape(-1)
     for k in range(count):
-        fetch(flat, types, k, count, stride)
+        fetch_ahead(flat, types, k, count, stride)
         e = types[k] * 2 * stride
         for c in range(len(classes) + 1):
             scores[k, c] = factors[c] * dot(heads, c * stride, flat, e, stride)
@@ -78,31 +78,31 @@ def score_occurrences(table, heads, Q, classes, factors, count, key, rule, work)
     affine, Q = len(Q) > 0, Q.reshape(-1)
     o = 0
     for k in range(count):
-        fetch(flat, types, k, count, stride)
+        fetch_ahead(flat, types, k, count, stride)
         e = types[k] * 2 * stride
         while o < end[k]:
             position, t = occurrence[o, 0], occurrence[o, 1]
             for i in range(width):
                 words[o * width + i] = keep_word(key, position * width + i, rule.keep_numerator, rule.keep_digits)
             for c in range(len(classes) + 1):
-                result = spread(flat.dtype.type(0))
+                result = splat(flat.dtype.type(0))
                 if c == 0 or not affine:
                     for j in range(0, stride, LANES):
-                        bits = kept(words, o * width, j)
+                        bits = mask_bits(words, o * width, j)
                         if c:
-                            bits &= kept(pooled, t * width, j)
-                        result = multiply_add(load(heads, c * stride + j), keep(load(flat, e + j), bits), result)
+                            bits &= mask_bits(pooled, t * width, j)
+                        result = multiply_add(load(heads, c * stride + j), pick(load(flat, e + j), bits), result)
                 else:
                     head = (t * len(classes) + c - 1) * stride
                     for j in range(0, stride, LANES):
-                        e_j = keep(load(flat, e + j), kept(words, o * width, j))
+                        e_j = pick(load(flat, e + j), mask_bits(words, o * width, j))
                         result = multiply_add(load(Q, head + j), e_j, result)
                 scores[position, c] = factors[c] * total(result)
             o += 1
 
 
 @inlined
-def residual(s, label, delta, classes):
+def delta_of(s, label, delta, classes):
     """δ = −∂ℓ/∂s of one instance, into `delta`: yβ (Eq 10), or 1[label] − softmax; the loss (Eq 5, 74)."""
     one = s.dtype.type(1)
     if len(classes) == 1:
@@ -163,7 +163,7 @@ def attend(batches, first, last, slots, classes, work):
             for p in range(begin, end):
                 s[k] += exponential[slot[p]] * scores[slot[p], k + 1]
             s[k] /= z
-        loss += residual(s, labels[order[t]], delta, classes)
+        loss += delta_of(s, labels[order[t]], delta, classes)
         for p in range(begin, end):
             alpha = exponential[slot[p]] / z
             for k in range(len(classes)):
@@ -183,12 +183,12 @@ def update_types(table, heads, classes, factors, count, rate, adagrad, head_grad
     flat, heads = table.reshape(-1), heads.reshape(-1)
     head_gradients = head_gradients.reshape(-1)
     for k in range(count):
-        fetch(flat, types, k, count, stride)
+        fetch_ahead(flat, types, k, count, stride)
         e = types[k] * 2 * stride
         for j in range(0, stride, LANES):
-            e_j, gradient = load(flat, e + j), spread(flat.dtype.type(0))
+            e_j, gradient = load(flat, e + j), splat(flat.dtype.type(0))
             for c in range(len(classes) + 1):
-                side, at = spread(factors[c] * sums[k, c]), c * stride + j
+                side, at = splat(factors[c] * sums[k, c]), c * stride + j
                 gradient = multiply_add(side, load(heads, at), gradient)
                 store(head_gradients, at, multiply_add(side, e_j, load(head_gradients, at)))
             move(flat, e + j, e + stride + j, gradient, rate, adagrad)
@@ -208,32 +208,32 @@ def update_occurrences(table, heads, Q, classes, factors, count, rate, adagrad, 
     flat, heads = table.reshape(-1), heads.reshape(-1)
     head_gradients, Q_gradients = head_gradients.reshape(-1), Q_gradients.reshape(-1)
     affine, Q, last = len(Q) > 0, Q.reshape(-1), (len(classes) + 1) * stride
-    zero = spread(flat.dtype.type(0))
+    zero = splat(flat.dtype.type(0))
     sides = np.zeros(last + stride, flat.dtype)
     o = 0
     for k in range(count):
-        fetch(flat, types, k, count, stride)
+        fetch_ahead(flat, types, k, count, stride)
         e = types[k] * 2 * stride
         for j in range(0, last + stride, LANES):
             store(sides, j, zero)
         while o < end[k]:
             position, t = occurrence[o, 0], occurrence[o, 1]
             for c in range(len(classes) + 1):
-                coefficient = spread(factors[c] * sums[position, c])
+                coefficient = splat(factors[c] * sums[position, c])
                 if c == 0 or not affine:
                     for j in range(0, stride, LANES):
-                        bits = kept(words, o * width, j)
+                        bits = mask_bits(words, o * width, j)
                         if c:
-                            bits &= kept(pooled, t * width, j)
+                            bits &= mask_bits(pooled, t * width, j)
                         at = c * stride + j
-                        store(sides, at, add(load(sides, at), keep(coefficient, bits)))
+                        store(sides, at, add(load(sides, at), pick(coefficient, bits)))
                 else:
                     head = (t * len(classes) + c - 1) * stride
                     for j in range(0, stride, LANES):
-                        bits = kept(words, o * width, j)
-                        take = multiply_add(coefficient, keep(load(Q, head + j), bits), load(sides, last + j))
+                        bits = mask_bits(words, o * width, j)
+                        take = multiply_add(coefficient, pick(load(Q, head + j), bits), load(sides, last + j))
                         store(sides, last + j, take)
-                        give = keep(load(flat, e + j), bits)
+                        give = pick(load(flat, e + j), bits)
                         give = multiply_add(coefficient, give, load(Q_gradients, head + j))
                         store(Q_gradients, head + j, give)
             o += 1

@@ -68,7 +68,7 @@ def store(_, row, start, lanes):
 
 
 @intrinsic
-def spread(_, number):
+def splat(_, number):
     """The same number in all lanes."""
     lanes = Lanes(number)
 
@@ -82,7 +82,7 @@ def spread(_, number):
 
 
 @intrinsic
-def keep(_, lanes, bits):
+def pick(_, lanes, bits):
     """lanes where the low bits of `bits` (uint64) are set, 0 elsewhere"""
 
     def generate(context, builder, signature, arguments):

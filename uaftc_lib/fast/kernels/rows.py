@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from uaftc_lib.fast.kernels.lanes import LANES, adagrad_step, add, load, multiply_add, prefetch, spread, store, total
+from uaftc_lib.fast.kernels.lanes import LANES, adagrad_step, add, load, multiply_add, prefetch, splat, store, total
 
 AHEAD = 4  # rows between the one that is fetched and the one that is used
 EPSILON = 1e-10  # Adagrad's, as in torch
@@ -17,14 +17,14 @@ inlined = njit(forceinline=True, **INNER)
 @inlined
 def dot(x, at, y, other, stride):
     """x[at : at + stride] · y[other : other + stride]"""
-    result = spread(x.dtype.type(0))
+    result = splat(x.dtype.type(0))
     for j in range(0, stride, LANES):
         result = multiply_add(load(x, at + j), load(y, other + j), result)
     return total(result)
 
 
 @inlined
-def kept(words, at, j):
+def mask_bits(words, at, j):
     """The mask bits of elements j to j + LANES − 1 of the row whose words start at `at`."""
     return words[at + (j >> 6)] >> np.uint64(j & 63)
 
@@ -35,14 +35,14 @@ def move(parameter, at, squares, gradient, rate, adagrad):
     if adagrad:
         s = multiply_add(gradient, gradient, load(parameter, squares))
         store(parameter, squares, s)
-        epsilon = spread(parameter.dtype.type(EPSILON))
-        store(parameter, at, add(load(parameter, at), adagrad_step(gradient, s, spread(-rate), epsilon)))
+        epsilon = splat(parameter.dtype.type(EPSILON))
+        store(parameter, at, add(load(parameter, at), adagrad_step(gradient, s, splat(-rate), epsilon)))
     else:
-        store(parameter, at, multiply_add(spread(-rate), gradient, load(parameter, at)))
+        store(parameter, at, multiply_add(splat(-rate), gradient, load(parameter, at)))
 
 
 @inlined
-def fetch(flat, types, k, count, stride):
+def fetch_ahead(flat, types, k, count, stride):
     """Ask for the row that will be needed some rows later."""
     if k + AHEAD < count:
         row = types[k + AHEAD] * 2 * stride
@@ -81,10 +81,10 @@ def add_product(x, row_step, inner_step, rows, inner, y, z, stride):
             c, d = load(z, at + 2 * stride), load(z, at + 3 * stride)
             for i in range(inner):
                 lanes, column = load(y, i * stride + j), i * inner_step
-                a = multiply_add(spread(x[first + column]), lanes, a)
-                b = multiply_add(spread(x[second + column]), lanes, b)
-                c = multiply_add(spread(x[third + column]), lanes, c)
-                d = multiply_add(spread(x[fourth + column]), lanes, d)
+                a = multiply_add(splat(x[first + column]), lanes, a)
+                b = multiply_add(splat(x[second + column]), lanes, b)
+                c = multiply_add(splat(x[third + column]), lanes, c)
+                d = multiply_add(splat(x[fourth + column]), lanes, d)
             store(z, at, a)
             store(z, at + stride, b)
             store(z, at + 2 * stride, c)

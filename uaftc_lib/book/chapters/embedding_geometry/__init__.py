@@ -41,9 +41,9 @@ from uaftc_lib.book.small_data import (
     SEEDS,
     WHOLE_EPOCHS,
     by_kind,
+    initial_model,
     pair_means,
     small_config,
-    start_model,
     velocities,
 )
 from uaftc_lib.datasets import load_dataset
@@ -148,7 +148,7 @@ def embedding_start(embedding_range: float, weight_range: float, seed: int) -> l
     """Inner products of embeddings by epoch on Data I, from starting ranges of embeddings and W (Fig S1)."""
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
-    model = start_model(dataset, embedding_range=embedding_range, weight_range=weight_range, seed=seed)
+    model = initial_model(dataset, embedding_range=embedding_range, weight_range=weight_range, seed=seed)
 
     def follow(_, model: AttentionClassifier) -> dict[str, float]:
         vectors = model.embedding.detach().double()
@@ -171,7 +171,7 @@ def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     ranges = {"embedding_range": embedding_range, "weight_range": weight_range}
-    model = start_model(dataset, seed=seed, dtype=torch.float64, **ranges)
+    model = initial_model(dataset, seed=seed, dtype=torch.float64, **ranges)
     update, pi = dynamics.polarity_update(model, dataset.train), dynamics.token_sums(model, dataset.train).pi
     own = model.embedding.detach().square().sum(1) * pi / len(dataset.train)
     other, polar = update.C - own, torch.cat([types["positive"], types["negative"]])
@@ -207,7 +207,7 @@ def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
         rows.append({name: float(torch.as_tensor(value).double().mean()) for name, value in found.items()})
         return {}
 
-    model = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    model = initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
     fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * slower, seed=seed), record=observe, progress=False)
     return rows
 

@@ -12,7 +12,7 @@ from uaftc_lib import dynamics
 from uaftc_lib.book.cases import SMALL, Part, Tables, exceeds
 from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.readings import MODERATE, cells, column, least, rows_of, several, size
-from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, small_config, start_model
+from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, initial_model, small_config
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
@@ -44,7 +44,7 @@ def attraction(weight_range: float, lam: float, seed: int) -> list[dict]:
     """Data I: A and B of pairs of words (:func:`pair_terms`), means over looks after every epoch."""
     dataset, looks = load_dataset("synthetic-1"), []
     types = examined_types(dataset)
-    model = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    model = initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
 
     def look(epoch: int, now: AttentionClassifier) -> dict:
         if epoch:
@@ -65,7 +65,7 @@ def first_epoch(embedding_range: float, weight_range: float, seed: int) -> list[
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     ranges = {"embedding_range": embedding_range, "weight_range": weight_range}
-    model = start_model(dataset, seed=seed, **ranges)
+    model = initial_model(dataset, seed=seed, **ranges)
 
     def products() -> dict[str, torch.Tensor]:
         of_kind = {kind: model.embedding.detach()[types[kind]].double() for kind in SIGNS}

@@ -18,9 +18,9 @@ from uaftc_lib.book.small_data import (
     SEEDS,
     WHOLE_EPOCHS,
     ends,
+    initial_model,
     small_config,
     small_data,
-    start_model,
 )
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
@@ -28,7 +28,7 @@ from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.separate_tables import SeparateTables
-from uaftc_lib.scores import auc_of, dot_product, examined_types, score_frame, start_perpendicular
+from uaftc_lib.scores import auc_of, dot_product, examined_types, make_perpendicular, score_frame
 from uaftc_lib.training import Run, fit
 
 GROWING = "V ⟂ the W that grows"  # an intervention for W₀ within ±0.1
@@ -39,7 +39,7 @@ SHORT_INTERVENTIONS = (*INTERVENTIONS, GROWING)
 def move_start(model: AttentionClassifier, intervention: str, corpus: Corpus) -> None:
     """Take from V what an intervention takes from it: its part along W, or along the W that grows; else nothing."""
     if intervention == "perpendicular start":
-        start_perpendicular(model)
+        make_perpendicular(model)
     elif intervention == GROWING:
         grown = growing_vector(model, corpus)
         model.V -= (model.V @ grown) / (grown @ grown) * grown
@@ -93,7 +93,7 @@ def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict
     rows=1,
 )
 def interventions_short(noise: float, intervention: str, seed: int) -> list[dict]:
-    """The same from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
+    """interventions_whole from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
     dataset = load_dataset("synthetic-2" if noise else "synthetic-1")
     model, _ = train_with_intervention(
         dataset, intervention, seed=seed, epochs=WHOLE_EPOCHS * RANGES[0.1], weight_range=0.1
@@ -113,7 +113,7 @@ def with_optimizer(
     dataset: Dataset, optimizer: str, lam: float, seed: int, epochs: int, weight_range: float = 1.0
 ) -> dict[str, float]:
     """A run by another optimizer: the type means, V·W at the start, and the loss."""
-    model = start_model(dataset, lam, seed=seed, weight_range=weight_range)
+    model = initial_model(dataset, lam, seed=seed, weight_range=weight_range)
     start = {"start": dot_product(model)}
     run = fit(model, dataset, small_config(optimizer, epochs=epochs, seed=seed))
     return start | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}
@@ -123,7 +123,7 @@ def with_optimizer(
     jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
 )
 def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The same on the whole of Data I."""
+    """Other optimizers on the whole of Data I."""
     return [with_optimizer(load_dataset("synthetic-1"), optimizer, lam, seed, WHOLE_EPOCHS)]
 
 
@@ -131,9 +131,9 @@ def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
     jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
 )
 def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The same from W within ±0.1, three times as long; and the growing product of the start."""
+    """optimizers_whole from W within ±0.1, three times as long; and the growing product at first."""
     dataset = load_dataset("synthetic-1")
-    begin = start_model(dataset, lam, seed=seed, weight_range=0.1)
+    begin = initial_model(dataset, lam, seed=seed, weight_range=0.1)
     growing = float(begin.V.detach() @ growing_vector(begin, dataset.train))
     run = with_optimizer(dataset, optimizer, lam, seed, WHOLE_EPOCHS * RANGES[0.1], weight_range=0.1)
     return [{"growing": growing} | run]
@@ -147,7 +147,7 @@ def sst_interventions(intervention: str, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"seed": s} for s in MANY_SEEDS], rows=1)
 def sst_growing(seed: int) -> list[dict]:
-    """The same from a V that is perpendicular to the W that grows."""
+    """SST from a V that is perpendicular to the W that grows."""
     return [sst_with_intervention(GROWING, seed)]
 
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 from uaftc_lib.book.chapters.exact_dynamics import SST_STEPS, range_data
 from uaftc_lib.book.inner_products import vector_laws
 from uaftc_lib.book.mean_field import MeanField
-from uaftc_lib.book.small_data import MANY_SEEDS, OPTIMIZERS, RANGES, SEEDS, WHOLE_EPOCHS, small_config, start_model
+from uaftc_lib.book.small_data import MANY_SEEDS, OPTIMIZERS, RANGES, SEEDS, WHOLE_EPOCHS, initial_model, small_config
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
@@ -181,7 +181,7 @@ def law_drift(data: str, weight_range: float, optimizer: str, seed: int) -> list
     types, corpus = examined_types(dataset), dataset.train
     config = config_of(way, data, weight_range, seed)
     shape = {"dimension": 100 if data == "SST" else 50, "weight_range": weight_range}
-    start = partial(start_model, dataset, seed=seed, dtype=torch.float64, **shape)
+    start = partial(initial_model, dataset, seed=seed, dtype=torch.float64, **shape)
     model, kinds = start(lam=LAM), list(types.values())
     first, before, trainers, looks = start(lam=LAM), factors(model), [], []
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
-from scipy.stats import rankdata
+from scipy.stats import pearsonr, spearmanr
 
 from uaftc_lib import explain
 from uaftc_lib.book.small_data import SEEDS
@@ -47,19 +47,13 @@ def games(model: AttentionClassifier, corpus: Corpus) -> list[Game]:
     return [Game(a.numpy(), s.numpy()) for a, s in parts]
 
 
-def correlation(x: Float[np.ndarray, "words"], y: Float[np.ndarray, "words"]) -> float:
-    """Pearson's; nan where one is constant."""
-    x, y = x - x.mean(), y - y.mean()
-    return float(x @ y / np.sqrt((x @ x) * (y @ y))) if x.any() and y.any() else np.nan
-
-
 def beside_exact(told: Values, exact: Values) -> dict[str, float]:
     """Errors as shares of the sentence's largest |φ|, and rank correlation: means over the sentences."""
     off = [abs(x - y) / abs(y).max() for x, y in zip(told, exact)]
     return {
         "mean error": np.mean([one.mean() for one in off]),
         "max error": np.mean([one.max() for one in off]),
-        "rank correlation": np.nanmean([correlation(rankdata(x), rankdata(y)) for x, y in zip(told, exact)]),
+        "rank correlation": np.nanmean([spearmanr(x, y).statistic for x, y in zip(told, exact)]),
     }
 
 
@@ -71,7 +65,7 @@ def beside_forms(told: Values, forms: dict[str, Values]) -> dict[str, float]:
     row = {}
     for name in FORMS:
         pairs = [*zip(told, forms[name])]
-        row[f"{name} r"] = np.nanmean([correlation(x, y) for x, y in pairs])
+        row[f"{name} r"] = np.nanmean([pearsonr(x, y).statistic for x, y in pairs])
         row[f"{name} size"] = np.median([x @ y / (y @ y) for x, y in pairs])
         row[f"{name} off"] = np.median([np.linalg.norm(x - y) / np.linalg.norm(y) for x, y in pairs])
     return row

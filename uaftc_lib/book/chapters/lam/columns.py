@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
 
 from uaftc_lib.book import rules
 from uaftc_lib.book.readings import HUGE
 from uaftc_lib.experiments.sweep import decode_errors
+from uaftc_lib.intervals import half_width
 
 LARGE = 10.0  # "λ ≥ 10": neither small nor degenerate
 
@@ -71,8 +73,23 @@ def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -
     mean, low, _, n = over_splits(differences, test_share)
     if low == mean:
         return float(not mean)
-    t = abs(mean) / (mean - low) * stats.t.ppf((1 + rules.CONFIDENCE) / 2, n - 1)
+    t = abs(mean) / (mean - low) * half_width(1.0, n - 1)
     return float(2 * stats.t.sf(t, n - 1))
+
+
+def mcnemar_p(one: Bool[np.ndarray, "seeds instances"], other: Bool[np.ndarray, "seeds instances"]) -> float:
+    """McNemar's exact p-value over test instances, each judged by the majority of the seeds' runs.
+
+    Parameters
+    ----------
+    one, other : Bool[np.ndarray, "seeds instances"]
+        Whether each run classified each instance rightly.
+    """
+    right, theirs = np.mean(one, axis=0), np.mean(other, axis=0)
+    decided = (right != 0.5) & (theirs != 0.5)
+    right, theirs = right[decided] > 0.5, theirs[decided] > 0.5
+    table = [[np.sum(right & theirs), np.sum(right & ~theirs)], [np.sum(~right & theirs), np.sum(~right & ~theirs)]]
+    return float(mcnemar(table, exact=True).pvalue)
 
 
 def compare_lams(runs: pd.DataFrame) -> Column:
@@ -92,7 +109,7 @@ def compare_lams(runs: pd.DataFrame) -> Column:
     right = {value: ~errors[(runs.lam == value).to_numpy(), :instances] for value in by_lam}
     pairs = list(combinations(sorted(accuracy), 2))
     over_seeds = rules.holm([rules.paired_p(accuracy[one], accuracy[other]) for one, other in pairs])
-    over_instances = rules.holm([rules.mcnemar_p(right[one], right[other]) for one, other in pairs])
+    over_instances = rules.holm([mcnemar_p(right[one], right[other]) for one, other in pairs])
     over_shares = rules.holm([rules.paired_p(right[one].mean(0), right[other].mean(0)) for one, other in pairs])
     ranked = sorted((v for v in accuracy if v >= LARGE), key=lambda v: by_lam[v].dev_accuracy.mean(), reverse=True)
     best, moderate_best = ranked[0], next(value for value in ranked if value < HUGE)

@@ -24,14 +24,14 @@ def cost_of_small(column: Column, lam: float) -> Differences:
     return np.mean([right for value, right in column.right.items() if value >= LARGE], axis=0) - column.right[lam]
 
 
-def loss(column: Column, lam: float, against: float) -> Differences:
+def accuracy_difference(column: Column, lam: float, against: float) -> Differences:
     """What one λ has right more than another."""
     return column.right[lam].astype(float) - column.right[against]
 
 
 def cost_of_huge(column: Column) -> Differences:
     """What λ = 10,000 costs against the moderate λ that is best on dev data."""
-    return loss(column, column.moderate_best, HUGE)
+    return accuracy_difference(column, column.moderate_best, HUGE)
 
 
 def harmlessness(cost: Differences, column: Column) -> Differences:

@@ -1,4 +1,4 @@
-"""Chapter 23: attention against association after gradient descent on full batches, and what frequency makes of it."""
+"""Chapter 23: attention against association: after full batches, after dropout, and for permuted labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARMS, PERMUTED = {"a, γ above zero": 1, "a, γ below zero": -1}, "permuted: "  
 def arms(a: np.ndarray, gamma: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
     """Rank correlation of attention and γ among the kept words with γ above zero, and among those below."""
     above, below = kept & (gamma > 0), kept & (gamma < 0)
-    return tuple(float(spearmanr(a[of], gamma[of]).statistic) for of in (above, below))
+    return tuple(spearmanr(a[of], gamma[of]).statistic for of in (above, below))
 
 
 def arms_of(model: AttentionClassifier, data: Dataset, prefix: str = "", of: Dataset | None = None) -> dict[str, float]:
@@ -65,3 +65,12 @@ def u_of_permuted_labels(dataset: str, lam: float, seed: int) -> list[dict]:
     model = AttentionClassifier(len(data.vocabulary), lam=lam, seed=seed)
     fit(model, data, TrainingConfig(epochs=10, seed=seed), progress=False)
     return [with_control(model, data, seed) | {"right in training": model.accuracy(data.train)}]
+
+
+@experiment(jobs=[{"dataset": d, "seed": s} for d, s in product(RATES, SEEDS)], rows=1)
+def u_with_dropout(dataset: str, seed: int) -> list[dict]:
+    """λ = 10 and dropout as in Table 2: attention against γ among words with γ above zero, and among those below."""
+    data = load_dataset(dataset)
+    model = AttentionClassifier(len(data.vocabulary), lam=10.0, seed=seed)
+    fit(model, data, TrainingConfig(epochs=10, dropout=0.5, seed=seed), progress=False)
+    return [arms_of(model, data) | {"right": model.accuracy(data.test)}]

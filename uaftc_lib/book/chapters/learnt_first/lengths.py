@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import torch
 
-from uaftc_lib.book.chapters.learnt_first.polarity_first import DATASETS, LAMS, start
+from uaftc_lib.book.chapters.learnt_first.polarity_first import DATASETS, LAMS, before_training
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
@@ -22,7 +22,7 @@ AWARE_DATASETS, AWARE_LAMS, AWARE_SEEDS = ("sst", "20news-1", "imdb"), (1.0, 10.
 def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
     """Training texts: the largest weight of each against its bound and its length; beside scores dealt out anew."""
     data = load_dataset(dataset)
-    model = start(data, lam, seed)
+    model = before_training(data, lam, seed)
     fit(model, data, TrainingConfig(epochs=10, seed=seed), progress=False)
     corpus = data.train
     lengths = corpus.lengths.numpy()

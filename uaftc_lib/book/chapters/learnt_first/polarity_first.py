@@ -29,14 +29,14 @@ LEAST = 6  # occurrences of a word that is looked at
 OTHER = 1000  # added to the seed of a run that is to share no initial value
 
 
-def start(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
+def before_training(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
     """A model DP before training."""
     return AttentionClassifier(len(dataset.vocabulary), lam=lam, classes=len(dataset.classes), seed=seed)
 
 
 def scores_along(dataset: Dataset, lam: float, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """a and s of all types after the first epoch, and of the model that is kept (the best on dev)."""
-    model, early = start(dataset, lam, seed), []
+    model, early = before_training(dataset, lam, seed), []
 
     def look(epoch: int, now: AttentionClassifier) -> dict:
         if epoch == 1:
@@ -55,11 +55,6 @@ def first_slopes(model: AttentionClassifier, dataset: Dataset) -> dict[str, Floa
         model.V.zero_()
     update = dynamics.polarity_update(model, dataset.train)
     return {"first slope": update.total.numpy(), "own part of it": update.B.numpy()}
-
-
-def rank(x: np.ndarray, y: np.ndarray) -> float:
-    """Spearman's correlation."""
-    return float(spearmanr(x, y).statistic)
 
 
 def tau(x: np.ndarray, y: np.ndarray) -> float:
@@ -115,17 +110,17 @@ def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
     pi, pi_of_noise = (signed_frequency(one.train, len(one.vocabulary))[kept] for one in (data, dealt))
     gamma = association(data.train, data.vocabulary).numpy()[kept]
-    slopes = {name: slope[kept] for name, slope in first_slopes(start(data, lam, seed), data).items()}
+    slopes = {name: slope[kept] for name, slope in first_slopes(before_training(data, lam, seed), data).items()}
     row = {"words": int(kept.sum())}
-    row |= {f"{name}: s, signed frequency": rank(slope, pi) for name, slope in slopes.items()}
-    row |= {f"{name}: s, s at the end": rank(slope, s) for name, slope in slopes.items()}
+    row |= {f"{name}: s, signed frequency": spearmanr(slope, pi).statistic for name, slope in slopes.items()}
+    row |= {f"{name}: s, s at the end": spearmanr(slope, s).statistic for name, slope in slopes.items()}
     row |= {
-        "first epoch: s, s at the end": rank(of.s_early, s),
-        "end: s, signed frequency": rank(s, pi),
-        "end: s, signed frequency of permuted labels": rank(s, pi_of_noise),
-        "end: s, γ": rank(s, gamma),
-        "end: a, γ above zero": rank(a[gamma > 0], gamma[gamma > 0]),
-        "end: a, γ below zero": rank(a[gamma < 0], gamma[gamma < 0]),
+        "first epoch: s, s at the end": spearmanr(of.s_early, s).statistic,
+        "end: s, signed frequency": spearmanr(s, pi).statistic,
+        "end: s, signed frequency of permuted labels": spearmanr(s, pi_of_noise).statistic,
+        "end: s, γ": spearmanr(s, gamma).statistic,
+        "end: a, γ above zero": spearmanr(a[gamma > 0], gamma[gamma > 0]).statistic,
+        "end: a, γ below zero": spearmanr(a[gamma < 0], gamma[gamma < 0]).statistic,
         "τ a, |signed frequency|": tau(a, abs(pi)),
     }
     return [row | foretold(of)]
@@ -136,17 +131,3 @@ def polarity_first_of_classes(lam: float, seed: int) -> list[dict]:
     """20 Newsgroups II, four classes: what foretells attention, and what attention foretells."""
     data = load_dataset(OF_CLASSES)
     return [foretold(learnt(data, with_permuted_labels(data, seed), lam, seed))]
-
-
-@experiment(jobs=[{"dataset": d, "seed": s} for d, s in product(("sst", "20news-1"), SEEDS)], rows=1)
-def u_with_dropout(dataset: str, seed: int) -> list[dict]:
-    """λ = 10 and dropout as in Table 2: attention against γ among words with γ above zero, and among those below."""
-    data = load_dataset(dataset)
-    model = start(data, 10.0, seed)
-    fit(model, data, TrainingConfig(epochs=10, dropout=0.5, seed=seed), progress=False)
-    a = model.token_scores().attention.double().numpy()
-    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
-    gamma = association(data.train, data.vocabulary).numpy()
-    above, below = kept & (gamma > 0), kept & (gamma < 0)
-    arms = {"a, γ above zero": rank(a[above], gamma[above]), "a, γ below zero": rank(a[below], gamma[below])}
-    return [arms | {"right": model.accuracy(data.test)}]

@@ -9,7 +9,7 @@ import torch
 
 from uaftc_lib.book.chapters.learnt_first.polarity_first import LAMS, OTHER, UNIFORM, tau
 from uaftc_lib.book.mean_field import MeanField, crossing
-from uaftc_lib.book.small_data import SEEDS, small_config, start_model
+from uaftc_lib.book.small_data import SEEDS, initial_model, small_config
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
@@ -20,15 +20,9 @@ TIMES = np.concatenate([[0.0], np.geomspace(1.0, 1e5, 151)])
 LEARNT = 0.6  # a loss below it, where guessing costs log 2 = 0.69
 
 
-def right(model: AttentionClassifier, corpus: Corpus) -> float:
-    """The share of texts on whose side the model is."""
-    with torch.no_grad():
-        return float(((model(corpus).polarity > 0) == (corpus.labels == 1)).double().mean())
-
-
 def trained(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
     """After 75 epochs of gradient descent, as on small Data I."""
-    model = start_model(dataset, lam=lam, seed=seed)
+    model = initial_model(dataset, lam=lam, seed=seed)
     fit(model, dataset, small_config(seed=seed), progress=False)
     return model
 
@@ -43,7 +37,7 @@ def when_learnt(dataset: Dataset, lam: float, seed: int) -> float:
     """τ at which the loss of the mean field falls below :data:`LEARNT`; nan if not by the last of :data:`TIMES`."""
     kinds = [*kinds_of().values()]
     field = MeanField.from_corpus(dataset.train, kinds)
-    path = field.flow(field.start(start_model(dataset, lam=lam, seed=seed), kinds), lam, TIMES)
+    path = field.flow(field.start(initial_model(dataset, lam=lam, seed=seed), kinds), lam, TIMES)
     a, s = path[:, : len(kinds), -2] / lam, path[:, : len(kinds), -1]
     weight = field.patterns * np.exp(a - a.max(1, keepdims=True))[:, None]
     said = ((weight / weight.sum(2, keepdims=True)) * s[:, None]).sum(2)
@@ -56,13 +50,13 @@ def signal_in_pairs(signal: str, lam: float, seed: int) -> list[dict]:
     data = told_by(signal, seed=seed)
     kinds = kinds_of()
     telling = torch.cat([kinds[name] for name in (("A0", "A1", "B0", "B1") if signal == "pairs" else ("A0", "A1"))])
-    first, model = start_model(data, lam=lam, seed=seed), trained(data, lam, seed)
+    first, model = initial_model(data, lam=lam, seed=seed), trained(data, lam, seed)
     a, s = (x.double().numpy() for x in model.token_scores())
     alone = trained(data, UNIFORM, seed + OTHER).token_scores().polarity.double().numpy()
     means = {name: float(a[ids].mean()) for name, ids in kinds.items()}
     row = {
-        "right": right(model, data.test),
-        "right in training": right(model, data.train),
+        "right": model.accuracy(data.test),
+        "right in training": model.accuracy(data.train),
         "share": shares(model, data.test, telling),
         "share at first": shares(first, data.test, telling),
         "lead of the first kind": max(means[name] for name in kinds if name != "neutral") - means["neutral"],

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import spearmanr
 
 from uaftc_lib.book.chapters.learnt_first.polarity_first import LEAST
 from uaftc_lib.book.controls import with_permuted_labels
@@ -83,6 +84,6 @@ def score_and_length(lam: float, labels: str, seed: int) -> list[dict]:
     law = 2 * lam**2 * (a + (a.exp() - 1) / m)
     kept = counts >= LEAST
     table = pd.DataFrame({"score": a[kept].numpy(), "grown": grown[kept].numpy(), "law": law[kept].numpy()})
-    rank = {"rank": float(table["score"].corr(table["grown"], "spearman")), "right": model.accuracy(data.test)}
+    rank = {"rank": spearmanr(table["score"], table["grown"]).statistic, "right": model.accuracy(data.test)}
     bins = table.groupby(pd.qcut(table["score"], BINS, labels=False, duplicates="drop")).mean()
     return [{"bin": int(number)} | row.to_dict() | rank for number, row in bins.iterrows()]

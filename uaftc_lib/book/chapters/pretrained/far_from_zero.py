@@ -142,7 +142,7 @@ def far_scores(dataset: str, start: str, lam: float, penalty: float, seed: int) 
     rows=12,
 )
 def far_panels(dataset: str, model: str, lam: float, start: str, seed: int) -> list[dict]:
-    """The same in the form of "figure_scores": distributions of scores and weights by kind of word."""
+    """In the form of "figure_scores": distributions of scores and weights by kind of word, by initialisation."""
     data, cell = load_dataset(dataset), table2_cell(dataset, model=model, lam=lam, seed=seed)
     classifier = cell.classifier(data, "cpu", vectors=from_book(start, data, seed))
     fit(classifier, data, cell.training(), progress=False)

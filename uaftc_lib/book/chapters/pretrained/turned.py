@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 
 from uaftc_lib.book import contents, rules
 from uaftc_lib.book.cases import OPEN, Tables
 from uaftc_lib.book.chapters.pretrained.initialisations import INITIALISATIONS
 from uaftc_lib.book.claims import CLAIMS
 from uaftc_lib.experiments.registry import stored
+from uaftc_lib.intervals import resampled
 
 
 def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
@@ -47,9 +49,11 @@ def means_by_initialisation(rows: pd.DataFrame, columns: Iterable[str], *by: str
 def correlation_by_seed(rows: pd.DataFrame, one: str, other: str, draws: int = 2000) -> rules.Interval:
     """Of two columns over all rows, with the middle 95 % of samples of whole seeds, drawn with replacement."""
     of_seeds = [some[[one, other]].to_numpy(float) for _, some in rows.groupby("seed")]
-    choices = np.random.default_rng(0).integers(len(of_seeds), size=(draws, len(of_seeds)))
-    again = [np.corrcoef(np.concatenate([of_seeds[i] for i in chosen]).T)[0, 1] for chosen in choices]
-    low, high = np.quantile(again, [0.025, 0.975])
+
+    def correlation(chosen: Int[np.ndarray, "some"]) -> float:
+        return np.corrcoef(np.concatenate([of_seeds[i] for i in chosen]).T)[0, 1]
+
+    low, high = resampled(correlation, len(of_seeds), draws)
     return rules.Interval(rows[one].corr(rows[other]), float(low), float(high), len(of_seeds))
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from scipy.stats import mannwhitneyu, spearmanr
+from scipy.stats import spearmanr
 from torch import Tensor
 
 from uaftc_lib.book.chapters.pretrained.initialisations import from_book
@@ -28,6 +28,7 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.experiments.store import guard, replaced
 from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import outranks
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.streams import generator
 from uaftc_lib.token_lists import token_types
@@ -76,23 +77,18 @@ def gained(dataset: Dataset, matrix: Float[Tensor, "types d"] | None, learning: 
     return Gained(after, {name: after[name] - before[name] for name in after}, run.test_accuracy)
 
 
-def side(values: Float[Tensor, "types"], above: Int[Tensor, "some"], below: Int[Tensor, "others"]) -> float:
-    """The probability that a word of the first kind has the larger value than one of the second (AUC)."""
-    found = mannwhitneyu(values[above].numpy(), values[below].numpy(), method="asymptotic").statistic
-    return float(found / (len(above) * len(below)))
-
-
 def unseen_row(mine: Gained, whole: Gained, asked: Bool[Tensor, "types"], lists: dict[str, Tensor]) -> dict[str, float]:
     """How the unseen words' gains agree with those of the model that read them, and where the lists' words stand.
 
     Rank correlations; AUC of unseen positive over negative words by polarity, of polar over neutral ones by attention.
     """
-    row = {name: float(spearmanr(mine.gains[name][asked], whole.gains[name][asked]).statistic) for name in mine.gains}
+    row = {name: spearmanr(mine.gains[name][asked], whole.gains[name][asked]).statistic for name in mine.gains}
     there = {kind: ids[asked[ids]] for kind, ids in lists.items()}
-    polar = torch.cat([there["positive"], there["negative"]])
+    positive, negative, neutral = (there[kind] for kind in ("positive", "negative", "neutral"))
     for of, scores in (("unseen", mine.scores), ("read", whole.scores)):
-        row[f"{of}: positive over negative"] = side(scores["polarity"], there["positive"], there["negative"])
-        row[f"{of}: polar over neutral"] = side(scores["attention"], polar, there["neutral"])
+        vote, a = scores["polarity"], scores["attention"]
+        row[f"{of}: positive over negative"] = outranks(vote[positive], vote[negative])
+        row[f"{of}: polar over neutral"] = outranks(a[torch.cat([positive, negative])], a[neutral])
     return row | {f"{kind} words": len(ids) for kind, ids in there.items()}
 
 
@@ -130,7 +126,7 @@ def unseen_words(dataset: str, lam: float, seed: int) -> list[dict]:
     jobs=[{"dataset": d, "lam": v, "seed": s} for d, v, s in product(DATASETS, LAMS, SEEDS)], rows=len(LEARNING)
 )
 def unseen_words_short(dataset: str, lam: float, seed: int) -> list[dict]:
-    """The same from vectors as short as the paper's random ones: a setting that the question leaves open."""
+    """unseen_words from vectors as short as the paper's random ones: a setting that the question leaves open."""
     data = load_dataset(dataset)
     lists = token_types(data.train, data.vocabulary)
     return [

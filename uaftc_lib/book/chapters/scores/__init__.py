@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from scipy.stats import spearmanr
 
 from uaftc_lib.book.cases import SMALL, Part, Tables, alike, contrast, exceeds
 from uaftc_lib.book.chapters.lam import columns_of
-from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, cost_of_small, harmlessness, loss
+from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, accuracy_difference, cost_of_small, harmlessness
 from uaftc_lib.book.chapters.scores import panel_nulls, penalised, tilt  # noqa: F401  (registers their experiments)
 from uaftc_lib.book.chapters.scores.null_controls import separations
 from uaftc_lib.book.claims import Cases, reading, reads
@@ -96,11 +97,9 @@ def human_agreement(model: AttentionClassifier, dataset: Dataset, minimum_count:
     """
     words = rated_words(dataset).query("count >= @minimum_count")
     scores, ids = model.token_scores(), torch.as_tensor(words["rank"].to_numpy() - 1)
-    polarity = pd.Series(scores.polarity[ids].cpu().numpy(), index=words.index)
-    attention = pd.Series(scores.attention[ids].cpu().numpy(), index=words.index)
     return {
-        "polarity and rating": polarity.corr(words["rating"], method="spearman"),
-        "attention and strength": attention.corr((words["rating"] - 2).abs(), method="spearman"),
+        "polarity and rating": spearmanr(scores.polarity[ids].cpu(), words["rating"]).statistic,
+        "attention and strength": spearmanr(scores.attention[ids].cpu(), (words["rating"] - 2).abs()).statistic,
     }
 
 
@@ -189,7 +188,7 @@ def large_lam_still_works(tables: Tables) -> Iterator[Part]:
     if found is None:
         yield not_made("SST")
         return
-    lost = loss(found, 10.0, 100.0)
+    lost = accuracy_difference(found, 10.0, 100.0)
     yield contrast("SST", cost_of_small(found, AT_STAKE) / 2 - lost)
     yield contrast("SST, less than a fifth", harmlessness(lost, found))
 

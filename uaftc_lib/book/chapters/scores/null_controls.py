@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
+import torch
+from jaxtyping import Int
+from torch import Tensor
 
-from uaftc_lib.book.controls import halves, held_out_types, matched_types, with_permuted_labels
+from uaftc_lib.book.controls import halves, held_out_types, with_permuted_labels
 from uaftc_lib.book.nulls import at_losses
 from uaftc_lib.book.panels import tilt, weight_frame
-from uaftc_lib.corpus import Dataset
+from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell, train_real
 from uaftc_lib.experiments.registry import experiment, stored
@@ -23,6 +27,7 @@ LOSSES = (0.5, 0.3, 0.2)  # mean training losses at which runs are compared
 LONGER = 3  # times as many epochs for permuted labels, which are learnt later
 REAL_SEEDS = range(10)
 PAIRS = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
+RATIO = 1.25  # of the counts of two words that are paired, at most
 FREQUENT = 200  # words, that is more than half of the running text
 # Data set, model, λ, permutations.
 PANELS = [("sst", "DP", 10.0, 40), ("sst", "DP", 100.0, 40), ("20news-1", "DP", 10.0, 40), ("sst", "AD", 10.0, 20)]
@@ -33,6 +38,28 @@ JOBS = [
     for labels, seeds in (("real", REAL_SEEDS), ("half", REAL_SEEDS), ("permuted", range(permutations)))
     for seed in seeds
 ]
+
+
+def matched_types(types: Types, corpus: Corpus, vocabulary_size: int) -> dict[str, Int[Tensor, "kept"]]:
+    """The lists, less every word that has no partner of about its frequency on the other side.
+
+    Each polar word, the most frequent first, takes the neutral word of the nearest count that is still free, if
+    their counts differ by a factor of :data:`RATIO` at most.
+    """
+    counts = torch.bincount(corpus.tokens, minlength=vocabulary_size)
+    free = types["neutral"][counts[types["neutral"]].argsort(stable=True)].tolist()
+    sizes = np.log(counts[torch.tensor(free, dtype=torch.long)].double().numpy()).tolist()
+    kept: dict[str, list[int]] = {name: [] for name in types}
+    polar = [(int(counts[i]), name, i) for name, ids in types.items() if name != "neutral" for i in ids.tolist()]
+    for count, name, i in sorted(polar, key=lambda word: (-word[0], word[2])):
+        place = int(np.searchsorted(sizes, np.log(count)))
+        beside = [k for k in (place - 1, place) if 0 <= k < len(sizes)]
+        near = min(beside, key=lambda k: abs(sizes[k] - np.log(count)), default=None)
+        if near is not None and abs(sizes[near] - np.log(count)) <= np.log(RATIO):
+            kept[name].append(i)
+            kept["neutral"].append(free.pop(near))
+            sizes.pop(near)
+    return {name: torch.tensor(sorted(ids), dtype=torch.long) for name, ids in kept.items()}
 
 
 def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, Types]]:
@@ -134,9 +161,9 @@ def frequent_words(seed: int) -> list[dict]:
 
 
 def outspoken() -> pd.DataFrame:
-    """Frequent words of SST on no list whose vote is, in every start, stronger than that of a listed word on average.
+    """Frequent words of SST on no list whose vote is, with every seed, stronger than that of a listed word on average.
 
-    A row a word, by falling mean: the least, greatest and mean polarity over the stored starts.
+    A row a word, by falling mean: the least, greatest and mean polarity over the stored seeds.
     """
     where = {"dataset": "sst", "model": "DP", "lam": 10.0, "labels": "real", "lists": "training", "moment": "kept"}
     listed, words = stored("null_controls", **where), stored("frequent_words", list="none")

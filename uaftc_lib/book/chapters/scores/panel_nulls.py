@@ -10,7 +10,8 @@ from dataclasses import replace
 import pandas as pd
 from torch import Tensor
 
-from uaftc_lib.book.controls import held_out_types, matched_types, with_permuted_labels
+from uaftc_lib.book.chapters.scores.null_controls import matched_types
+from uaftc_lib.book.controls import held_out_types, with_permuted_labels
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell

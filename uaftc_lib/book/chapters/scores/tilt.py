@@ -90,7 +90,7 @@ WORLDS: dict[str, tuple[Callable[[Dataset, int], Dataset], ...]] = {
     "equal classes, the 50 dealt out within classes": (equal_classes, dealt_out(FREQUENT, by_class=True)),
 }
 BIASED = ("as it is", "equal classes", "permuted labels")
-MANY = range(40)  # starts where classes are equal, each with a deal of its own where something is dealt out
+MANY = range(40)  # seeds where classes are equal, each with a deal of its own where something is dealt out
 JOBS = [{"world": world, "bias": False, "seed": seed} for world in WORLDS for seed in SEEDS]
 JOBS += [{"world": world, "bias": True, "seed": seed} for world in BIASED for seed in SEEDS]
 JOBS += [

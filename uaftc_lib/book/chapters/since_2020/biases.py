@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from uaftc_lib.book.chapters.since_2020.selected import RANDOM, TRAINED, problem, start_of
 from uaftc_lib.book.mean_field import MeanField
-from uaftc_lib.book.small_data import SEEDS, WHOLE_STEPS, small_data, start_model
+from uaftc_lib.book.small_data import SEEDS, WHOLE_STEPS, initial_model, small_data
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import softmax_by_instance, sum_by_instance
@@ -166,7 +166,7 @@ def of_everything(lam: float, seed: int) -> dict[str, float]:
     dataset = small_data(seed)
     kinds = [*examined_types(dataset).values()]
     field = MeanField.from_corpus(dataset.train, kinds)
-    path = field.flow(field.start(start_model(dataset, lam=lam, seed=seed), kinds), lam, [0, WHOLE_STEPS, LATE])
+    path = field.flow(field.start(initial_model(dataset, lam=lam, seed=seed), kinds), lam, [0, WHOLE_STEPS, LATE])
     row = {}
     for when, G in zip(("at first", "when trained", "late"), path):
         a = G[: len(kinds), -2] / lam

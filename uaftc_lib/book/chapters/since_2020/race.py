@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from uaftc_lib import dynamics
 from uaftc_lib.book.mean_field import MeanField, crossing
-from uaftc_lib.book.small_data import SEEDS, small_data, start_model
+from uaftc_lib.book.small_data import SEEDS, initial_model, small_data
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
@@ -57,7 +57,7 @@ def followed(
 def race(start: str, lam: float, seed: int) -> list[dict]:
     """When polarity is learnt and when attention, on small Data I by its mean field, while everything moves."""
     dataset = small_data(seed)
-    model = start_model(dataset, lam=lam, seed=seed)
+    model = initial_model(dataset, lam=lam, seed=seed)
     if start == INITIALISATIONS[1]:
         with torch.no_grad():
             model.V *= lam / PLAIN

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 
 from uaftc_lib.book.random_models import Case
-from uaftc_lib.book.small_data import SEEDS, small_config, small_data, start_model
+from uaftc_lib.book.small_data import SEEDS, initial_model, small_config, small_data
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
@@ -35,7 +35,7 @@ def problem(data: str, texts: int, seed: int) -> tuple[AttentionClassifier, Corp
         return case.model(), case.corpus()
     if data == DATA_I:
         dataset = small_data(seed)
-        model = start_model(dataset, seed=seed)
+        model = initial_model(dataset, seed=seed)
         fit(model, dataset, small_config(seed=seed), progress=False)
         return model, dataset.train[torch.arange(texts)]
     dataset = load_dataset("sst")
@@ -148,13 +148,13 @@ def words_selected(data: str, texts: int, seed: int) -> list[dict]:
 
 @experiment(jobs=[{"texts": n, "seed": s} for n, s in UNSETTLED], rows=1)
 def words_selected_later(texts: int, seed: int) -> list[dict]:
-    """The same of the problems on SST that are not settled by then, twenty times as far in the logarithm of time."""
+    """words_selected on problems of SST that are not settled by then, twenty times as far in log time."""
     model, corpus = problem(SST, texts, seed)
     return [choice_measures(model, corpus, select(model, corpus, LONGER))]
 
 
 @experiment(jobs=[{"texts": n, "seed": s} for n in MANY_TEXTS for s in FEW_SEEDS], rows=1)
 def words_selected_many(texts: int, seed: int) -> list[dict]:
-    """The same of more texts of SST, with few seeds."""
+    """words_selected on more texts of SST, with few seeds."""
     model, corpus = problem(SST, texts, seed)
     return [choice_measures(model, corpus, select(model, corpus))]

@@ -42,10 +42,10 @@ from uaftc_lib.book.small_data import (
     WHOLE_EPOCHS,
     ends,
     grouped,
+    initial_model,
     pair_means,
     small_config,
     small_data,
-    start_model,
 )
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
@@ -145,7 +145,7 @@ def variants_terms_whole(variant: str, penalty: float, M: str, lam: float, seed:
 
 def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int, weight_range: float = 1.0) -> dict[str, float]:
     """A model of three classes, trained: scores by kind, inner products of words, and of columns of W."""
-    model = start_model(dataset, classes=3, seed=seed, weight_range=weight_range)
+    model = initial_model(dataset, classes=3, seed=seed, weight_range=weight_range)
     start = model.token_scores().attention.detach().double()
     fit(model, dataset, small_config(epochs=epochs, seed=seed))
     a, s = (values.double() for values in model.token_scores())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from uaftc_lib.book.small_data import SMALL_NEUTRAL, small_config, start_model
+from uaftc_lib.book.small_data import SMALL_NEUTRAL, initial_model, small_config
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets.synthetic import distinct_integers
 from uaftc_lib.models import AttentionClassifier
@@ -56,7 +56,7 @@ def variant_model(
     weight_range: float = 0.1,
 ) -> AttentionClassifier:
     """DP, DP-A or AD; with one seed all have the same embeddings, V, and W and M but for their ranges."""
-    model = start_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant])
+    model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant])
     if M not in (M_OF_LIBRARY, NO_M):
         with torch.no_grad():
             model.M *= RANGES_OF_M[M](dimension) / RANGES_OF_M[M_OF_LIBRARY](dimension)

@@ -12,7 +12,7 @@ from uaftc_lib.book.cases import SMALL
 from uaftc_lib.book.chapters.variants.models import M_OF_LIBRARY, RANGES_OF_M, ranges, three_classes, train_variant
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import column, least, opposed, rows_of, several, size
-from uaftc_lib.book.small_data import PAPER_NEUTRAL, SEEDS, WHOLE_EPOCHS, by_kind, small_config, start_model
+from uaftc_lib.book.small_data import PAPER_NEUTRAL, SEEDS, WHOLE_EPOCHS, by_kind, initial_model, small_config
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment
 from uaftc_lib.models import AttentionClassifier
@@ -50,7 +50,7 @@ def class_velocities(lam: float, seed: int) -> list[dict]:
     The mean over looks after every epoch; "3" are neutral words, of which A, B and C are for the first class.
     """
     dataset, types = three_classes(seed, 4000, neutral_types=PAPER_NEUTRAL)
-    model, looks = start_model(dataset, lam, classes=3, seed=seed), []
+    model, looks = initial_model(dataset, lam, classes=3, seed=seed), []
 
     def look(_epoch: int, now: AttentionClassifier) -> dict:
         polarity, attention = (f(now, dataset.train) for f in (dynamics.polarity_update, dynamics.attention_update))

@@ -18,10 +18,10 @@ from uaftc_lib.book.small_data import (
     WHOLE_EPOCHS,
     WHOLE_STEPS,
     ends,
+    initial_model,
     mean_field_end,
     set_cosine,
     small_config,
-    start_model,
 )
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
@@ -51,7 +51,7 @@ def exact_phase(weight_range: float, lam: float, cosine: float, seed: int) -> li
     """Which words win attention on Data I, from a start with a given λ and angle of V and W."""
     dataset, longer = load_dataset("synthetic-1"), RANGES[weight_range]
     types = examined_types(dataset)
-    model = set_cosine(start_model(dataset, lam, weight_range=weight_range, seed=seed), cosine)
+    model = set_cosine(initial_model(dataset, lam, weight_range=weight_range, seed=seed), cosine)
     sizes = {"‖V‖": float(model.V.detach().norm()), "‖W‖": float(model.W.detach().norm())}
     gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS * longer)
     fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * longer, seed=seed), progress=False)
@@ -80,7 +80,7 @@ def word_bands(weight_range: float, seed: int) -> list[dict]:
     losers, polar = types["negative"], torch.cat([types["positive"], types["negative"]])
 
     def turned(lam: float, cosine: float) -> AttentionClassifier:
-        return turn_growing(start_model(dataset, lam, weight_range=weight_range, seed=seed), corpus, cosine)
+        return turn_growing(initial_model(dataset, lam, weight_range=weight_range, seed=seed), corpus, cosine)
 
     even, totals = turned(1000.0, 0.0), {"pi": 0.0, "rho": 0.0, "length": 0.0, "weight": 0.0}
     length_of_V = float(even.V.detach().norm())
@@ -134,7 +134,7 @@ def turned_vectors(weight_range: float, lam: float, turn: str, seed: int) -> lis
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     polar = torch.cat([types["positive"], types["negative"]])
-    start = start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    start = initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
     model = TURNS[turn](start, dataset.train)
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed))
     lengths = dataset.train.lengths[dataset.train.instance_of]
@@ -159,7 +159,7 @@ def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
     """What training does to the heaviest word of a text, and what a start does that is nudged in the twelfth digit."""
     dataset, epochs = load_dataset("synthetic-1"), WHOLE_EPOCHS * RANGES[weight_range]
     texts = dataset.train
-    models = [start_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64) for _ in range(2)]
+    models = [initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64) for _ in range(2)]
     with torch.no_grad():
         models[1].embedding *= 1 + 1e-12
     first = heaviest(models[0], texts)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from uaftc_lib.book.chapters.exact_dynamics import growing_vector
 from uaftc_lib.book.chapters.which_lambda.phase_plane import KEPT, STEPS_PER_TIME, PhasePlane
 from uaftc_lib.book.mean_field import MeanField
-from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, set_cosine, start_model
+from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, initial_model, set_cosine
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.scores import examined_types
 
@@ -55,7 +55,7 @@ def in_equal_steps(
 @torch.no_grad()
 def perpendicular(dataset: Dataset, field: MeanField, weight_range: float, seed: int) -> dict[str, list[float]]:
     """Of a start with V ⟂ W the inner products (upper triangle), and those of V, W and p₀ with p₀, by which W grows."""
-    begin = set_cosine(start_model(dataset, weight_range=weight_range, seed=seed), 0.0)
+    begin = set_cosine(initial_model(dataset, weight_range=weight_range, seed=seed), 0.0)
     p = growing_vector(begin, dataset.train) - begin.W
     gram = field.start(begin, list(examined_types(dataset).values()))
     products = [float(one.double() @ p.double()) for one in (begin.V, begin.W, p)]

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import rankdata
+from jaxtyping import Float, Int
+from scipy.stats import rankdata, spearmanr
 
 from uaftc_lib import explain
 from uaftc_lib.book.chapters.scores import rated_words
@@ -28,6 +29,7 @@ from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.intervals import resampled
 from uaftc_lib.models import AttentionClassifier, StructuredClassifier, sum_by_instance
 from uaftc_lib.training import TrainingConfig, fit
 
@@ -79,7 +81,7 @@ def two_scores(data: Dataset, lam: float, seed: int, mirrored: bool = False) -> 
     words = explain.word_class_influence(model, data)
     words = words[(words["support"] >= 5) & (words["class"] == data.classes[-1])]
     words = words.assign(size=words["influence"].abs())
-    tells = {name: words[x].corr(words[y], method="spearman") for name, (x, y) in TELLS.items()}
+    tells = {name: spearmanr(words[x], words[y]).statistic for name, (x, y) in TELLS.items()}
     return {"epochs": run.best_epoch, "test accuracy": run.test_accuracy} | tells
 
 
@@ -119,27 +121,22 @@ def rank_agreement(
     numbers = data[[*quantities, yardstick]].dropna().astype(float)
     if len(numbers) < 3:
         raise ValueError(f"rank correlation needs three complete rows, got {len(numbers)}")
-    random = np.random.default_rng(0)
-    samples = [random.integers(0, len(numbers), len(numbers)) for _ in range(replicates)]
-    resampled = np.array([spearman(numbers.iloc[sample].to_numpy()) for sample in samples])
-    correlation = spearman(numbers.to_numpy())
-    best = correlation.argmax()
-    found = {"quantity": list(quantities)}
-    for name, value, sampled in (
-        ("", correlation, resampled),
-        ("behind", correlation[best] - correlation, resampled[:, [best]] - resampled),
-    ):
-        low, high = np.quantile(sampled, [0.025, 0.975], axis=0)
-        found |= {name or "correlation": value, f"{name}_low".strip("_"): low, f"{name}_high".strip("_"): high}
-    table = pd.DataFrame(found).assign(rows=len(numbers))
-    return table.sort_values("correlation", ascending=False, ignore_index=True)
+    rows, numbers = np.arange(len(numbers)), numbers.to_numpy()
 
+    def correlations(rows: Int[np.ndarray, "rows"]) -> Float[np.ndarray, "quantities"]:
+        return np.corrcoef(rankdata(numbers[rows], axis=0).T)[-1, :-1]  # spearmanr, of two columns too
 
-def spearman(numbers: np.ndarray) -> np.ndarray:
-    """Rank correlation of each column but the last with the last."""
-    ranks = rankdata(numbers, axis=0)
-    ranks = ranks - ranks.mean(0)
-    return ranks[:, :-1].T @ ranks[:, -1] / np.sqrt((ranks[:, :-1] ** 2).sum(0) * (ranks[:, -1] ** 2).sum())
+    def behind(rows: Int[np.ndarray, "rows"]) -> Float[np.ndarray, "quantities"]:
+        now = correlations(rows)
+        return now[best] - now
+
+    best = correlations(rows).argmax()
+    told = {"quantity": list(quantities), "correlation": correlations(rows)}
+    told["low"], told["high"] = resampled(correlations, len(rows), replicates)
+    told["behind"] = behind(rows)
+    told["behind_low"], told["behind_high"] = resampled(behind, len(rows), replicates)
+    told["rows"] = len(rows)
+    return pd.DataFrame(told).sort_values("correlation", ascending=False, ignore_index=True)
 
 
 def felt(model: AttentionClassifier, corpus: Corpus, rated: pd.DataFrame) -> dict[str, float]:
@@ -162,8 +159,8 @@ def felt(model: AttentionClassifier, corpus: Corpus, rated: pd.DataFrame) -> dic
     for name, values in quantities.items():
         mine = pd.Series(values[ids].double().numpy(), index=words.index)
         size = mine.abs() if name in ("influence", "polarity score") else mine
-        found[f"{name}, strength"] = size.corr(rating.abs(), method="spearman")
-        found[f"{name}, side"] = mine[rating != 0].corr(np.sign(rating[rating != 0]), method="spearman")
+        found[f"{name}, strength"] = spearmanr(size, rating.abs()).statistic
+        found[f"{name}, side"] = spearmanr(mine[rating != 0], np.sign(rating[rating != 0])).statistic
     return found
 
 

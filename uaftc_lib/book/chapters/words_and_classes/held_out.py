@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
+from scipy.stats import spearmanr
 from torch import Tensor
 
 from uaftc_lib.book.cases import Part, Tables, exceeds
@@ -57,11 +58,6 @@ def effects(model: AttentionClassifier, corpus: Corpus) -> Effects:
     return Effects(*(sum_by_instance(values, word, types) / texts for values in (fall.abs(), rise)), texts)
 
 
-def spearman_among(x: Tensor, y: Tensor, where: Bool[Tensor, "types"]) -> float:
-    """Spearman's, over some words."""
-    return float(pd.Series(x[where].double().numpy()).corr(pd.Series(y[where].double().numpy()), method="spearman"))
-
-
 @torch.no_grad()
 def polar_heaviest(model: AttentionClassifier, corpus: Corpus, polar: Int[Tensor, "ids"]) -> dict[str, float]:
     """Of texts with polar words and others: how often a polar one weighs most, and the polar share of words."""
@@ -87,13 +83,13 @@ def word_measures(model: AttentionClassifier, dataset: Dataset, types: Types) ->
     known = torch.zeros(len(a), dtype=torch.bool)
     known[: len(gamma)] = count[: len(gamma)] >= LEAST_COUNT
     row = {
-        "score and effect": spearman_among(a, found.size, tested),
-        "weight and effect": spearman_among(weight, found.size, tested),
-        "score and loss": spearman_among(a, found.loss, tested),
-        "weight and loss": spearman_among(weight, found.loss, tested),
+        "score and effect": spearmanr(a[tested], found.size[tested]).statistic,
+        "weight and effect": spearmanr(weight[tested], found.size[tested]).statistic,
+        "score and loss": spearmanr(a[tested], found.loss[tested]).statistic,
+        "weight and loss": spearmanr(weight[tested], found.loss[tested]).statistic,
         "words tested": int(tested.sum()),
-        "association and attention": spearman_among(gamma, a, known),
-        "association and polarity": spearman_among(gamma, s.abs(), known),
+        "association and attention": spearmanr(gamma[known], a[known]).statistic,
+        "association and polarity": spearmanr(gamma[known], s.abs()[known]).statistic,
     }
     row |= {f"effect {name}": float(found.size[ids].nanmean()) for name, ids in types.items()}
     row |= polar_heaviest(model, dataset.test, torch.cat([ids for name, ids in types.items() if name != "neutral"]))
@@ -150,7 +146,7 @@ READ = {  # claim -> case -> X − Y
 
 
 def parts_of(claim: str, tables: Tables) -> Iterator[Part]:
-    """The kept epoch of the real starts; the control is at equal training loss."""
+    """The kept epoch with real labels; the control is at equal training loss."""
     rows = tables("held_out_words")
     for case, value in READ[claim].items():
         kept = rows[(rows["labels"] == "real") & (rows["moment"] == "kept")] if len(rows) else rows

@@ -17,6 +17,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
+from scipy.stats import spearmanr
 from torch import nn
 
 from uaftc_lib.corpus import Corpus
@@ -114,7 +115,8 @@ def of_words(
     """Spearman's correlation of two measures over words, and what their leading words share; ``both``: at both ends."""
     one, other = (by_word(values, known, corpus, types, asked.least_texts) for values in (x, y))
     ends = [common(sign * one, sign * other, asked.leading) for sign in ((1, -1) if both else (1,))]
-    return {"rho": pd.Series(one).corr(pd.Series(other), method="spearman"), "leading": float(np.mean(ends))}
+    there = np.isfinite(one) & np.isfinite(other)
+    return {"rho": spearmanr(one[there], other[there]).statistic, "leading": float(np.mean(ends))}
 
 
 def agreed(
