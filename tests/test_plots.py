@@ -265,6 +265,16 @@ def test_table_writes_every_column_its_own_way():
     assert list(data) == ["lam", "penalty", "early_loss", "share", "n", "ok", "w"] and "nowrap" in html
 
 
+def test_long_texts_of_a_table_wrap_where_there_is_no_room():
+    texts = ["yes", "λ = 10 and λ = 1", "permuted labels, 0.1 [0.05, 0.2]", "a small λ costs", "so long a remark " * 5]
+    html = plots.table(pd.DataFrame({f"c{i}": [text] for i, text in enumerate(texts)})).to_html()
+    rules = dict(re.findall(r"nth-child\((\d)\) \{\s+white-space: normal;\s+(?:min-width: (\w+);)?", html))
+    assert rules == {"3": "", "5": "16em"}
+    assert "λ\xa0=\xa010 and" in html and "0.1 [0.05,\xa00.2]" in html
+    longer = plots.table(pd.DataFrame({"case": ["a small λ costs accuracy"]})).to_html()
+    assert "min-width: 9em" in longer
+
+
 def test_numbers_are_in_the_page_or_missed_aloud():
     most = plots.theme.DATA_LINK_ROWS
     for rows, linked in ((most, True), (most + 1, False)):
