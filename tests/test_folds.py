@@ -90,6 +90,13 @@ def test_code_that_shows_nothing_stands_behind_the_next_line_of_its_section():
     assert gathered([cell("a"), cell("b", "<p>", "How an answer is tried")]) == [["a"], ["b"]]
 
 
+def test_a_solution_says_what_it_is():
+    solution = cell("answer")
+    solution["classes"], page = ["tag_solution"], nodes.section("", cell("a"), solution)
+    folds.name_cells(page)
+    assert solution["prompt_show"] == "A solution" and gathered([*page]) == [["a"], ["answer"]]
+
+
 def test_lines_that_follow_each_other_are_one():
     says = nodes.paragraph("", "Between.")
     assert gathered([cell("a", "<figure>"), cell("b", "<p>")]) == [["a", "b"]]

@@ -148,6 +148,8 @@ def name_cells(doctree):
             cell.remove(part(cell, "source"))  # what it puts out opens to the proof
         elif "tag_exercise" in cell["classes"]:
             fold(cell, "How an answer is tried", "code")
+        elif "tag_solution" in cell["classes"]:
+            fold(cell, "A solution", "code")
         elif checks or "chapter.show()" in source:
             waiting.append(cell)
         elif "hide_mode" in cell:
