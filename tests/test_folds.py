@@ -63,6 +63,46 @@ def test_what_stands_behind_a_line_is_not_folded_once_more():
     assert ["<details" in raw.astext() for raw in page.findall(nodes.raw)] == [False, True]
 
 
+def cell(source, puts_out="", says="Code", kind="code"):
+    """A folded cell; what its code is tells them apart."""
+    made = nodes.container("", nodes.container("", nodes.literal_block("", source), nb_element="cell_code_source"))
+    if puts_out:
+        made += nodes.container("", nodes.raw("", puts_out, format="html"), nb_element="cell_code_output")
+    made["nb_element"] = "cell_code"
+    folds.fold(made, says, kind)
+    return made
+
+
+def gathered(*sections):
+    """What stands behind each line of some sections, in order."""
+    parts = [nodes.section("", *nodes_of_it) for nodes_of_it in sections]
+    page = nodes.section("", *parts)
+    folds.gather([one for one in page.findall(nodes.container) if folds.element(one) == "cell_code"])
+    lines = [part for part in page.findall(nodes.container) if folds.element(part) == "cell_code_source"]
+    return [[block.astext() for block in line] for line in lines]
+
+
+def test_code_that_shows_nothing_stands_behind_the_next_line_of_its_section():
+    says = nodes.paragraph("", "Between.")
+    assert gathered([cell("a"), says, cell("b"), cell("c", "<figure>")]) == [["a", "b", "c"]]
+    assert gathered([cell("a")], [cell("b", "<figure>")]) == [["a"], ["b"]]
+    assert gathered([cell("a"), cell("b", "<p>", "✓ proved", "checks")]) == [["a", "b"]]
+    assert gathered([cell("a"), cell("b", "<p>", "How an answer is tried")]) == [["a"], ["b"]]
+
+
+def test_a_solution_says_what_it_is():
+    solution = cell("answer")
+    solution["classes"], page = ["tag_solution"], nodes.section("", cell("a"), solution)
+    folds.name_cells(page)
+    assert solution["prompt_show"] == "A solution" and gathered([*page]) == [["a"], ["answer"]]
+
+
+def test_lines_that_follow_each_other_are_one():
+    says = nodes.paragraph("", "Between.")
+    assert gathered([cell("a", "<figure>"), cell("b", "<p>")]) == [["a", "b"]]
+    assert gathered([cell("a", "<figure>"), says, cell("b", "<p>")]) == [["a"], ["b"]]
+
+
 @pytest.fixture(scope="module", params=chapters())
 def page(request):
     """The page of a chapter, read once for all that is asked of it."""
@@ -82,6 +122,14 @@ def test_no_check_stands_open_and_none_lacks_what_came_of_it(page):
         if "chapter.show()" in code:
             foot += [one.get_text() for one in cell.select(".cell_output ul.uaftc-checks li")]
     assert sorted(beside) == sorted(foot)
+
+
+def test_code_stands_below_what_it_shows_and_in_one_line(page):
+    lines = page.select("div.cell > details.hide")
+    assert [one for one in lines if one.find_next_sibling(class_="cell_output") and "folded-" in str(one.parent)] == []
+    alone = [one.parent for one in lines if one.summary.get_text(" ", strip=True) == "Code Code"]
+    silent = [one for one in alone if not one.select_one(":scope > .cell_output")]
+    assert [one for one in silent if (after := one.find_next_sibling()) is not None and after in alone] == []
 
 
 def test_numbers_run_on_and_links_find_their_figure(page):

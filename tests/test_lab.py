@@ -8,9 +8,11 @@ import lab_reference
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
+from test_plots import contrast
 
 from uaftc_lib.lab import lab, parity
-from uaftc_lib.lab.module import module_source
+from uaftc_lib.lab.module import module_source, read
 from uaftc_lib.plots.summaries import number
 
 SMALL = {"instances": 1200, "epochs": 3, "batch": 100, "d": 6}
@@ -255,3 +257,14 @@ def test_preset_noisy():
     assert torch.equal(wrong, mislabelled), "that tenth is told wrong"
     assert 5 < told["s_positive"] < clean["s_positive"] and 5 < -told["s_negative"] < -clean["s_negative"]
     assert told["gap"] < 0.5 * clean["gap"]
+
+
+@pytest.mark.parametrize("sheet", ["lab.css", "frames.css"])
+def test_controls_have_no_colour_of_what_is_drawn(sheet):
+    """What is moved is grey and read on its card, in the light and in the dark."""
+    schemes = [dict(re.findall(r"--([\w-]+): (#\w+)", rules)) for rules in read(sheet).split("}")[:2]]
+    for scheme in schemes:
+        accent = np.array(to_rgb(scheme["accent"]))
+        assert contrast(accent, np.array(to_rgb(scheme["card"]))) >= 4.5
+        assert max(accent) - min(accent) < 0.2, "a grey"
+        assert contrast(accent, np.array(to_rgb(scheme["neutral"]))) >= 1.4, "but not that of neutral words"

@@ -176,6 +176,9 @@ NEAREST = """button => { const at = button.getBoundingClientRect().top;
 # A figure above it may have a line more or less, for which a browser scrolls with its next frame.
 FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 STANDS = "([button, before]) => Math.abs(button.getBoundingClientRect().top - before) <= 1"
+SEEN = """i => { const one = document.querySelectorAll('uaftc-lab')[i].root;
+    const { top, bottom } = one.querySelector('[data-figure] canvas, .compact canvas').getBoundingClientRect();
+    return top + bottom > 0 && top + bottom < 2 * innerHeight; }"""  # half of its picture
 WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "04_attention_dynamics": 1, "12_lambda": 2}
 
 
@@ -200,15 +203,42 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
             page.evaluate("i => document.querySelectorAll('uaftc-lab')[i].change({ lam: 3, seed: 7, epoch: 1 })", i)
             page.wait_for_function(SHOWS, arg=[i, {"lam": 3, "seed": 7}])
             page.evaluate(FRAMES)
-            before = button.bounding_box()["y"]
+            before, seen = button.bounding_box()["y"], page.evaluate(SEEN, i)
             press()
             page.wait_for_function(SHOWS, arg=[i, wanted])
+            page.wait_for_function(SEEN, arg=i)
             trained = page.locator("uaftc-lab").nth(i).evaluate("lab => [lab.run.config, lab.numbers.epoch]")
             whole = parity.complete_state(states[i] | wanted)
             assert trained == [whole, whole["epochs"]]
-            page.wait_for_function(STANDS, arg=[button.element_handle(), before])
+            assert button.evaluate("one => document.activeElement === one")
+            if seen:
+                page.wait_for_function(STANDS, arg=[button.element_handle(), before])
         style, width = button.evaluate(FOCUS)
         assert style != "none" and float(width.removesuffix("px")) >= 2
+    context.close()
+
+
+def test_on_a_phone_a_setting_brings_slider_and_picture_into_view(browser):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto((PAGES / "00_intro.html").as_uri())
+    for press in ("click", "keyboard"):
+        button = page.locator("article button.set").last
+        button.scroll_into_view_if_needed()
+        page.evaluate("scrollBy(0, 300)")  # away from the figure
+        assert not page.evaluate(SEEN, 0)
+        if press == "click":
+            button.click()
+        else:
+            button.evaluate("one => one.focus({ preventScroll: true })")
+            page.keyboard.press("Enter")
+        page.wait_for_function(SEEN, arg=0)
+        for part in ("[name=lam]", "[data-figure] canvas"):
+            box = page.locator("uaftc-lab").locator(part).first.bounding_box()
+            assert 56 <= box["y"] and box["y"] + box["height"] <= 844, part
+        assert button.evaluate("one => document.activeElement === one")
+    chips = [one.bounding_box() for one in page.locator("uaftc-lab .full > .presets button").all()]
+    assert len({round(box["y"]) for box in chips}) <= 2 and max(box["x"] + box["width"] for box in chips) <= 390 - 16
     context.close()
 
 

@@ -31,6 +31,18 @@ def test_minutes_are_told_of_what_is_read_and_not_of_what_is_looked_up(tmp_path)
     assert said(tmp_path, "first") == ""
 
 
+@pytest.mark.parametrize(("sections", "told"), [(5, " In short: what it means."), (4, "")])
+def test_a_long_page_leads_to_what_it_means(tmp_path, sections, told):
+    (tmp_path / "needs.toml").write_text('second = ["first"]\n')
+    env = SimpleNamespace(docname="second", found_docs={"first", "second"}, note_dependency=lambda path: None)
+    titles = [*map(str, range(sections - 1)), "What it means"]
+    parts = [nodes.section("", nodes.title("", title), ids=[f"of-{n}"]) for n, title in enumerate(titles)]
+    page = nodes.section("", nodes.title("", "Title"), *parts)
+    needs.say(SimpleNamespace(srcdir=tmp_path, env=env), page)
+    assert page[1].astext() == f"5 minutes to read, after first.{told}"
+    assert [link["refid"] for link in page[1].findall(nodes.reference)] == [f"of-{sections - 1}"] * bool(told)
+
+
 @pytest.mark.parametrize("line", ['second = ["gone"]', 'reference = ["gone"]'])
 def test_a_page_that_is_not_there_is_an_error(line, tmp_path):
     (tmp_path / "needs.toml").write_text(line + "\n")

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 
 from uaftc_lib import plots
 from uaftc_lib.book.chapters.model.drawings import architecture, word_map
@@ -262,6 +263,34 @@ def test_table_writes_every_column_its_own_way():
     assert cells[7:] == ["10", "0.0001", "0.50", "25%", "0003", "yes", "&lt;a&gt;"]
     assert re.findall(r"tr > :nth-child\((\d)\) \{\s+text-align: right;", html) == list("12345")
     assert list(data) == ["lam", "penalty", "early_loss", "share", "n", "ok", "w"] and "nowrap" in html
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """WCAG's, of two colours in 0 to 1."""
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in (one, other)]
+    darker, lighter = sorted(float(c @ [0.2126, 0.7152, 0.0722]) for c in linear)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize(("page", "ink"), [("#ffffff", "#323232"), ("#121212", "#ced6dd")])
+def test_cells_of_a_sentence_are_read_on_light_and_dark_pages(page, ink):
+    """They let the page through, entirely where a value is zero."""
+    svg = plots.sentence(SENTENCE, "c").panels[0].svg
+    fills = re.findall(r"fill: (#\w{6}); fill-opacity: ([\d.]+)", svg)
+    assert len(fills) == 5 and svg.count("fill: none") >= 3 and "#f7f7f7" not in svg
+    for hue, share in fills:
+        cell = float(share) * np.array(to_rgb(hue)) + (1 - float(share)) * np.array(to_rgb(page))
+        assert contrast(cell, np.array(to_rgb(ink))) >= 4.5, hue
+
+
+def test_long_texts_of_a_table_wrap_where_there_is_no_room():
+    texts = ["yes", "λ = 10 and λ = 1", "permuted labels, 0.1 [0.05, 0.2]", "a small λ costs", "so long a remark " * 5]
+    html = plots.table(pd.DataFrame({f"c{i}": [text] for i, text in enumerate(texts)})).to_html()
+    rules = dict(re.findall(r"nth-child\((\d)\) \{\s+white-space: normal;\s+(?:min-width: (\w+);)?", html))
+    assert rules == {"3": "", "5": "16em"}
+    assert "λ\xa0=\xa010 and" in html and "0.1 [0.05,\xa00.2]" in html
+    longer = plots.table(pd.DataFrame({"case": ["a small λ costs accuracy"]})).to_html()
+    assert "min-width: 9em" in longer
 
 
 def test_numbers_are_in_the_page_or_missed_aloud():

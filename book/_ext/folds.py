@@ -7,8 +7,10 @@ order. A section of the class ``more`` shows its heading and the paragraph under
 import ast
 import re
 from html import escape, unescape
+from itertools import pairwise
 
 from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 LIST = re.compile(r'<ul class="uaftc-checks">(.*?)</ul>(?=\s*(?:</div>|$))', re.DOTALL)
 ITEM = re.compile(r"<b>(\w[\w ]*)</b> (.*?)(?:</summary>|</li>)", re.DOTALL)
@@ -103,13 +105,31 @@ def fold(cell, says, kind):
     cell["classes"].append(f"folded-{kind}")
 
 
-def join(first, cell):
-    """Put a cell's code behind the line of an earlier one."""
-    code = part(cell, "source")
+def join(one, cell, place=None):
+    """Put a cell's code behind the line of another one, at a place of its code or last."""
+    code, target = part(cell, "source"), part(one, "source")
     cell.remove(code)
-    part(first, "source").extend(code.children)
+    place = len(target) if place is None else place
+    target[place:place] = code.children
     if not cell.children:
         cell.parent.remove(cell)
+
+
+def is_code(cell):
+    """Whether the cell's code stands behind a line that says no more than this."""
+    return cell.get("prompt_show") == "Code" and part(cell, "source") is not None
+
+
+def gather(cells):
+    """Put code that shows nothing, or stands right before other folded code, behind the next line of its section."""
+    for cell, after in pairwise(cell for cell in cells if "prompt_show" in cell and cell in cell.parent.children):
+        where, known = cell.parent, is_code(after) or "folded-checks" in after["classes"]
+        if not is_code(cell) or not known or after.parent is not where:
+            continue
+        right_before = where.index(after) == where.index(cell) + 1 and cell["hide_mode"] == "input"
+        if part(cell, "output") is None or right_before and is_code(after):
+            below = isinstance(part(after, "source")[0], nodes.raw)  # what came of its checks
+            join(after, cell, int(below))
 
 
 def name_cells(doctree):
@@ -128,6 +148,8 @@ def name_cells(doctree):
             cell.remove(part(cell, "source"))  # what it puts out opens to the proof
         elif "tag_exercise" in cell["classes"]:
             fold(cell, "How an answer is tried", "code")
+        elif "tag_solution" in cell["classes"]:
+            fold(cell, "A solution", "code")
         elif checks or "chapter.show()" in source:
             waiting.append(cell)
         elif "hide_mode" in cell:
@@ -135,8 +157,12 @@ def name_cells(doctree):
         if "chapter.show()" in source:
             name_checks(waiting, statements(output))
             waiting = []
+    gather(cells)
     answer = next((cell for cell in cells if "<figure" in html_of(part(cell, "output"))), None)
     if first and answer and first.parent is answer.parent:  # what only prepares stands behind the figure that answers
+        if is_code(answer):
+            join(first, answer)
+            first["prompt_show"] = first["prompt_hide"] = "Parameters and code"
         first.parent.remove(first)
         answer.parent.insert(answer.parent.index(answer) + 1, first)
 
@@ -189,6 +215,19 @@ def fold_all(app, doctree):
     fold_sections(doctree)
 
 
+class CodeBelow(SphinxPostTransform):
+    """What a cell puts out comes before the line that its code stands behind."""
+
+    default_priority = 200  # myst_nb has just hidden the code
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        for cell in [one for one in self.document.findall(nodes.container) if one.get("hide_mode") == "input"]:
+            if "prompt_show" in cell[0] and element(cell[-1]) == "cell_code_output":
+                cell.append(cell.pop(0))
+
+
 def setup(app):
     app.connect("doctree-read", fold_all)
+    app.add_post_transform(CodeBelow)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Under its title each chapter says what should be read before it, and how long it takes, if it is one to read."""
+"""Under its title each chapter says what should be read before it, how long it takes, and where it says it in short."""
 
 import tomllib
 from pathlib import Path
@@ -8,6 +8,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.errors import ExtensionError
 
 REFERENCE = "reference"  # the line of needs.toml that names them
+MEANING, LONG = "What it means", 4  # the section that says the whole in short; more sections than these are long
 WORDS, LOOKS = 200, 3  # a minute: words that are read, figures and formulas that are looked at
 
 
@@ -44,6 +45,10 @@ def say(app, doctree):
         link += nodes.inline("", name)
         line += [nodes.Text(", after " if n == 0 else " and "), link]
     line += nodes.Text(".")
+    sections = [one for one in title.parent.children if isinstance(one, nodes.section)]
+    meaning = next((one["ids"][0] for one in sections if one[0].astext() == MEANING), None)
+    if meaning and len(sections) > LONG:
+        line += [nodes.Text(" In short: "), nodes.reference("", MEANING.lower(), refid=meaning), nodes.Text(".")]
     title.parent.insert(title.parent.index(title) + 1, line)
 
 

@@ -14,8 +14,8 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 from uaftc_lib.plots.figure import require
 
 SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")  # set by hand
-REMARK = 60  # characters; longer texts wrap
-INTERVAL = re.compile(r" (?=[^\[]*\])")  # the blanks of an interval, which no line breaks
+REMARK, SHORT = 60, 16  # characters; longer texts always wrap, shorter ones never
+KEPT_WHOLE = re.compile(r" (?=[^\[\]]{1,16}\])|(?<= =) | (?== )")  # blanks of an interval, and of λ = 10
 TABLE = 'style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums"'
 CELL = {"selector": "tr > *", "props": "padding:0.2em 0.6em;text-align:left"}
 
@@ -85,20 +85,22 @@ class Table:
         if is_bool_dtype(values):
             return {True: "yes", False: "no"}.get
         if not is_numeric_dtype(values):
-            return lambda cell: INTERVAL.sub("\N{NO-BREAK SPACE}", html.escape(str(cell), quote=False))
+            return lambda cell: KEPT_WHOLE.sub("\N{NO-BREAK SPACE}", html.escape(str(cell), quote=False))
         own = "g" if column in SETTINGS else f".{self.digits}f"
         form = self.formats.get(column) or (own if is_float_dtype(values) else ",")
         return lambda cell: "" if pd.isna(cell) else f"{cell:{form}}".replace("-", "−")
 
     def rules(self, place: int, cells: pd.Series) -> Iterable[dict]:
-        """Numbers stand to the right. A row is one line, but remarks wrap, and an interval may stand below its mean."""
+        """Numbers stand to the right; remarks wrap, what is no word or two where there is no room, and intervals."""
         values, those = self.data.iloc[:, place], f"tr > :nth-child({place + 1})"
         if is_numeric_dtype(values) and not is_bool_dtype(values):
             yield {"selector": those, "props": "text-align:right"}
         elif cells.str.len().max() > REMARK:
-            yield {"selector": those, "props": "white-space:normal;min-width:24em"}
+            yield {"selector": those, "props": "white-space:normal;min-width:16em"}
         elif cells.str.contains(" [", regex=False).any():
             yield {"selector": those, "props": "white-space:normal"}
+        elif cells.str.len().max() > SHORT:
+            yield {"selector": those, "props": "white-space:normal;min-width:9em"}
 
 
 table = Table  # a verb, as the figure types are

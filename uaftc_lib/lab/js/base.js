@@ -42,7 +42,7 @@ function watchPage() {
 }
 
 // A setting that the text of a page names is a button: as the page was published, but for this, is what the live
-// figure nearest to it then shows.
+// figure nearest to it then shows, and the reader sees; the keys stay at the button.
 function setNearest({ target }) {
   const button = target.closest?.("button[data-set]");
   if (!button) return;
@@ -50,6 +50,10 @@ function setNearest({ target }) {
   const away = ({ top, bottom }) => Math.max(top - at, at - bottom);
   const [nearest] = [...labs.values()].sort((one, other) => away(one.getBoundingClientRect()) - away(other.getBoundingClientRect()));
   nearest.change({ ...nearest.base, ...Object.fromEntries(new URLSearchParams(button.dataset.set)) });
+  const { top, bottom } = nearest.root.querySelector("[data-figure] canvas, .compact canvas").getBoundingClientRect();
+  if (top + bottom > 0 && top + bottom < 2 * innerHeight) return;  // half of the picture is seen
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
+  nearest.scrollIntoView({ behavior, block: nearest.clientHeight > innerHeight ? "start" : "nearest" });
 }
 
 export class BaseLab extends HTMLElement {

@@ -68,15 +68,9 @@ export function paint(canvas, height, body) {
 
 export function axes(g, x, y, labels, ink) {
   const { begin: left, end: right } = x, { begin: bottom, end: top } = y;
-  g.lineWidth = 1;
   g.fillStyle = ink.soft;
-  const line = (x1, y1, x2, y2, colour) => {
-    g.strokeStyle = colour;
-    g.beginPath();
-    g.moveTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
-    g.lineTo(Math.round(x2) + 0.5, Math.round(y2) + 0.5);
-    g.stroke();
-  };
+  const sharp = (...at) => at.map((one) => Math.round(one) + 0.5);
+  const line = (x1, y1, x2, y2, colour) => curve(g, sharp(x1, x2), sharp(y1, y2), colour, 1);
   g.textBaseline = "middle";
   g.textAlign = "right";
   for (const value of y.ticks(labels.few ? 3 : 5)) {

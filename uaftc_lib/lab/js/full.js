@@ -149,12 +149,14 @@ function buildFull(lab) {
     h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
     buildCheck(lab),
   );
+  // What is moved stands right above what it moves: on a phone both are seen at once.
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
+    presets("presets", parts.presets.slice(0, FIRST)),
     h("div", { class: "lambda" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed, parts.band),
-    parts.bandSays,
+    parts.bandSays, lab.statusLine, figures[0],
     h("div", { class: "row time" }, play, parts.epoch, parts.epochSays,
       h("button", { type: "button", onclick: () => { stop(); lab.change(lab.base); } }, "Reset"), link),
-    lab.statusLine, figures[0], presets("presets", parts.presets.slice(0, FIRST)), parts.says, more,
+    parts.says, more,
   ));
 }
 

@@ -1,31 +1,23 @@
 // A point in the plane of λ and cos(V₀, W₀): where it lies the mean field is solved, over the outcomes of stored runs.
 import { Scale, number, padded } from "./draw.js";
 import { attention, band, flow, turned } from "./flow.js";
+import { axes, f1 } from "./plane.js";
 
 const KINDS = ["positive", "negative", "neutral"], LINEAR = 0.03, TICKS = [-1, -0.3, -0.1, -0.03, 0, 0.03, 0.1, 0.3, 1];
-const WIDE = 380, HIGH = 300, LEFT = 46, RIGHT = 372, TOP = 24, BOTTOM = 262, STEP = { x: 6, y: 6 };
+const WIDE = 380, HIGH = 300, STEP = { x: 6, y: 6 }, BOX = { left: 46, right: 372, top: 24, bottom: 262 };
+const { left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM } = BOX;
 const SHAPES = ["m0-3.4 3 5.2h-6z", "m0 3.4 3-5.2h-6z", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"];
 const DOTS = { w: ["wanted", "h0"], p: ["positive", SHAPES[0]], n: ["negative", SHAPES[1]], b: ["ink", "h0"] };
 const OUTCOMES = {
   w: "both kinds of polar words end above the neutral ones", p: "positive words sink below the neutral ones",
   n: "negative words sink below the neutral ones", b: "both kinds of polar words sink below the neutral ones",
 };
-const f1 = (value) => value.toFixed(1), path = (points) => points.map(([x, y]) => `${f1(x)},${f1(y)}`).join(" ");
+const path = (points) => points.map(([x, y]) => `${f1(x)},${f1(y)}`).join(" ");
 const nearest = (values, value, at) => values.reduce((best, one) => (Math.abs(at(one) - at(value)) < Math.abs(at(best) - at(value)) ? one : best));
 
 // Which kinds end above the neutral words, as one letter.
 function outcome([positive, negative, neutral]) {
   return positive > neutral ? (negative > neutral ? "w" : "n") : negative > neutral ? "p" : "b";
-}
-
-function text(x, y, words, anchor = "start", kind = "") {
-  return `<text x="${f1(x)}" y="${f1(y)}" text-anchor="${anchor}"${kind && ` class="${kind}"`}>${words}</text>`;
-}
-
-function axes(x, y, xs, ys, xLabel, yLabel) {
-  const across = xs.map((value) => `<path class="grid" d="M${f1(x(value))} ${TOP}V${BOTTOM}"/>${text(x(value), BOTTOM + 15, number(value), "middle")}`);
-  const up = ys.map((value) => `<path class="grid" d="M${LEFT} ${f1(y(value))}H${RIGHT}"/>${text(LEFT - 6, y(value) + 4.5, number(value), "end")}`);
-  return [...across, ...up, text(RIGHT, BOTTOM + 33, `${xLabel} →`, "end", "label"), text(2, 13, `↑ ${yLabel}`, "start", "label")].join("");
 }
 
 class Phase extends HTMLElement {
@@ -116,7 +108,8 @@ class Phase extends HTMLElement {
       const [out, before] = [at, i ? all[i - 1][0] : at].map((one) => one <= LEFT || one >= RIGHT);
       return `${i && !(out && before) ? "L" : "M"}${f1(at)} ${f1(up)}`;
     });
-    const parts = [axes(x, y, lams.filter((lam) => Number.isInteger(Math.log10(lam))), TICKS, "scaling factor λ", "cos(V₀, W₀)")];
+    const powers = lams.filter((lam) => Number.isInteger(Math.log10(lam)));
+    const parts = [axes(BOX, [x, powers, "scaling factor λ"], [y, TICKS, "cos(V₀, W₀)"], number)];
     parts.push(`<polygon class="band" points="${path([...line("lower"), ...line("upper").reverse()])}"/>`);
     for (const name of ["lower", "upper"]) parts.push(`<path class="end ${name}" d="${seen(name).join("")}"/>`);
     const runs = [...ranges[range].outcomes[seed]].map((letter, i) => [letter, x(lams[Math.floor(i / cosines.length)]), y(cosines[i % cosines.length])]);
@@ -154,7 +147,8 @@ class Phase extends HTMLElement {
     const x = (value) => across.at(value), y = (value) => up.at(value);
     const lines = KINDS.map((kind, k) => `<polyline class="line ${kind}" points="${path(this.path.map(([at, scores]) => [x(at), y(scores[k])]))}"/>`);
     const marks = ran.map((end, k) => `<path class="ran ${KINDS[k]}" d="M${f1(x(time))} ${f1(y(end))}${SHAPES[k]}"/>`);
-    this.scores.innerHTML = axes(x, y, across.ticks(4), up.ticks(5), "time τ of the flow", "mean attention score") + lines.join("") + marks.join("");
+    const frame = axes(BOX, [x, across.ticks(4), "time τ of the flow"], [y, up.ticks(5), "mean attention score"], number);
+    this.scores.innerHTML = frame + lines.join("") + marks.join("");
     this.scores.setAttribute("aria-label", `Mean attention scores over time, by the mean field; at the end ${KINDS.map((kind, k) => `${number(last[k])} ${kind}`).join(", ")}.`);
   }
 }

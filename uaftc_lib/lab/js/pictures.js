@@ -185,13 +185,7 @@ export function weights(canvas, view) {
     boxes.forEach(({ kind, q1, median, q3, low, high, outliers }, i) => {
       const middle = x.at(i + 0.5), half = Math.min(34, (right - left) / 10), colour = ink[KINDS[kind]];
       g.strokeStyle = g.fillStyle = colour;
-      g.lineWidth = 1.5;
-      g.beginPath();
-      for (const [from, to] of [[low, q1], [q3, high]]) {
-        g.moveTo(middle, y.at(from));
-        g.lineTo(middle, y.at(to));
-      }
-      g.stroke();
+      for (const ends of [[low, q1], [q3, high]]) curve(g, [middle, middle], ends.map((end) => y.at(end)), colour, 1.5);
       g.globalAlpha = 0.25;
       g.fillRect(middle - half, y.at(q3), 2 * half, y.at(q1) - y.at(q3));
       g.globalAlpha = 1;
@@ -215,7 +209,8 @@ export function accuracy(canvas, view) {
   const { run, ink } = view, low = Math.min(...run.snapshots.map((shot) => 100 * shot.accuracy));
   panels(canvas, view, [112, 112], (g, box, i) => {
     const of = i ? (shot) => shot.loss ?? NaN : (shot) => 100 * shot.accuracy, lines = [{ colour: ink.ink, of }];
-    timePanel(g, box, view, i ? { label: "↑ training loss", lines } : { label: "↑ training accuracy, %", lines, range: [Math.min(low - 2, 95), 101] });
+    const label = i ? "↑ training loss" : "↑ training accuracy, %", range = i ? undefined : [Math.min(low - 2, 95), 101];
+    timePanel(g, box, view, { label, lines, range });
   });
 }
 

@@ -1,10 +1,11 @@
 // V turning in the plane to the programme of its choice: two pictures, a clock, and what is chosen in words.
 import { h } from "./elements.js";
+import { axes, text } from "./plane.js";
 import { player } from "./player.js";
 import { BEGIN, END, at, best, chosenBy, cosine, flow, problem, programme, tightAndBetter } from "./choosing.js";
 
 const STOPS = 400, PLAYED = 9000;  // of the clock; milliseconds from one end to the other
-const SIDE = 300, WIDE = 380, LEFT = 46, RIGHT = 358, TOP = 40, BOTTOM = 258;
+const SIDE = 300, WIDE = 380, BOX = { left: 46, right: 358, top: 40, bottom: 258 };
 const NAMES = "abcdefgh", TURN = 5;  // degrees that the start turns by
 
 const number = (x, digits = 1) => x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
@@ -61,24 +62,19 @@ function plane({ words, texts }, { V, chosen, margin, cosine }, { angle }) {
 // The cosine along the clock: a line for each choice; above it τ itself, which slides with λ.
 function curve(shown, { stop, lam }) {
   const least = Math.min(...shown.map((one) => one.cosine).filter(Number.isFinite)), low = [0.9, 0.5, 0, -1].find((x) => x <= least) ?? -1;
-  const x = (time) => LEFT + placeOf(time) * (RIGHT - LEFT), y = (cos) => BOTTOM - ((cos - low) / (1 - low)) * (BOTTOM - TOP);
-  const parts = [0, 0.5, 1].map((part) => {
-    const cos = low + part * (1 - low);
-    return `<line class="grid" x1="${LEFT}" x2="${RIGHT}" y1="${y(cos)}" y2="${y(cos)}"/><text x="${LEFT - 6}" y="${y(cos)}" dy="0.35em" text-anchor="end">${number(cos, 2)}</text>`;
-  });
-  const ticks = [BEGIN, 0, 10, 30, 100, 300, END], slid = 2 * Math.log(lam);
-  for (const time of ticks) {
-    parts.push(`<line class="grid" x1="${x(time)}" x2="${x(time)}" y1="${TOP}" y2="${BOTTOM}"/><text x="${x(time)}" y="${BOTTOM + 15}" text-anchor="middle">${number(time, 0)}</text>`);
-    if (time - slid >= BEGIN && time - slid <= END) parts.push(`<text class="tau" x="${x(time - slid)}" y="${TOP - 7}" text-anchor="middle">${number(time, 0)}</text>`);
-  }
+  const { left, right, top, bottom } = BOX, slid = 2 * Math.log(lam), ticks = [BEGIN, 0, 10, 30, 100, 300, END];
+  const x = (time) => left + placeOf(time) * (right - left), y = (cos) => bottom - ((cos - low) / (1 - low)) * (bottom - top);
+  const here = x(shown[stop].time), { cosine } = shown[stop];
+  const frame = axes(BOX, [x, ticks, CLOCK], [y, [low, (1 + low) / 2, 1], `cosine ${rounded(cosine)}`], short);
+  const seen = ticks.filter((time) => time - slid >= BEGIN && time - slid <= END);
+  const above = seen.map((time) => text(x(time - slid), top - 7, short(time), "middle", "tau"));
   let line = "";
   shown.forEach((one, i) => {
     if (Number.isFinite(one.cosine)) line += `${line && shown[i - 1].key === one.key ? "L" : "M"}${x(one.time).toFixed(1)} ${y(one.cosine).toFixed(1)}`;
   });
-  const here = x(shown[stop].time), { cosine } = shown[stop];
-  return `${parts.join("")}<text class="label" x="2" y="12">cosine ${rounded(cosine)}</text><text class="label tau" x="${RIGHT}" y="12" text-anchor="end">log τ at λ = ${short(lam)} →</text>` +
-    `<text class="label" x="${RIGHT}" y="${BOTTOM + 34}" text-anchor="end">${CLOCK} →</text><path class="line ink" d="${line}"/>` +
-    `<line class="here" x1="${here}" x2="${here}" y1="${TOP}" y2="${BOTTOM}"/>` + (Number.isFinite(cosine) ? `<circle class="point" cx="${here}" cy="${y(cosine)}" r="5"/>` : "");
+  return `${frame}${above.join("")}${text(right, 12, `log τ at λ = ${short(lam)} →`, "end", "label tau")}<path class="line ink" d="${line}"/>` +
+    `<line class="here" x1="${here}" x2="${here}" y1="${top}" y2="${bottom}"/>` +
+    (Number.isFinite(cosine) ? `<circle class="point" cx="${here}" cy="${y(cosine)}" r="5"/>` : "");
 }
 
 // What is chosen, how good it is, and where V goes from here.

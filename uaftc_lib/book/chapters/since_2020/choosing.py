@@ -41,7 +41,7 @@ class ChoosingFigure:
 
     def _repr_html_(self) -> str:
         presets = json.dumps(choosing_presets(), ensure_ascii=False, separators=(",", ":"))
-        parts = "".join(map(part, ("elements", "player", "choosing")))
+        parts = "".join(map(part, ("elements", "player", "plane", "choosing")))
         script = f"const PRESETS = {presets};\n{parts}{local_imports(read('js/turning.js'))}"
         return (
             f"{style()}<style>{read('choosing.css')}</style>"

@@ -11,7 +11,7 @@ from uaftc_lib.lab.module import part, read, style
 
 STEPS_PER_TIME, KEPT = 2, 120  # steps for each unit of τ; moments that are drawn
 FIRST = {"lam": 10.0, "cosine": 0.25}
-PARTS = ("draw", "flow", "phase")
+PARTS = ("draw", "flow", "plane", "phase")
 MISSING = (
     "Live figure: drag a point through λ and cos(V₀, W₀), and the mean field is solved in your browser. "
     "It needs JavaScript."

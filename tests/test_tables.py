@@ -1,0 +1,48 @@
+"""Tables in a real browser: a laptop shows all of them, on a phone what a row is of stays while the row scrolls."""
+
+import pandas as pd
+import pytest
+from test_pages import CHAPTERS, PAGES, opened
+
+from uaftc_lib import plots
+from uaftc_lib.publish import CHECKOUT
+
+STYLE = CHECKOUT / "book" / "_static" / "book.css"
+INKS = ":root { --pst-color-background: #123456; --pst-color-text-muted: #777; --pst-color-border: #ccc }"
+CUT = """[...document.querySelectorAll('.bd-article .uaftc-table')]
+  .filter((one) => one.checkVisibility({ contentVisibilityAuto: true }) && one.scrollWidth - one.clientWidth > 1)
+  .map((one) => [one.querySelector('tr').innerText, one.scrollWidth - one.clientWidth])"""
+FIRST = """() => {
+  const table = document.querySelector('.uaftc-table'), cell = table.querySelector('td');
+  table.scrollLeft = 1000;
+  const [{ left, width }, all] = [cell.getBoundingClientRect(), table.getBoundingClientRect()];
+  const { backgroundColor } = getComputedStyle(cell);
+  return { scrolled: table.scrollLeft, off: left - all.left, share: width / all.width, backgroundColor };
+}"""
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_laptop_shows_every_open_table(browser, name):
+    with opened(browser, PAGES / f"{name}.html") as (page, _):
+        assert page.evaluate(CUT) == []
+
+
+@pytest.fixture
+def wide(browser, tmp_path):
+    """A page whose one table is wider than a phone."""
+    data = pd.DataFrame({"case": ["a small λ costs accuracy on SST", "no"], **{f"n{i}": [1000.5, 2] for i in range(8)}})
+    article = f'<article class="bd-article">{plots.table(data).to_html()}</article>'
+    style = f"<style>{INKS}{STYLE.read_text(encoding='utf-8')}</style>"
+    (tmp_path / "page.html").write_text(f'<meta charset="utf-8">{style}{article}', encoding="utf-8")
+    with opened(browser, tmp_path / "page.html", 390) as (page, _):
+        yield page
+
+
+def test_the_first_column_stays_on_a_phone(wide):
+    found = wide.evaluate(FIRST)
+    assert found["scrolled"] > 50 and abs(found["off"]) <= 1
+    assert found["share"] <= 0.4 and found["backgroundColor"] == "rgb(18, 52, 86)"
+
+
+def test_a_table_that_is_cut_is_seen(wide):
+    assert [cut > 50 for _, cut in wide.evaluate(CUT)] == [True]
