@@ -1,4 +1,4 @@
-"""The models that are compared from the same initial vectors, on Data I and on its small copy; three classes of words."""
+"""The models that are compared, each from the same vectors, on Data I and its small copy; three classes of words."""
 
 from __future__ import annotations
 
