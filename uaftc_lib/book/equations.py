@@ -17,7 +17,7 @@ from uaftc_lib.book.contents import chapter_of
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.wording import Lines
 
-STATUSES = ("definition", "exact", "approximate", "conditional", "misprinted", "garbled in our copy")
+STATUSES = ("definition", "exact", "approximate", "conditional", "misprinted", "not legible in our copy")
 STANDINGS = {
     "tested": "its check sets it against a computation that does not use it",
     "derived": "follows from a tested one by algebra that its check does not repeat independently",

@@ -77,16 +77,16 @@ def conserved(model: AttentionClassifier) -> dict[str, Float[Tensor, "..."]]:
 
 @torch.no_grad()
 def admissible_band(model: AttentionClassifier, corpus: Corpus) -> Band:
-    """The λ for which A ≪ B and D ≪ E: |V·W|Δ/‖W‖² ≪ λ ≪ ‖V‖²Δ/|V·W| (text after Eq 19 and 27).
+    """The λ for which A ≪ B and D ≪ E: |V·W|ξ/‖W‖² ≪ λ ≪ ‖V‖²ξ/|V·W| (text after Eq 19 and 27).
 
-    Δ = |ρ(e)/π(e)| of a token type, nan where it does not occur: the mean of s_e − s^(t) over its occurrences, weighted
+    ξ = |ρ(e)/π(e)| of a token type, nan where it does not occur: the mean of s_e − s^(t) over its occurrences, weighted
     by βα, if all of them stand in instances of one class. Otherwise signs cancel in π and ρ: it is no mean then, and as
     large as can be where π(e) is near zero. |A| = |B| and |D| = |E| hold for the type at the two ends all the same.
 
     Returns
     -------
     Band
-        |A| = |B| at ``lower`` and |D| = |E| at ``upper``, at the model's present parameters. Whatever Δ,
+        |A| = |B| at ``lower`` and |D| = |E| at ``upper``, at the model's present parameters. Whatever ξ,
         upper/lower = 1/cos²(V, W). DP-A: with V' = MᵀV and W' = MᵀW.
 
     Raises

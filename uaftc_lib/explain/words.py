@@ -26,7 +26,7 @@ def word_instance_pairs(
 
 @torch.no_grad()
 def attention_matrix(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "types instances"]:
-    """A: the attention that each word receives in each instance, summed over its occurrences; sparse.
+    """Q: the attention that each word receives in each instance, summed over its occurrences; sparse.
 
     Every column is a probability distribution over words; hops of structured attention are averaged.
     """
@@ -46,10 +46,10 @@ def class_matrix(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "c
 
 
 def association_matrix(
-    A: Float[Tensor, "types instances"], P: Float[Tensor, "classes instances"]
+    Q: Float[Tensor, "types instances"], P: Float[Tensor, "classes instances"]
 ) -> Float[Tensor, "types classes"]:
-    """I = A Pᵀ. Its rows sum to the attention a word receives in all, its columns to Σ_t P_kt."""
-    return torch.sparse.mm(A, P.T.contiguous())
+    """J = Q Pᵀ. Its rows sum to the attention a word receives in all, its columns to Σ_t P_kt."""
+    return torch.sparse.mm(Q, P.T.contiguous())
 
 
 def class_polarity(values: Float[Tensor, "rows ..."]) -> Float[Tensor, "rows classes"]:
@@ -66,7 +66,7 @@ def word_class_influence(model: AttentionClassifier, dataset: Dataset, split: st
     DataFrame
         A row for each word that occurs and each class:
 
-        - association: I = A Pᵀ, the attention of the word times the probability of the class, summed;
+        - association: J = Q Pᵀ, the attention of the word times the probability of the class, summed;
         - lift: association over what its marginals would give if words and classes had nothing in common;
         - attention: mean weight of the word in the instances that hold it;
         - influence: mean contribution α s to the logit of the class, over the instances that hold it
@@ -118,19 +118,19 @@ class Pairs:
 def pair_values(
     out: Output, corpus: Corpus, pair_of: Int[Tensor, "positions"], instance: Int[Tensor, "pairs"]
 ) -> Float[np.ndarray, "pairs columns"]:
-    """What is summed over the instances of a word: 1, A, then for each class A·P, contribution, fall of P."""
+    """What is summed over the instances of a word: 1, Q, then for each class Q·P, contribution, fall of P."""
 
     def summed(values):
         return sum_by_instance(values, pair_of, len(instance))
 
     hops = by_hop(out, corpus)
-    A = sum(summed(hop.weights) for hop in hops) / len(hops)
+    Q = sum(summed(hop.weights) for hop in hops) / len(hops)
     contribution = sum(summed(beside(hop.weights, hop.token_polarity) * hop.token_polarity) for hop in hops)
     fall = sum(leave_group_out(hop, corpus, pair_of, instance) for hop in hops)
     P = probabilities(out.polarity)[instance]
     without = probabilities(out.polarity[instance] - fall)
-    A = A.unsqueeze(1)
-    columns = [torch.ones_like(A), A, A * P, class_polarity(contribution), P - without]
+    Q = Q.unsqueeze(1)
+    columns = [torch.ones_like(Q), Q, Q * P, class_polarity(contribution), P - without]
     return torch.cat(columns, 1).cpu().numpy()
 
 

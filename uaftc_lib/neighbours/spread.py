@@ -1,12 +1,12 @@
 """Why attention agrees with an effect: how far it spreads within a text, beside what else makes the effect.
 
 The effect of a word is its attention times an effect per attention: log effect_j = log α_j + log c_j. If within a text
-the two logarithms are about normal, with deviations σ_α, σ_c and correlation κ, then Kendall's τ of attention and
+the two logarithms are about normal, with deviations sd_α, sd_c and correlation κ, then Kendall's τ of attention and
 effect is
 
-    τ = (2/π) arcsin ρ,   ρ = (σ_α + κ σ_c) / √(σ_α² + 2κ σ_α σ_c + σ_c²),
+    τ = (2/π) arcsin r,   r = (sd_α + κ sd_c) / √(sd_α² + 2κ sd_α sd_c + sd_c²),
 
-(2/π) arctan(σ_α/σ_c) if κ = 0. As log α_j is a_j less a constant, σ_α is the spread of scores, which λ divides.
+(2/π) arctan(sd_α/sd_c) if κ = 0. As log α_j is a_j less a constant, sd_α is the spread of scores, which λ divides.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ MODEL, COUNTS, ACCURACY = (
     "12_lambda#the-table-with-its-noise",
 )
 GEOMETRY, SYNTHETIC, VARIANTS = "05_embedding_geometry", "08_synthetic", "07_variants"
-STARTING, ENDING = f"{GEOMETRY}#small-and-large-starts-fig-s1", f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6"
+STARTING, ENDING = f"{GEOMETRY}#small-and-large-initial-embeddings", f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6"
 KINDS, GAP, RATIO = (
     f"{SYNTHETIC}#{name}"
     for name in ("do-the-scores-find-the-words", "where-the-gap-comes-from", "more-negative-texts-than-positive-ones")

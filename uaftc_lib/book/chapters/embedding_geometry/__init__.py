@@ -221,7 +221,7 @@ def signs_case(epoch: int, weight: float) -> str:
 
 
 def products_by_epoch(tables: Tables, embedding_range: float, weight_range: float) -> pd.DataFrame:
-    """Inner products of embeddings by epoch from one start: seed, epoch, like, unlike (means), signs (a share)."""
+    """Inner products of embeddings by epoch from one seed: seed, epoch, like, unlike (means), signs (a share)."""
     rows = tables("embedding_start", embedding_range=embedding_range, weight_range=weight_range)
     if not len(rows):
         return pd.DataFrame(columns=["seed", "epoch", "like", "unlike", "signs"])

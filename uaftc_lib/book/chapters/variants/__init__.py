@@ -57,7 +57,7 @@ from uaftc_lib.scores import Types, examined_types
 from uaftc_lib.training import fit
 
 *_, LAST = LOOKED_AT = (4, 6, WHOLE_EPOCHS, 10, 15, 30)
-# Variant, penalty and start of M of the runs on the whole of Data I.
+# Variant, penalty and range of M of the runs on the whole of Data I.
 STARTED = (("DP", 0.0, NO_M), *((v, p, M) for M, (v, p) in product(RANGES_OF_M, RUNS[1:])))
 
 
@@ -70,7 +70,7 @@ STARTED = (("DP", 0.0, NO_M), *((v, p, M) for M, (v, p) in product(RANGES_OF_M, 
     rows=len(LOOKED_AT),
 )
 def variants_whole(variant: str, penalty: float, M: str, seed: int) -> list[dict]:
-    """The models on the whole of Data I, λ = 10, by the start of M: a row at each of some epochs.
+    """The models on the whole of Data I, λ = 10, by the range of M: a row at each of some epochs.
 
     Type means, and mean inner products of embeddings and of what is behind an affine layer.
     """
@@ -115,8 +115,8 @@ def followed_run(
         return {}
 
     M = M if variant != "DP" else NO_M
-    starts = {"seed": seed, "M": M, "weight_range": weight_range}
-    _, run = train_variant(dataset, variant, penalty=penalty, epochs=epochs[-1], record=look, **starts)
+    given = {"seed": seed, "M": M, "weight_range": weight_range}
+    _, run = train_variant(dataset, variant, penalty=penalty, epochs=epochs[-1], record=look, **given)
     losses = run.history.set_index("epoch")["loss"]
     return [row | {"loss": losses[row["epoch"]]} for row in rows]
 
@@ -139,7 +139,7 @@ def variants_terms(variant: str, penalty: float, lam: float, seed: int) -> list[
     rows=1,
 )
 def variants_terms_whole(variant: str, penalty: float, M: str, lam: float, seed: int) -> list[dict]:
-    """The same on the whole of Data I, by the start of M; epochs are counted in 1,200 texts."""
+    """The same on the whole of Data I, by the range of M; epochs are counted in 1,200 texts."""
     return [run_with_ledger(load_dataset("synthetic-1"), variant, penalty, lam, seed, M)]
 
 
@@ -201,9 +201,9 @@ def large(rows: pd.DataFrame) -> pd.Series:
     return least(both(rows), lead(rows))
 
 
-def by_range_of_M(table: str, where: str, starts: Iterable[str] = RANGES_OF_M, **job: object) -> Cases:
-    """The starts on Data I of a model with a matrix M, by the range from which M starts."""
-    return several(*(rows_of(f"Data I, {where}{ranges(M)}", table, M=M, **job) for M in starts))
+def by_range_of_M(table: str, where: str, ranges_of_M: Iterable[str] = RANGES_OF_M, **job: object) -> Cases:
+    """The runs on Data I of a model with a matrix M, by the range from which M is drawn."""
+    return several(*(rows_of(f"Data I, {where}{ranges(M)}", table, M=M, **job) for M in ranges_of_M))
 
 
 def variant(name: str, penalty: float = 0.0, where: str = "") -> Cases:
@@ -213,12 +213,12 @@ def variant(name: str, penalty: float = 0.0, where: str = "") -> Cases:
 
 def recorded_terms(name: str, lam: float) -> Cases:
     """One of the models on Data I, with what each term did to attention."""
-    starts = RANGES_OF_M if lam == 10 else [M_OF_LIBRARY]
-    return by_range_of_M("variants_terms_whole", f"{name}, λ = {lam:g}, ", starts, variant=name, penalty=0.0, lam=lam)
+    Ms = RANGES_OF_M if lam == 10 else [M_OF_LIBRARY]
+    return by_range_of_M("variants_terms_whole", f"{name}, λ = {lam:g}, ", Ms, variant=name, penalty=0.0, lam=lam)
 
 
 def of_figures(scores: str, *models: tuple[str, str]) -> Cases:
-    """Ten starts of models on real data at λ = 10."""
+    """Ten seeds of models on real data at λ = 10."""
     return lambda tables: [
         (f"{PAPER_NAMES[key]}, {model}", wide(tables, key, model, scores=scores)) for key, model in models
     ]

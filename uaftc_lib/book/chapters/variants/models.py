@@ -1,4 +1,4 @@
-"""The models that are compared from one start, on Data I and on its small copy; three classes of words."""
+"""The models that are compared, each from the same vectors, on Data I and its small copy; three classes of words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_M = "no M"
 
 
 def ranges(M: str) -> str:
-    """From which ranges W and M start, as the names of cases tell it."""
+    """From which ranges W and M are drawn, as the names of cases tell it."""
     return f"W from ±0.1, M {M}"
 
 

@@ -44,7 +44,10 @@ def _(case: Case):
 
 
 @equation(
-    61, "affine: gradient of M", "garbled in our copy", correction="derived anew: −(1/m) Σ yβα [(s_j − s) V/λ + W] e_jᵀ"
+    61,
+    "affine: gradient of M",
+    "not legible in our copy",
+    correction="derived anew: −(1/m) Σ yβα [(s_j − s) V/λ + W] e_jᵀ",
 )
 def _(case: Case):
     view = case.view("DP-A")
@@ -55,7 +58,7 @@ def _(case: Case):
 @equation(
     62,
     "affine: product rule for the polarity score",
-    "garbled in our copy",
+    "not legible in our copy",
     correction="derived anew: (de/dτ)ᵀMᵀW + eᵀ(dM/dτ)ᵀW + h_eᵀ dW/dτ",
 )
 def _(case: Case):
