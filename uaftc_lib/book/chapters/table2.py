@@ -86,7 +86,7 @@ reads(
 
 
 def ours_less_print(cells: pd.DataFrame, title: str) -> plots.Figure:
-    """The cells of a data set (:func:`beside_print`): ours − print in points, with prediction intervals, by λ.
+    """The cells of a data set (:func:`beside_print`): ours − published in points, with prediction intervals, by λ.
 
     The scale is linear within ±:data:`LINEAR` points and logarithmic beyond: at the smallest λ runs differ by tens.
     """
@@ -110,5 +110,5 @@ def ours_less_print(cells: pd.DataFrame, title: str) -> plots.Figure:
 
     outside = int(cells.missed.sum())
     alt = f"{title}: {len(cells)} cells by λ and model; the interval of {outside} does not reach zero."
-    labels = {"x_label": "scaling factor λ", "y_label": "ours − print, points", "title": title}
-    return render(draw, cells, f"{title}: ours − print.", alt, **labels)
+    labels = {"x_label": "scaling factor λ", "y_label": "ours − published, points", "title": title}
+    return render(draw, cells, f"{title}: ours − published.", alt, **labels)

@@ -66,21 +66,21 @@ def architecture(words: list[str], caption: str) -> Figure:
 
 
 def word_map(data: pd.DataFrame, caption: str) -> Figure:
-    """Words as arrows in the plane: columns word, attention (across) and polarity (up)."""
+    """Words as arrows in the plane: columns word, polarity (across) and attention (up), as on every map of the book."""
     require(data, "word", "attention", "polarity")
 
     def draw(axes: Axes) -> None:
-        axes.axhline(0, color=POLARITY, linewidth=1.0)
-        axes.axvline(0, color=ATTENTION, linewidth=1.0)
+        axes.axhline(0, color=ATTENTION, linewidth=1.0)
+        axes.axvline(0, color=POLARITY, linewidth=1.0)
         for _, row in data.iterrows():
-            at = (row["attention"], row["polarity"])
+            at = (row["polarity"], row["attention"])
             style = {"arrowstyle": "-|>", "color": COLORS["neutral"], "linewidth": 1.1, "shrinkB": 0}
             axes.annotate("", xy=at, xytext=(0, 0), arrowprops=style)
             axes.annotate(row["word"], at, xytext=(4, 4), textcoords="offset points")
         axes.margins(0.25)
-        axes.scatter(data["attention"], data["polarity"], s=12, color=INK)
-        axes.set(xlabel="attention score (along V, by λ): looked at →", ylabel="polarity score (along W) →")
+        axes.scatter(data["polarity"], data["attention"], s=12, color=INK)
+        axes.set(xlabel="polarity score (along W) →", ylabel="attention score (along V, by λ) →")
 
-    places = (f"{row['word']} ({number(row['attention'])}, {number(row['polarity'])})" for _, row in data.iterrows())
-    alt = f"Map of words, attention score across and polarity score up: {'; '.join(places)}."
+    places = (f"{row['word']} ({number(row['polarity'])}, {number(row['attention'])})" for _, row in data.iterrows())
+    alt = f"Map of words, polarity score across and attention score up: {'; '.join(places)}."
     return render(draw, data, caption, alt, WIDE)
