@@ -8,7 +8,7 @@ from html import escape
 
 from uaftc_lib.lab.module import local_imports, part, read, style
 
-WITHOUT = "Live figure: turn V's initial direction and follow its direction in time, here in your browser. It needs JavaScript."
+WITHOUT = "Live figure: turn V's first direction and follow it in time, here in your browser. It needs JavaScript."
 
 
 @cache
