@@ -129,11 +129,11 @@ def test_methods_are_compared_by_pairs_of_the_same_file_and_seed():
         ]
     )
     found = peers.compared(rows, {"one": ("precision", "confounds")}).to_numpy().tolist()
-    assert [row[2:] for row in found] == [["near", "far"], ["far", "near"]], "of company less is better"
+    assert [row[2:] for row in found] == [["near", "far"], ["far", "near"]], "of companions less is better"
     assert peers.ahead(rows, "one", "near", "precision").mean == pytest.approx(0.01)
     assert peers.ahead(rows, "one", "alone", "precision") is None
     table = peers.by_method(rows, ["confounds", "precision"])
-    assert list(table) == ["file", "method", "seeds", "listed, of the company", "true, of those listed"]
+    assert list(table) == ["file", "method", "seeds", "listed, of companions", "true, of those listed"]
     assert table.set_index("method").loc["alone", "true, of those listed"] == ""
     assert table.set_index("method").loc["far", "true, of those listed"] == "0.75 [0.54, 0.96]"
 

@@ -1,4 +1,4 @@
-"""Chapter 16: the slider over λ: the scores of words that were never read."""
+"""Chapter 16: the slider over λ: the scores of words that were never seen in training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST = 10.0  # the λ that is shown first
 
 
 def unseen_scores(dataset: str) -> dict[float, pd.DataFrame]:
-    """λ -> a row for each unseen word of the lists: word, kind, its scores by vector and by a model that read it."""
+    """λ -> a row for each unseen word of the lists: word, kind, its scores by vector and by a model that saw it."""
     kept = json.loads(path_of_unseen(results_folder(), dataset).read_text(encoding="utf-8"))
     return {frame["lam"]: pd.DataFrame(frame["words"]) for frame in kept}
 
@@ -38,10 +38,10 @@ def frame_of_unseen(lam: float, words: pd.DataFrame) -> Frame:
 
 
 def draw_agreement(words: pd.DataFrame, says: str) -> Figure:
-    """Polarity by vector against that of a model that read the word: a dot a word."""
+    """Polarity by vector against that of a model that saw the word: a dot a word."""
     return scatter(
         words, "polarity unseen", "polarity read", "kind", says, x_label="polarity by its vector",
-        y_label="of a model that read it", raster=False,
+        y_label="of a model that saw it", raster=False,
     )  # fmt: skip
 
 
@@ -53,10 +53,10 @@ def unseen_slider(dataset: str) -> Slider:
     stops = []
     for lam, words in frames.items():
         says = (
-            f"λ = {number(lam)}: {len(words)} words that no training text held. A positive one has more polarity "
+            f"λ = {number(lam)}: {len(words)} words that stand in no training text. A positive one has more polarity "
             f"than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, a polar one more "
             f"attention than a neutral one in {told['unseen: polar over neutral'][lam]:.0%}; rank correlation with a "
-            f"model that read them, of what was gained: polarity {number(told['polarity'][lam])}, attention "
+            f"model that saw them, of what was gained: polarity {number(told['polarity'][lam])}, attention "
             f"{number(told['attention'][lam])}."
         )
         pictures = draw_scores(drawn[lam]), draw_agreement(words, says)

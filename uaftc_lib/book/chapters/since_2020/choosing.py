@@ -8,7 +8,7 @@ from html import escape
 
 from uaftc_lib.lab.module import local_imports, part, read, style
 
-WITHOUT = "Live figure: turn V's start and follow its direction in time, here in your browser. It needs JavaScript."
+WITHOUT = "Live figure: turn V's first direction and follow it in time, here in your browser. It needs JavaScript."
 
 
 @cache
@@ -18,7 +18,7 @@ def choosing_presets() -> dict[str, dict]:
 
 
 class ChoosingFigure:
-    """Words held, V alone in gradient flow: the last expression of a cell shows it, see js/turning.js.
+    """Words fixed, V alone in gradient flow: the last expression of a cell shows it, see js/turning.js.
 
     Parameters
     ----------

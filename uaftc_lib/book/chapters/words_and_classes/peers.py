@@ -16,7 +16,7 @@ MEASURES = {  # column -> what it is called, and whether more of it is better
     "recall": ("listed, of true words", True),
     "precision_at_truth": ("true, of as many first words", True),
     "wrong_side": ("of another class, of those listed", False),
-    "confounds": ("listed, of the company", False),
+    "confounds": ("listed, of companions", False),
     "nulls": ("listed, of words without effect", False),
     "listed": ("words listed", None),
     "overlap": ("common to two halves, of first words", True),
