@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
+from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -18,8 +18,7 @@ from uaftc_lib.plots.theme import COLORS, GREEN, HOLLOW, INK, PANEL, PUBLISHED, 
 RASTER_ABOVE = 300  # points
 BOX = ("whislo", "q1", "med", "q3", "whishi")  # of Axes.bxp
 PRINTED = ("whisker_low", "q1", "median", "q3", "whisker_high")
-SIGNED = seaborn.blend_palette([COLORS["negative"], "#f7f7f7", COLORS["positive"]], as_cmap=True)
-UNSIGNED = seaborn.blend_palette(["#f7f7f7", GREEN], as_cmap=True)
+DEEPEST = 0.6  # of a cell: what the page shows through leaves its ink readable, whether the page is light or dark
 STORED = ("p5", "p25", "median", "p75", "p95")
 
 
@@ -134,7 +133,7 @@ def draw_boxes(axes: Axes, looks: dict, ours: pd.DataFrame, printed: pd.DataFram
 def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", **options) -> Figure:
     """A heat map of one instance: a line for each word, a column for each other column, each number written.
 
-    Each column has its own scale: orange (negative) to blue (positive), the "weight" white to green.
+    Each column has its own scale: orange (negative) or blue (positive), the "weight" green, the deeper the larger.
     """
     require(data, word)
     columns = [column for column in data if column != word]
@@ -143,9 +142,12 @@ def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", **options)
     def draw(axes: Axes) -> None:
         for place, column in enumerate(columns):
             depth = data[column] / max(data[column].abs().max(), 1e-12)
-            colors = UNSIGNED(depth) if column == "weight" else SIGNED((depth + 1) / 2)
-            cells = axes.barh(range(len(data)), 0.96, 0.94, left=place - 0.48, color=colors)
-            axes.bar_label(cells, told[column], label_type="center", color="#000000")
+            signed = (COLORS["negative" if value < 0 else "positive"] for value in depth)
+            colors = [GREEN] * len(data) if column == "weight" else signed
+            cells = axes.barh(
+                range(len(data)), 0.96, 0.94, left=place - 0.48, color=[*map(to_rgba, colors, DEEPEST * depth.abs())]
+            )
+            axes.bar_label(cells, told[column], label_type="center", color=INK)
         axes.set(xticks=range(len(columns)), xticklabels=columns, xlim=(-0.5, len(columns) - 0.5))
         axes.set(yticks=range(len(data)), yticklabels=data[word], ylim=(len(data) - 0.5, -0.5))
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
