@@ -16,7 +16,7 @@ from uaftc_lib.book.chapters.embedding_geometry import SIGNS_AT, signs_case
 from uaftc_lib.book.chapters.scorecard import address
 from uaftc_lib.book.chapters.variants.models import RANGES_OF_M, ranges
 from uaftc_lib.book.claims import Judged
-from uaftc_lib.book.panels import compare, panels
+from uaftc_lib.book.panels import cited_panel, compare, panels
 from uaftc_lib.book.readings import NOISY, TEN
 from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import EXPERIMENTS
@@ -142,13 +142,6 @@ OTHERS = (
     Item("Fig S12", "attention, three classes", CLASSES, "live, class_terms_whole", run(VARIANTS),
          {"class_attention_grows": ()}),
 )  # fmt: skip
-
-
-def cited_panel(figure: str) -> str:
-    """A panel as it is cited: "S13top" -> "Fig S13, top"."""
-    for end, word in (("top", ", top"), ("bot", ", bottom")):
-        figure = figure.removesuffix(end) + word if figure.endswith(end) else figure
-    return f"Fig {figure}"
 
 
 def whole_figure(number: str) -> str:
