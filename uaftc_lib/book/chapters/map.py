@@ -103,14 +103,16 @@ def settings_of_runs() -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-NAME = re.compile(
-    r"(?<=<tr><td>)\w+|(?<![\w/&#])(?:uaftc_lib/[\w/.]+|[a-z]+(?:_\w+)+|\w+\.py)"
-)  # of a table or of code
+NAME = re.compile(r"(?<=<tr><td>)\w+|(?<![\w/&#])(?:(?:\w+/)+[\w/.]+|[a-z]+(?:_\w+)+|\w+\.py)")  # of a table or of code
 
 
 def settings_table() -> str:
     """The same as HTML, names of code set as such."""
-    head, body = plots.table(settings_of_runs()).to_html().split("<tbody>")
+    told = settings_of_runs()
+    what = [f"{row[2]} {row.settings}".strip() + "." * bool(row.settings) for row in told.itertuples()]
+    where = told["made in"].str.removeprefix("uaftc_lib/")
+    shown = {"table": told["table"], "what was run, and with what": what, "seeds": told["seeds"], "runs": told["runs"]}
+    head, body = plots.table(pd.DataFrame(shown | {"made in": where})).to_html().split("<tbody>")
     return head + "<tbody>" + NAME.sub(r"<code>\g<0></code>", body)
 
 
