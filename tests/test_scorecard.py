@@ -507,11 +507,11 @@ def test_the_status_of_a_figure_is_measured(if_so, if_not):
     assert false.reason[of_claims].str.contains("; not: ").all()
     panels = {"Fig 2e", "Fig 3c", "Fig 4b"}  # those that only ask for polar above neutral words
     assert set(true.status[list(panels)]) == {"reproduced"} and set(false.status[list(panels)]) == {"differs"}
-    assert true.reason["Fig 2e"] == "printed order of the means in 10 of 10 seeds"
+    assert true.reason["Fig 2e"] == "published order of the means in 10 of 10 seeds"
     some = figure_scores(True)
     some.loc[(some.seed < 5) & (some.type == "neutral"), "mean"] = 9.0
     assert statuses({"figure_scores": some}).loc["Fig 2e", ["status", "reason"]].tolist() == [
-        "reproduced", "printed order of the means in 5 of 10 seeds"]  # fmt: skip
+        "reproduced", "published order of the means in 5 of 10 seeds"]  # fmt: skip
     some.loc[(some.seed < 6) & (some.type == "neutral"), "mean"] = 9.0
     assert statuses({"figure_scores": some}).status["Fig 2e"] == "in some seeds"
 

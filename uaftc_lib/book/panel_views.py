@@ -7,21 +7,25 @@ from collections.abc import Mapping
 import pandas as pd
 
 from uaftc_lib import plots
-from uaftc_lib.book.panels import NAMES, in_print, seeds_of_panel
+from uaftc_lib.book.panels import NAMES, cited_panel, in_print, seeds_of_panel
 
 SHORT = {kind: kind.rsplit(".", 1)[-1] for kind in NAMES.values()}  # rec.motorcycles: motorcycles
 
 
-def as_boxes(panel: Mapping, rows: pd.DataFrame) -> plots.Figure:
-    """A panel of which quantiles are published: the seeds in ``rows`` (as in ``figure_scores``), and print beside."""
+def as_boxes(panel: Mapping, rows: pd.DataFrame, count: str = "", **options) -> plots.Figure:
+    """A panel of which quantiles are published: the seeds in ``rows`` (as in ``figure_scores``), and those beside.
+
+    ``count`` stands behind the title: in how many seeds the panel comes out.
+    """
     of = f"words of {SHORT[panel['type']]}" if panel["type"] else f"{panel['model']}, λ = {panel['lam']:g}"
     return plots.quantiles(
         seeds_of_panel(panel, rows).replace({"type": SHORT}),
         "type",
         "a panel",
         published=in_print(panel["figure"]).replace({"type": SHORT}),
-        title=f"Fig. {panel['figure']}: {of}",
+        title=f"{cited_panel(panel['figure'])}: {of}" + f" ({count})" * bool(count),
         y_label=f"{panel['scores']} score",
+        **options,
     )
 
 

@@ -33,6 +33,13 @@ def panels() -> pd.DataFrame:
     return listed.fillna({"type": "", "values": ""})
 
 
+def cited_panel(figure: str) -> str:
+    """A panel as it is cited: "S13top" -> "Fig S13, top"."""
+    for end, word in (("top", ", top"), ("bot", ", bottom")):
+        figure = figure.removesuffix(end) + word if figure.endswith(end) else figure
+    return f"Fig {figure}"
+
+
 def in_print(figure: str) -> pd.DataFrame | None:
     """The published values of a panel, a row a type, under the names of :data:`QUANTILES`; None without any.
 

@@ -11,22 +11,23 @@ from itertools import product
 import jinja2
 import pandas as pd
 
+from uaftc_lib import plots
 from uaftc_lib.book.cases import OPEN, Tables
 from uaftc_lib.book.chapters.embedding_geometry import SIGNS_AT, signs_case
 from uaftc_lib.book.chapters.scorecard import address
 from uaftc_lib.book.chapters.variants.models import RANGES_OF_M, ranges
 from uaftc_lib.book.claims import Judged
-from uaftc_lib.book.panels import compare, panels
+from uaftc_lib.book.panels import cited_panel, compare, panels
 from uaftc_lib.book.readings import NOISY, TEN
 from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import EXPERIMENTS
 from uaftc_lib.experiments.tables import about, grid_names, task
 from uaftc_lib.locations import PAPER_NAMES
 
-Whys = Mapping[str, tuple[str, str]]  # printed number -> why it differs, and chapter#heading where that is told
+Whys = Mapping[str, tuple[str, str]]  # number in the paper -> why it differs, and chapter#heading where that is told
 FAR = 1.0  # printed boxes (p75 − p25): from here on a median is told to be off
 WRONG = ("in some seeds", "differs")
-NAMED = 4  # so many cases against a figure are told one by one
+NAMED = 2  # so many cases against a figure are told one by one
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,14 @@ def making(name: str) -> str:
     return f"uaftc tables {name} --make"
 
 
-SPELLED = {"lam": "λ", "weight_range": "W₀ within ±", "embedding_range": "embeddings within ±", "dimension": "d"}
+SPELLED = {
+    "lam": "λ",
+    "n_polar": "polar words",
+    "n_neutral": "neutral words",
+    "weight_range": "W₀ within ±",
+    "embedding_range": "embeddings within ±",
+    "dimension": "d",
+}
 
 
 def values_of(jobs: list[dict], name: str) -> str:
@@ -95,6 +103,19 @@ def settings_of_runs() -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+NAME = re.compile(r"(?<=<tr><td>)\w+|(?<![\w/&#])(?:(?:\w+/)+[\w/.]+|[a-z]+(?:_\w+)+|\w+\.py)")  # of a table or of code
+
+
+def settings_table() -> str:
+    """The same as HTML, names of code set as such."""
+    told = settings_of_runs()
+    what = [f"{row[2]} {row.settings}".strip() + "." * bool(row.settings) for row in told.itertuples()]
+    where = told["made in"].str.removeprefix("uaftc_lib/")
+    shown = {"table": told["table"], "what was run, and with what": what, "seeds": told["seeds"], "runs": told["runs"]}
+    head, body = plots.table(pd.DataFrame(shown | {"made in": where})).to_html().split("<tbody>")
+    return head + "<tbody>" + NAME.sub(r"<code>\g<0></code>", body)
+
+
 MODEL, COUNTS, ACCURACY = (
     "01_model#from-scores-to-weights-to-a-decision",
     "09_datasets",
@@ -118,7 +139,7 @@ OTHERS = (
     Item("Table 2", "test accuracy by λ", ACCURACY, "table2", run("12_lambda"), {"table_2": ()}),
     Item("Table S1", "examined tokens", f"{COUNTS}#counting-words", "data_counts", run(COUNTS), {"table_S1": ()}),
     Item("Fig 1", "the model", MODEL, "live", run("01_model"), {"weighted_sum": ()}),
-    Item("Fig S1", "inner products of single pairs, small and large start", STARTING, "embedding_start", run(GEOMETRY),
+    Item("Fig S1", "inner products of single pairs, small and large range", STARTING, "embedding_start", run(GEOMETRY),
          {"products_move": (), "smaller_is_quicker": SIGNS}),
     Item("Fig S2", "inner products by pair", ENDING, "live, terms", run(GEOMETRY),
          {"products_part": (TEN,), "products_of_neutral": (TEN,), "like_outweighs": (TEN,)}),
@@ -142,13 +163,6 @@ OTHERS = (
     Item("Fig S12", "attention, three classes", CLASSES, "live, class_terms_whole", run(VARIANTS),
          {"class_attention_grows": ()}),
 )  # fmt: skip
-
-
-def cited_panel(figure: str) -> str:
-    """A panel as it is cited: "S13top" -> "Fig S13, top"."""
-    for end, word in (("top", ", top"), ("bot", ", bottom")):
-        figure = figure.removesuffix(end) + word if figure.endswith(end) else figure
-    return f"Fig {figure}"
 
 
 def whole_figure(number: str) -> str:
@@ -195,15 +209,15 @@ def by_claims(shows: Mapping[str, tuple[str, ...]], judged: Mapping[str, Judged]
     if not measured:
         return "not yet", ""
     wrong = [(claim, part) for claim, part in measured if part.verdict != "supported"]
-    told = f"{len(measured) - len(wrong)} of {len(measured)} cases as said" + (
+    told = f"{len(measured) - len(wrong)} of {len(measured)} cases hold" + (
         f", {len(parts) - len(measured)} open" if len(parts) > len(measured) else ""
     )
     if wrong:
-        by = {claim.measured: [part for other, part in wrong if other is claim] for claim, _ in wrong}
+        by = {claim.measured.partition(";")[0]: [part for other, part in wrong if other is claim] for claim, _ in wrong}
         told += "; not: " + "; ".join(
             f"{measure} ({'; '.join(f'{part.case}: {part.found}' for part in found)})"
             if len(found) <= NAMED
-            else f"{measure} ({len(found)} cases, listed above)"
+            else f"{measure} ({len(found)} cases, in the scorecard)"
             for measure, found in by.items()
         )
     return ("differs" if wrong else "reproduced"), told
@@ -222,7 +236,7 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
         status, reason = by_claims(item.shows, by_name)
         if panel["seeds"]:
             status = panel["verdict"]
-            reason = f"printed order of the means in {panel['as printed']} of {panel['seeds']} seeds"
+            reason = f"published order of the means in {panel['as printed']} of {panel['seeds']} seeds"
             if panel["off"] > FAR:
                 reason += f", a median {panel['off']:.1f} boxes off"
         rows.append({"number": item.number, "what": item.what, "status": status, "reason": reason, "data": item.data,
@@ -234,16 +248,16 @@ def reproduction_map(judged: Iterable[Judged], tables: Tables | None = None) -> 
 MAP = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 MAP = MAP.from_string("""\
 <div class="uaftc-table map"><table><thead><tr>
-<th>printed</th><th>what it shows</th><th>status</th><th>data, and what makes it again</th>
+<th>in the paper</th><th>status</th><th>what it shows</th><th>data, and what makes it again</th>
 </tr></thead><tbody>
 {% for row in rows %}
 <tr><td><a href="{{ address(row.page) }}">{{ row.number.replace(" ", joined, 1) }}</a></td>
-<td>{{ row.what.replace(" = ", joined + "=" + joined) }}</td>
 <td>
 {%- if row.status in wrong %}<a href="{{ address(told[row.number]) }}">{% endif %}{{ row.status }}
 {%- if row.status in wrong %}</a>{% endif %}
 {%- if row.status == "reproduced" %} <small>{{ row.reason }}</small>{% endif %}</td>
-<td>{{ row.data }}
+<td>{{ row.what.replace(" = ", joined + "=" + joined) }}</td>
+<td>{{ "live" if row.data == "live" else "live, stored" if "live" in row.data else "stored" }}
 {% for command in row.commands %}
 <code style="display:block">
 {%- for part in options(command) %}<span style="white-space:nowrap">{{ part }}</span>{{ " " }}{% endfor %}</code>
@@ -255,7 +269,7 @@ MAP = MAP.from_string("""\
 
 
 def map_table(made: pd.DataFrame, whys: Whys) -> str:
-    """The reproduction map as HTML: printed, what it shows, how it came out, data and commands."""
+    """The reproduction map as HTML: number, how it came out, what it shows, data and commands."""
     told = dict(zip(made.number, made.page)) | {number: place for number, (_, place) in whys.items()}
     return MAP.render(
         rows=list(made.itertuples()), told=told, wrong=WRONG, joined="\N{NO-BREAK SPACE}", address=address,
@@ -264,7 +278,7 @@ def map_table(made: pd.DataFrame, whys: Whys) -> str:
 
 
 def differing(made: pd.DataFrame, whys: Whys) -> str:
-    """What differs from print: in what, why as far as it is known, and where that is told."""
+    """What differs from the paper: in what, why as far as it is known, and where that is told."""
     lines = []
     for row in made[made.status.isin(WRONG)].itertuples():
         why, told = whys.get(row.number, ("", row.page))
