@@ -33,7 +33,7 @@ earlier_verdicts.csv.
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -194,3 +194,9 @@ def exceeds_zero(differences: Float[np.ndarray, "seeds"]) -> str:
 def decided(found: Interval) -> str:
     """The verdict on "X exceeds Y" from the interval of X − Y."""
     return "supported" if found.low > 0 else "contradicted" if found.high < 0 else "undecided"
+
+
+def resampled(statistic: Callable, rows: int, draws: int):
+    """Between what the middle 95 % of a statistic of row numbers lie, over samples drawn with replacement."""
+    asked = {"n_resamples": draws, "vectorized": False, "method": "percentile", "rng": 0}
+    return stats.bootstrap((np.arange(rows),), statistic, **asked).confidence_interval

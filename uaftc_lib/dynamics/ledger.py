@@ -13,6 +13,7 @@ what the part of Δe along the old V did to s, and so on.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import torch
@@ -61,11 +62,11 @@ class Ledger:
 
     def closure(self) -> dict[str, float]:
         """Largest difference between what the scores did and the sum of their terms."""
-        polarity, attention = (sum(self.terms(names).values()) for names in (POLARITY, ATTENTION))
-        return {
-            "polarity": float((self.polarity_end - self.polarity_start - polarity).abs().max()),
-            "attention": float((self.attention_end - self.attention_start - attention).abs().max()),
-        }
+        left = {}
+        for side, names in (("polarity", POLARITY), ("attention", ATTENTION)):
+            moved = getattr(self, f"{side}_end") - getattr(self, f"{side}_start")
+            left[side] = float((moved - sum(self.terms(names).values())).abs().max())
+        return left
 
 
 class ScoresOfRows(nn.Module):
@@ -97,7 +98,7 @@ class LedgerTrainer(TypewiseTrainer):
         super().__init__(model, corpus, config)
         self.kind, self.scores = dynamics.kind(model), ScoresOfRows(model)
         self.start = self.scores(model.embedding).detach().double()
-        self.totals: dict[str, Tensor] = {}  # by cause
+        self.totals = defaultdict(lambda: torch.zeros_like(self.start))  # by cause, named by its polarity term
 
     def at(self, rows: Tensor, heads: dict[str, Tensor]) -> Float[Tensor, "rows heads"]:
         """The scores of rows under other V, W and M."""
@@ -154,29 +155,21 @@ class LedgerTrainer(TypewiseTrainer):
             if self.config.penalty or self.config.weight_decay:
                 moved["polarity_penalty"] = self.scores(table) - self.at(table, new)
             for cause, change in moved.items():
-                self.total(cause).add_(change)
+                self.totals[cause] += change
             for cause, change in rows.items():
-                self.total(cause)[types] += change
+                self.totals[cause][types] += change
             self.step += 1
             total += found.loss * len(batch)
         return float(total) / sum(map(len, batches))
-
-    def total(self, cause: str) -> Float[Tensor, "types heads"]:
-        """The sum of a cause so far, which is named by its polarity term."""
-        return self.totals.setdefault(cause, torch.zeros_like(self.start))
 
     def ledger(self) -> Ledger:
         """The sums as they stand."""
         now = self.scores(self.model.embedding).detach().double()
         columns = self.totals | {"polarity_start": self.start, "polarity_end": now}
-        attention = dict(
-            zip((*POLARITY, "polarity_start", "polarity_end"), (*ATTENTION, "attention_start", "attention_end"))
-        )
-        entries = {}
-        for name, column in columns.items():
-            entries[name] = column[:, 1].clone() if self.model.binary else column[:, 1:].clone()
-            entries[attention[name]] = column[:, 0].clone()
-        return Ledger(**entries)
+        twins = dict(zip(POLARITY, ATTENTION)) | {"polarity_start": "attention_start", "polarity_end": "attention_end"}
+        polarity = {name: column[:, 1 if self.model.binary else slice(1, None)] for name, column in columns.items()}
+        attention = {twins[name]: column[:, 0] for name, column in columns.items()}
+        return Ledger(**{name: entry.clone() for name, entry in (polarity | attention).items()})
 
 
 def fit_with_ledger(

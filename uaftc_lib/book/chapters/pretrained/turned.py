@@ -12,8 +12,8 @@ from uaftc_lib.book import contents, rules
 from uaftc_lib.book.cases import OPEN, Tables
 from uaftc_lib.book.chapters.pretrained.initialisations import INITIALISATIONS
 from uaftc_lib.book.claims import CLAIMS
+from uaftc_lib.book.rules import resampled
 from uaftc_lib.experiments.registry import stored
-from uaftc_lib.intervals import resampled
 
 
 def with_shares(rows: pd.DataFrame) -> pd.DataFrame:

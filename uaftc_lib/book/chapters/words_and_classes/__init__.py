@@ -25,11 +25,11 @@ from uaftc_lib.book.chapters.words_and_classes import (  # noqa: F401  (register
     tfidf,
 )
 from uaftc_lib.book.controls import with_permuted_labels
+from uaftc_lib.book.rules import resampled
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.intervals import resampled
 from uaftc_lib.models import AttentionClassifier, StructuredClassifier, sum_by_instance
 from uaftc_lib.training import TrainingConfig, fit
 
