@@ -13,12 +13,13 @@ what the part of Δe along the old V did to s, and so on.
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import forward_ad
 
 from uaftc_lib import dynamics
@@ -69,18 +70,6 @@ class Ledger:
         return left
 
 
-class ScoresOfRows(nn.Module):
-    """Rows of the table in, their scores out: first attention, then polarity, "rows heads"."""
-
-    def __init__(self, model: AttentionClassifier):
-        super().__init__()
-        self.model = model
-
-    def forward(self, rows: Float[Tensor, "rows d"]) -> Float[Tensor, "rows heads"]:
-        a, s, _ = self.model.score(rows)
-        return torch.cat([a[:, None], s.reshape(len(a), -1)], 1)
-
-
 class LedgerTrainer(TypewiseTrainer):
     """Training by types that keeps a ledger; a ``trainer`` for :func:`fit`. Its steps are those of the fast path.
 
@@ -96,13 +85,16 @@ class LedgerTrainer(TypewiseTrainer):
         if reason := obstacle(model, config):
             raise ValueError(f"the ledger is kept on the fast path only: {reason}")
         super().__init__(model, corpus, config)
-        self.kind, self.scores = dynamics.kind(model), ScoresOfRows(model)
-        self.start = self.scores(model.embedding).detach().double()
+        self.kind = dynamics.kind(model)
+        self.start = self.scores(model.embedding, {}).detach().double()
         self.totals = defaultdict(lambda: torch.zeros_like(self.start))  # by cause, named by its polarity term
 
-    def at(self, rows: Tensor, heads: dict[str, Tensor]) -> Float[Tensor, "rows heads"]:
-        """The scores of rows under other V, W and M."""
-        return torch.func.functional_call(self.scores, {f"model.{name}": x for name, x in heads.items()}, (rows,))
+    def scores(self, rows: Tensor, heads: dict[str, Tensor]) -> Float[Tensor, "rows heads"]:
+        """The attention and the polarity scores of rows of the table, under other V, W and M."""
+        model = copy.copy(self.model)  # a shallow copy: what is not in its place is the model's
+        model._parameters = model._parameters | heads
+        a, s, _ = model.score(rows)
+        return torch.cat([a[:, None], s.reshape(len(a), -1)], 1)
 
     def first_order(self, rows: Tensor, heads: dict[str, Tensor], move: dict[str, Tensor]) -> Tensor:
         """What a move of "rows", V, W or M does to the scores of rows, to first order: the directional derivative.
@@ -111,11 +103,11 @@ class LedgerTrainer(TypewiseTrainer):
         """
         if self.kind != "AD" or set(move) <= {"V", "W"}:
             point = {"rows": rows} | heads | move
-            return self.at(point.pop("rows"), point)
+            return self.scores(point.pop("rows"), point)
         with forward_ad.dual_level():
             point = {"rows": rows} | heads
             point |= {name: forward_ad.make_dual(point[name], change) for name, change in move.items()}
-            return forward_ad.unpack_dual(self.at(point.pop("rows"), point)).tangent
+            return forward_ad.unpack_dual(self.scores(point.pop("rows"), point)).tangent
 
     def causes(self, found: TypeSums) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
         """The gradients of the loss by their cause: those of V, W and M, and those of the types' embeddings."""
@@ -138,7 +130,7 @@ class LedgerTrainer(TypewiseTrainer):
             found = self.sums(batch)
             (of_heads, of_rows), whole, types = self.causes(found), self.gradients(batch, found), found.types
             old = {name: self.model.get_parameter(name).clone() for name in whole if name != "embedding"}
-            before = None if self.kind == "DP" else self.scores(table)
+            before = None if self.kind == "DP" else self.scores(table, {})
             size = {name: self.move(name, slice(None), whole[name]) for name in old}
             moves = {c: {name: -size[name] * slope for name, slope in slopes.items()} for c, slopes in of_heads.items()}
             moved = {cause: self.first_order(table, old, move) for cause, move in moves.items()}
@@ -150,10 +142,10 @@ class LedgerTrainer(TypewiseTrainer):
                 later = self.first_order(found.E, new, {"rows": -step * whole["embedding"]})
                 rows["polarity_remainder"] = later - sum(rows.values())
             else:
-                moved["polarity_remainder"] = self.at(table, new) - before - sum(moved.values())
+                moved["polarity_remainder"] = self.scores(table, new) - before - sum(moved.values())
                 moved["polarity_remainder"][types] -= sum(rows.values())
             if self.config.penalty or self.config.weight_decay:
-                moved["polarity_penalty"] = self.scores(table) - self.at(table, new)
+                moved["polarity_penalty"] = self.scores(table, {}) - self.scores(table, new)
             for cause, change in moved.items():
                 self.totals[cause] += change
             for cause, change in rows.items():
@@ -164,7 +156,7 @@ class LedgerTrainer(TypewiseTrainer):
 
     def ledger(self) -> Ledger:
         """The sums as they stand."""
-        now = self.scores(self.model.embedding).detach().double()
+        now = self.scores(self.model.embedding, {}).detach().double()
         columns = self.totals | {"polarity_start": self.start, "polarity_end": now}
         twins = dict(zip(POLARITY, ATTENTION)) | {"polarity_start": "attention_start", "polarity_end": "attention_end"}
         polarity = {name: column[:, 1 if self.model.binary else slice(1, None)] for name, column in columns.items()}
