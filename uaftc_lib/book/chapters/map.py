@@ -103,7 +103,7 @@ def settings_of_runs() -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-NAME = re.compile(r"(?<=<tr><td>)\w+|(?<![\w/&#])(?:(?:\w+/)+[\w/.]+|[a-z]+(?:_\w+)+|\w+\.py)")  # of a table or of code
+NAME = re.compile(r"(?<=<tr><td>)\w+|(?<![\w/&#])(?:[\w/]+/\w+\.\w+|[a-z]+(?:_\w+)+|\w+\.py)")  # of a table or of code
 
 
 def settings_table() -> str:
