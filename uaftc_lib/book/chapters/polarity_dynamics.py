@@ -92,7 +92,7 @@ def _(case: Case):
     return Equality(A + B + C, view.s_rate)
 
 
-@equation(20, "ρ, the signed attention times the lead of a token", "definition")
+@equation(20, "ρ, the signed attention times the margin of a token", "definition")
 def _(case: Case):
     # ρ(e) is what the loss feels of a_e alone.
     view = case.view()
@@ -166,7 +166,7 @@ def short_terms_lams(lam: float, seed: int) -> list[dict]:
 
 
 def beside_moderate(tables: Tables) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Each case with a λ that is too small: its rows, and those at λ = 10 from the same starts."""
+    """Each case with a λ that is too small: its rows, and those at λ = 10 of the same seeds."""
     moderate = dict(cells(TEN, SHORT_TEN)(tables))
     for name, rows in cells(*TOO_SMALL)(tables):
         yield name, rows, moderate[SHORT_TEN if name.endswith("W₀ within ±0.1") else TEN]
