@@ -51,7 +51,7 @@ export class Run {
   }
 }
 
-// |V·W|Δ/‖W‖² ≪ λ ≪ ‖V‖²Δ/|V·W| with Δ = |ρ/π|, its median over the polarity tokens.
+// |V·W|ξ/‖W‖² ≪ λ ≪ ‖V‖²ξ/|V·W| with ξ = |ρ/π|, its median over the polarity tokens.
 function band({ pi, rho, VW, VV, WW }, kinds) {
   const distances = [];
   for (let w = 0; w < kinds.length; w++) {
