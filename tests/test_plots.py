@@ -291,6 +291,8 @@ def test_long_texts_of_a_table_wrap_where_there_is_no_room():
     assert "λ\xa0=\xa010 and" in html and "0.1 [0.05,\xa00.2]" in html
     longer = plots.table(pd.DataFrame({"case": ["a small λ costs accuracy"]})).to_html()
     assert "min-width: 9em" in longer
+    first = plots.table(pd.DataFrame({"case": ["so long a remark " * 5]})).to_html()
+    assert "min-width: 9em" in first and "16em" not in first
 
 
 def test_numbers_are_in_the_page_or_missed_aloud():

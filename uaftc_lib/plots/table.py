@@ -95,7 +95,7 @@ class Table:
         values, those = self.data.iloc[:, place], f"tr > :nth-child({place + 1})"
         if is_numeric_dtype(values) and not is_bool_dtype(values):
             yield {"selector": those, "props": "text-align:right"}
-        elif cells.str.len().max() > REMARK:
+        elif place and cells.str.len().max() > REMARK:  # a first column has to leave room for what it is of
             yield {"selector": those, "props": "white-space:normal;min-width:16em"}
         elif cells.str.contains(" [", regex=False).any():
             yield {"selector": those, "props": "white-space:normal"}
