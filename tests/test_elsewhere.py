@@ -76,7 +76,7 @@ def test_nothing_is_fetched_elsewhere(monkeypatch):
 
 # What Colab has of what chapters need: anywidget, jaxtyping and papermill are not among it.
 COLAB = "torch numpy pandas scipy scikit-learn statsmodels numba click tqdm pooch platformdirs joblib jinja2 filelock"
-COLAB += " matplotlib spacy ipython ipywidgets ipykernel nbformat pygments beautifulsoup4 pip"
+COLAB += " matplotlib seaborn spacy ipython ipywidgets ipykernel nbformat pygments beautifulsoup4 pip"
 RUN = """
 import sys, types
 sys.modules["google.colab"] = types.ModuleType("google.colab")

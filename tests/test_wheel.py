@@ -24,7 +24,7 @@ from uaftc_lib.datasets import cache, sst
 from uaftc_lib.datasets.download import DataUnavailable
 
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-ABSENT = "spacy matplotlib IPython ipywidgets anywidget ipykernel papermill jupytext nbformat nbconvert".split()
+ABSENT = "spacy seaborn matplotlib IPython ipywidgets anywidget ipykernel papermill jupytext nbformat nbconvert".split()
 ABSENT += "jupyter_book jupyterlab sphinx pytest hypothesis pyarrow distributed transformers".split()
 FOUND = f"import importlib.util; print([name for name in {ABSENT} if importlib.util.find_spec(name)])"
 WINGS = [part.removesuffix(".py").replace("/", ".") for part in EXTRA]
