@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
-from matplotlib.colors import to_rgba
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -19,6 +20,13 @@ RASTER_ABOVE = 300  # points
 BOX = ("whislo", "q1", "med", "q3", "whishi")  # of Axes.bxp
 PRINTED = ("whisker_low", "q1", "median", "q3", "whisker_high")
 DEEPEST = 0.6  # of a colour over the page, light or dark, on which the ink can still be read
+SIGNED, UNSIGNED = (  # clear in the middle, where the page shows
+    LinearSegmentedColormap.from_list(
+        "", [(0, to_rgba(low, DEEPEST)), (0.5, to_rgba(low, 0)), (0.5, to_rgba(high, 0)), (1, to_rgba(high, DEEPEST))]
+    )
+    for low, high in ((COLORS["negative"], COLORS["positive"]), (GREEN, GREEN))
+)
+HEAT = {"vmin": -1, "vmax": 1, "fmt": "", "cbar": False, "annot_kws": {"color": INK}}
 STORED = ("p5", "p25", "median", "p75", "p95")
 
 
@@ -140,17 +148,13 @@ def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", **options)
     told = data[columns].map(lambda value: f"{value:.2f}".replace("-", "−"))
 
     def draw(axes: Axes) -> None:
-        for place, column in enumerate(columns):
-            depths = DEEPEST * data[column] / max(data[column].abs().max(), 1e-12)
-            hues = [GREEN if column == "weight" else COLORS["positive" if v > 0 else "negative"] for v in depths]
-            colors = [to_rgba(hue, abs(depth)) for hue, depth in zip(hues, depths)]
-            cells = axes.barh(range(len(data)), 0.96, 0.94, left=place - 0.48, color=colors)
-            axes.bar_label(cells, told[column], label_type="center")
-        axes.set(xticks=range(len(columns)), xticklabels=columns, xlim=(-0.5, len(columns) - 0.5))
-        axes.set(yticks=range(len(data)), yticklabels=data[word], ylim=(len(data) - 0.5, -0.5))
-        axes.tick_params(length=0, labeltop=True, labelbottom=False)
+        scaled = data[columns] / data[columns].abs().max().clip(lower=1e-12)
+        for colors, drawn in ((UNSIGNED, {"weight"}), (SIGNED, set(columns) - {"weight"})):
+            hidden = pd.DataFrame({column: [column not in drawn] * len(data) for column in columns}, scaled.index)
+            seaborn.heatmap(scaled, mask=hidden, cmap=colors, annot=told, ax=axes, **HEAT)
+        axes.set(xlabel="", ylabel="", yticklabels=data[word])
+        axes.tick_params(length=0, labeltop=True, labelbottom=False, rotation=0)
         axes.grid(False)
-        axes.spines[:].set_visible(False)
 
     lines = (f"{name}: " + ", ".join(map(" ".join, row.items())) for name, (_, row) in zip(data[word], told.iterrows()))
     size = (max(PANEL[0], 0.8 * len(columns) + 1.2), 0.24 * len(data) + 0.5)
