@@ -73,7 +73,7 @@ def opened(browser, figure, tmp_path_factory):
         )
         page.goto(path.as_uri())
         if script:
-            page.wait_for_function("document.querySelector('uaftc-phase')?.foretold")
+            page.wait_for_function("document.querySelector('uaftc-phase')?.predicted")
         yield page
         assert troubles == []
         context.close()
@@ -161,7 +161,7 @@ def test_the_band_is_that_of_the_grown_vector(page, data, figure, reach):
 
 
 EVERY_RUN = """() => { const one = document.querySelector("uaftc-phase"), { lams, cosines } = one.data;
-    return lams.flatMap(lam => cosines.map(cosine => { one.move({ lam, cosine }); return one.foretold; })); }"""
+    return lams.flatMap(lam => cosines.map(cosine => { one.move({ lam, cosine }); return one.predicted; })); }"""
 
 
 @pytest.mark.parametrize("which, reach", list(enumerate(RANGES)))
@@ -228,7 +228,7 @@ def test_a_drag_moves_the_point_and_the_outcome(page):
     assert lam == pytest.approx(140, rel=0.05) and cosine == pytest.approx(-0.5, abs=0.05)
     after = says(page)
     assert after.startswith(f"λ = {lam:g}, cos(V₀, W₀) = −{-cosine:g}: by the mean field positive words sink below")
-    assert "This λ lies above the foretold band" in after and "at λ = 100 and −0.45, the nearest," in after
+    assert "This λ lies above the predicted band" in after and "at λ = 100 and −0.45, the nearest," in after
     assert page.locator("svg.scores").inner_html() != curves and page.locator("svg.scores .ran").count() == 0
     page.mouse.move(*at(page, 2, 0.9))
     assert page.evaluate(STATE) == [lam, cosine], "let go, it stays"

@@ -36,13 +36,13 @@ class Phase extends HTMLElement {
       `<fieldset><legend>${label}</legend>${words.map((word, i) => `<label><input type="radio" name="${unique}-${name}" data-name="${name}" value="${i}"${i ? "" : " checked"}>${word}</label>`).join("")}</fieldset>`;
     this.innerHTML = `<div class="uaftc-frames uaftc-phase"><div class="choices">
       ${choice("range", "W₀ within", ranges.map(({ reach }) => `±${reach}`))}${choice("seed", "seed", ranges[0].starts.map((_, i) => i))}</div>
-      <div class="frame"><svg class="plane" viewBox="0 0 ${WIDE} ${HIGH}" role="group" aria-label="The plane of λ and cos(V₀, W₀): stored runs, the foretold band, and a point to move">
+      <div class="frame"><svg class="plane" viewBox="0 0 ${WIDE} ${HIGH}" role="group" aria-label="The plane of λ and cos(V₀, W₀): stored runs, the predicted band, and a point to move">
       <g aria-hidden="true"></g><g class="point" role="slider" tabindex="0" aria-valuemin="${low}" aria-valuemax="${high}" aria-label="λ and cos(V₀, W₀), moved by the arrow keys">
       <circle class="reach" r="20"/><circle class="here" r="7.5"/></g></svg>
       <svg class="scores" viewBox="0 0 ${WIDE} ${HIGH}" role="img"></svg></div>
       <div class="legend"><span class="key wanted">run as wanted</span><span class="key positive">positive words; run in which they sink</span>
       <span class="key negative">negative words; run in which they sink</span><span class="key neutral">neutral words</span>
-      <span class="key foretold">foretold band</span><span class="key ran">ends of the run at the point</span></div><p class="caption" aria-live="polite"></p></div>`;
+      <span class="key predicted">predicted band</span><span class="key ran">ends of the run at the point</span></div><p class="caption" aria-live="polite"></p></div>`;
     [this.plane, this.scores] = this.querySelectorAll("svg");
     this.point = this.querySelector(".point");
     this.listen();
@@ -128,13 +128,13 @@ class Phase extends HTMLElement {
     const run = [nearest(lams, lam, this.x), nearest(cosines, cosine, this.y)], there = run[0] === lam && run[1] === cosine;
     const i = lams.indexOf(run[0]) * cosines.length + cosines.indexOf(run[1]);
     const ran = there && this.start.ends.slice(3 * i, 3 * i + 3).map((end) => end / scale / lam);
-    this.foretold = outcome(this.path.at(-1)[1]);
+    this.predicted = outcome(this.path.at(-1)[1]);
     this.drawScores(time, ran || []);
     const here = `λ = ${number(lam)}, cos(V₀, W₀) = ${number(cosine)}`, ends = band(this.start, cosine);
     const side = lam >= ends.upper ? "above" : lam <= ends.lower ? "below" : "within", wanteds = outcomes.filter((one) => one[i] === "w").length;
     const found = outcomes[seed][i], where = there ? "there" : `at λ = ${number(run[0])} and ${number(run[1])}, the nearest,`;
-    this.querySelector(".caption").textContent = `${here}: by the mean field ${OUTCOMES[this.foretold]}. This λ lies ${side} the foretold band, ` +
-      `${number(ends.lower)} to ${number(ends.upper)}. The stored run ${where} came out ${found === this.foretold ? "so, too" : `otherwise: ${OUTCOMES[found]}`}. ` +
+    this.querySelector(".caption").textContent = `${here}: by the mean field ${OUTCOMES[this.predicted]}. This λ lies ${side} the predicted band, ` +
+      `${number(ends.lower)} to ${number(ends.upper)}. The stored run ${where} came out ${found === this.predicted ? "so, too" : `otherwise: ${OUTCOMES[found]}`}. ` +
       `Of ${outcomes.length} seeds with its settings ${wanteds} came out as wanted.`;
     this.point.setAttribute("transform", `translate(${f1(this.x(lam))} ${f1(this.y(cosine))})`);
     this.point.setAttribute("aria-valuenow", lam);

@@ -1,4 +1,4 @@
-"""Chapter 21: a phase diagram: where in a plane of two settings which outcome was foretold, and which was measured."""
+"""Chapter 21: a phase diagram: where in a plane of two settings which outcome was predicted, and which was measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def phase_diagram(
     title: str = "",
     x_label: str = "",
     y_label: str = "",
-    band_label: str = "foretold",
+    band_label: str = "predicted",
     size: tuple[float, float] = (WIDE[0], 4.2),
 ) -> Figure:
     """Outcomes as markers over the predicted band; x logarithmic, y logarithmic to both sides of a linear middle.
@@ -95,5 +95,5 @@ def phase_diagram(
 
     counts = "; ".join(f"{name}: {(data[group] == name).sum()} runs" for name in names)
     axes_names = f"{x_label or x} and {y_label or y}"
-    alt = f"Phase diagram{titled(title)}: outcomes by {axes_names} over the band that was foretold. {counts}."
+    alt = f"Phase diagram{titled(title)}: outcomes by {axes_names} over the band that was predicted. {counts}."
     return render(draw, data[[x, y, group, run]], caption, alt, size)
