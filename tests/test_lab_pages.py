@@ -179,7 +179,8 @@ STANDS = "([button, before]) => Math.abs(button.getBoundingClientRect().top - be
 SEEN = """i => { const one = document.querySelectorAll('uaftc-lab')[i].root;
     const { top, bottom } = one.querySelector('[data-figure] canvas, .compact canvas').getBoundingClientRect();
     return top + bottom > 0 && top + bottom < 2 * innerHeight; }"""  # half of its picture
-WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "04_attention_dynamics": 1, "12_lambda": 2}
+WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "03_polarity_dynamics": 2, "04_attention_dynamics": 1}
+WITH_SETTINGS |= {"08_synthetic": 2, "12_lambda": 2}
 
 
 @pytest.mark.parametrize("name", WITH_SETTINGS)
