@@ -173,6 +173,18 @@ def test_damage_is_noticed_and_named(tmp_path, name, harm, untyped):
         prepared(tmp_path, "small", 1, small_dataset)
 
 
+def test_a_failed_preparation_leaves_no_lock(tmp_path):
+    """The same process may try again: the lock is held once and given back."""
+
+    def unavailable():
+        raise DataUnavailable("no spaCy")
+
+    for _ in range(2):
+        with pytest.raises(DataUnavailable, match="no spaCy"):
+            prepared(tmp_path, "small", 1, unavailable)
+    same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
+
+
 def test_a_damaged_archive_of_20_newsgroups_is_called_damaged(tmp_path, monkeypatch):
     def offline(*_, **__):
         raise OSError("no network")

@@ -186,6 +186,27 @@ def test_ledger_holds_the_terms_of_every_step(several, kind, case, rate):
     assert ("attention_M_pi" in recorded, "attention_M_rho" in recorded) == (kind == "DP-A", kind != "DP")
 
 
+@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+def test_the_penalty_has_an_entry_of_its_own(kind):
+    """After one step: the scores, less those that the same step without a penalty leaves."""
+    model, corpus = model_and_corpus(Case(), kind, False)
+    free, config = copy.deepcopy(model), {"optimizer": "sgd", "learning_rate": 0.5, "batch_size": None, "epochs": 1}
+    fit(free, dataset_of(corpus, len(model.embedding)), TrainingConfig(**config))
+    _, ledgers = fit_with_ledger(
+        model, dataset_of(corpus, len(model.embedding)), TrainingConfig(penalty=0.1, weight_decay=0.1, **config)
+    )
+    for side, with_penalty, without in zip(("attention", "polarity"), model.token_scores(), free.token_scores()):
+        entry = getattr(ledgers[-1], f"{side}_penalty")
+        assert torch.allclose(entry, with_penalty - without, atol=1e-12) and entry.abs().max() > 1e-4
+
+
+def test_ledger_begins_with_zeros():
+    model, corpus = model_and_corpus(Case(), "DP", False)
+    ledger = LedgerTrainer(model, corpus, TrainingConfig(optimizer="sgd")).ledger()
+    assert not any(term.any() for term in (ledger.terms(POLARITY) | ledger.terms(ATTENTION)).values())
+    assert torch.equal(ledger.polarity_start, ledger.polarity_end)
+
+
 def test_ledger_of_mini_batches_books_what_other_batches_did():
     """A type outside a batch moves by C and F alone."""
     corpus = Corpus.from_lists([[0, 1], [2, 3]], [1, 0])

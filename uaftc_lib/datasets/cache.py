@@ -90,12 +90,11 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], uaftc
         return read_prepared(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder.with_name(folder.name + ".lock"))
-        lock.acquire()
+        held = FileLock(folder.with_name(folder.name + ".lock")).acquire()
     except OSError as error:
         warnings.warn(f"{name} is prepared anew each time: {folder.parent} cannot be written ({error})", stacklevel=2)
         return prepare()
-    with lock:
+    with held:
         if not folder.exists():
             write_prepared(prepare(), folder)
     return read_prepared(folder)

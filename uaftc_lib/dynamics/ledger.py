@@ -2,8 +2,9 @@
 
 A step moves e, V, W and M, each by a part that π and a part that ρ made (and, where there is one, a part of the
 penalty). To first order each part moves the scores by a term of Eq 19 and 27 (DP-A: Eq 63 and 64, AD: Eq 69 and
-70) times the learning rate; what moves together moves them further by a remainder of second order in it. The
-penalty's entry (a decay's, too) is what its part did after that of the loss. Summed over all steps of a run,
+70) times the learning rate. What moves together moves them further, and through tanh also what moves alone: the
+remainder, of second order. The penalty's entry (a decay's, too) is what its part did after that of the loss.
+Summed over all steps of a run,
 
     s_end − s_start = ΣA + ΣB + ΣC + ΣM_π + ΣM_ρ + Σ penalty + Σ remainder,    a_end − a_start = ΣD + ΣE + ΣF + … .
 
@@ -36,7 +37,7 @@ ATTENTION = ("E", "D", "F", "attention_M_pi", "attention_M_rho", "attention_pena
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """Sums over a run, in units of the scores; float64 whatever the model. What a model has not is None."""
+    """Sums over a run, in units of the scores; float64 whatever the model. What a run has not is None."""
 
     A: Float[Tensor, "types ..."]
     B: Float[Tensor, "types ..."]
@@ -144,7 +145,7 @@ class LedgerTrainer(TypewiseTrainer):
             else:
                 moved["polarity_remainder"] = self.scores(table, new) - before - sum(moved.values())
                 moved["polarity_remainder"][types] -= sum(rows.values())
-            if self.config.penalty or self.config.weight_decay:
+            if self.config.penalty or (self.config.weight_decay and "M" in old):
                 moved["polarity_penalty"] = self.scores(table, {}) - self.scores(table, new)
             for cause, change in moved.items():
                 self.totals[cause] += change
@@ -157,7 +158,8 @@ class LedgerTrainer(TypewiseTrainer):
     def ledger(self) -> Ledger:
         """The sums as they stand."""
         now = self.scores(self.model.embedding, {}).detach().double()
-        columns = self.totals | {"polarity_start": self.start, "polarity_end": now}
+        columns = {name: self.totals[name] for name in ("A", "B", "C", "polarity_remainder")} | self.totals
+        columns |= {"polarity_start": self.start, "polarity_end": now}
         twins = dict(zip(POLARITY, ATTENTION)) | {"polarity_start": "attention_start", "polarity_end": "attention_end"}
         polarity = {name: column[:, 1 if self.model.binary else slice(1, None)] for name, column in columns.items()}
         attention = {twins[name]: column[:, 0] for name, column in columns.items()}

@@ -81,7 +81,7 @@ def two_scores(data: Dataset, lam: float, seed: int, mirrored: bool = False) -> 
     words = explain.word_class_influence(model, data)
     words = words[(words["support"] >= 5) & (words["class"] == data.classes[-1])]
     words = words.assign(size=words["influence"].abs())
-    tells = {name: spearmanr(words[x], words[y]).statistic for name, (x, y) in TELLS.items()}
+    tells = {name: spearmanr(words[x], words[y], nan_policy="omit").statistic for name, (x, y) in TELLS.items()}
     return {"epochs": run.best_epoch, "test accuracy": run.test_accuracy} | tells
 
 
