@@ -1,4 +1,4 @@
-"""Null controls: what lists and scores show where labels mean nothing, on lists of other texts, at equal frequency.
+"""Null controls: what lists and scores show where labels mean nothing and on lists of other texts.
 
 All lists of polar words come from the labels on which a model is then trained. Some of what they show would be there
 whatever the labels are. These are the worlds that tell how much.

@@ -196,7 +196,7 @@ def decided(found: Interval) -> str:
     return "supported" if found.low > 0 else "contradicted" if found.high < 0 else "undecided"
 
 
-def resampled(statistic: Callable, rows: int, draws: int):
+def resampled(statistic: Callable, rows: int, draws: int) -> tuple:
     """Between what the middle 95 % of a statistic of row numbers lie, over samples drawn with replacement."""
     asked = {"n_resamples": draws, "vectorized": False, "method": "percentile", "rng": 0}
     return stats.bootstrap((np.arange(rows),), statistic, **asked).confidence_interval

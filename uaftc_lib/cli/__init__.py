@@ -299,7 +299,7 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
     judged = claims.judge_all()
     for one in judged:
         if verdict in (None, one.verdict):
-            click.echo(f"{one.claim.section:4} {one.verdict} ({one.tally}): {one.claim.said}")
+            click.echo(f"{one.claim.section:4} {one.claim.name}: {one.verdict} ({one.tally}): {one.claim.said}")
     click.echo("; ".join(f"{n} {word}" for word, n in claims.counted(judged).items()))
     if out:
         claims.scorecard(judged).to_csv(out, index=False)

@@ -102,7 +102,7 @@ class LedgerTrainer(TypewiseTrainer):
 
         Scores are products of e, M, and V or W: the move in the place of what it moves. Through tanh they are not.
         """
-        if self.kind != "AD" or set(move) <= {"V", "W"}:
+        if self.kind in ("DP", "DP-A") or set(move) <= {"V", "W"}:
             point = {"rows": rows} | heads | move
             return self.scores(point.pop("rows"), point)
         with forward_ad.dual_level():

@@ -74,10 +74,11 @@ def about() -> dict[str, tuple[str, str, str]]:
         name: ("experiment", one.function.__doc__.splitlines()[0], file_of(one.function))
         for name, one in EXPERIMENTS.items()
     }
+    here = f"{PACKAGE.name}/experiments"
     for name in grid_names():
         lines = (GRIDS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
         told = " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
-        found[name] = "grid", told, f"{PACKAGE.name}/experiments/grids/{name}.toml (run_cell in experiments/sweep.py)"
+        found[name] = "grid", told, f"{here}/grids/{name}.toml (run_cell in {here}/sweep.py)"
     return found
 
 

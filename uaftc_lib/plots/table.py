@@ -91,7 +91,7 @@ class Table:
         return lambda cell: "" if pd.isna(cell) else f"{cell:{form}}".replace("-", "−")
 
     def rules(self, place: int, cells: pd.Series) -> Iterable[dict]:
-        """Numbers stand to the right; remarks wrap, what is no word or two where there is no room, and intervals."""
+        """Numbers stand to the right; remarks and intervals wrap, and where there is no room longer texts do."""
         values, those = self.data.iloc[:, place], f"tr > :nth-child({place + 1})"
         if is_numeric_dtype(values) and not is_bool_dtype(values):
             yield {"selector": those, "props": "text-align:right"}

@@ -44,7 +44,7 @@ def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]
 
 @experiment(jobs=[{"learner": n, "seed": s} for s, n in product(SEEDS, ("Adam", "GRU"))], rows=12)
 def side_scores(learner: str, seed: int) -> list[dict]:
-    """The same on SST at λ = 10 for the side columns of Table 2: DP by Adam, or behind a GRU."""
+    """SST at λ = 10: the scores of the side columns of Table 2: DP by Adam, or behind a GRU."""
     checks.one_of("learner", learner, ("Adam", "GRU"))
     (cell,) = cells_of(load_grid("side_columns"), model="DP" if learner == "Adam" else learner, lam=10.0, seeds=1)
     return scores_after(replace(cell, seed=seed))

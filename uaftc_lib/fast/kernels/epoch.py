@@ -40,7 +40,7 @@ def compile_epochs(checksum):
         dropout, affine = rule.keep_digits > 0, len(M) > 0
         factor = T(2.0**rule.keep_digits / rule.keep_numerator)
         up = np.full(len(classes) + 1, factor * factor)
-        up[0] = factor / T(rule.lam)
+        up[0] = factor / T(rule.lam)  # 1/λ, of scores; of gradients by `down`
         Q = np.zeros((0, table.shape[2]), table.dtype)
         Q_gradients = Q
         loss = 0.0

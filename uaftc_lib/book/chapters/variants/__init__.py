@@ -79,13 +79,13 @@ def variants_whole(variant: str, penalty: float, M: str, seed: int) -> list[dict
 
 @experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=1)
 def variants_wide(variant: str, penalty: float, seed: int) -> list[dict]:
-    """The same with W from ±1, M from the range of this library, at the end."""
+    """The models on the whole of Data I with W from ±1, M from the range of this library, at the end."""
     return followed_run(load_dataset("synthetic-1"), variant, penalty, M_OF_LIBRARY, seed, [LAST], weight_range=1.0)
 
 
 @experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=len(LOOKED_AT))
 def variants_copy(variant: str, penalty: float, seed: int) -> list[dict]:
-    """The same on small Data I, at the same numbers of steps."""
+    """The models on small Data I, after as many steps as on the whole."""
     return followed_run(small_data(), variant, penalty, M_OF_LIBRARY, seed, [10 * epoch for epoch in LOOKED_AT])
 
 
@@ -139,7 +139,7 @@ def variants_terms(variant: str, penalty: float, lam: float, seed: int) -> list[
     rows=1,
 )
 def variants_terms_whole(variant: str, penalty: float, M: str, lam: float, seed: int) -> list[dict]:
-    """The same on the whole of Data I, by the range of M; epochs are counted in 1,200 texts."""
+    """Models trained to one loss on the whole of Data I, by the range of M; epochs are counted in 1,200 texts."""
     return [run_with_ledger(load_dataset("synthetic-1"), variant, penalty, lam, seed, M)]
 
 
@@ -175,13 +175,13 @@ def class_terms(seed: int) -> list[dict]:
 
 @experiment(jobs=[{"seed": s} for s in SEEDS], rows=1)
 def class_terms_whole(seed: int) -> list[dict]:
-    """The same on 12,000 texts with 1,000 neutral words."""
+    """Three classes of words on 12,000 texts with 1,000 neutral words."""
     return [of_classes(*three_classes(seed, 4000, neutral_types=PAPER_NEUTRAL), WHOLE_EPOCHS, seed)]
 
 
 @experiment(jobs=[{"seed": s} for s in SEEDS], rows=1)
 def class_terms_short(seed: int) -> list[dict]:
-    """The same with W from ±0.1, three times as long."""
+    """Three classes of words with W from ±0.1, three times as long."""
     three = three_classes(seed, 4000, neutral_types=PAPER_NEUTRAL)
     return [of_classes(*three, WHOLE_EPOCHS * RANGES[0.1], seed, weight_range=0.1)]
 
