@@ -103,10 +103,9 @@ class LedgerTrainer(TypewiseTrainer):
         Scores are products of e, M, and V or W: the move in the place of what it moves. Through tanh they are not.
         """
         if self.kind in ("DP", "DP-A") or set(move) <= {"V", "W"}:
-            point = {"rows": rows} | heads | move
-            return self.scores(point.pop("rows"), point)
+            return self.scores(move.get("rows", rows), heads | {name: x for name, x in move.items() if name != "rows"})
+        point = {"rows": rows} | heads
         with forward_ad.dual_level():
-            point = {"rows": rows} | heads
             point |= {name: forward_ad.make_dual(point[name], change) for name, change in move.items()}
             return forward_ad.unpack_dual(self.scores(point.pop("rows"), point)).tangent
 
