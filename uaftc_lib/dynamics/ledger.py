@@ -103,7 +103,7 @@ class LedgerTrainer(TypewiseTrainer):
         Scores are products of e, M, and V or W: the move in the place of what it moves. Through tanh they are not.
         """
         if self.kind in ("DP", "DP-A") or set(move) <= {"V", "W"}:
-            return self.scores(move.get("rows", rows), heads | {name: x for name, x in move.items() if name != "rows"})
+            return self.scores(move.get("rows", rows), heads | move)
         point = {"rows": rows} | heads
         with forward_ad.dual_level():
             point |= {name: forward_ad.make_dual(point[name], change) for name, change in move.items()}
