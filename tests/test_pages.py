@@ -228,12 +228,37 @@ class TestChapter:
         assert [name for name, _, over in page.evaluate(FORMULAS) if over > 0] == []
 
 
+AT_REST = """async () => {
+  for (let calm = 0, last; calm < 60; calm = scrollY === last ? calm + 1 : 0) {
+    last = scrollY;
+    await new Promise(requestAnimationFrame);
+  }
+}"""  # a page that has stood still for sixty frames
+
+
 def test_search_finds_a_page(browser):
     with opened(browser, PAGES / "search.html") as (page, troubles):
         page.goto((PAGES / "search.html").as_uri() + "?q=attention")
         page.wait_for_selector("#search-results li a", timeout=10_000)
         assert page.locator("#search-results li a").count() >= 1
         assert troubles == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    "place", ["04_attention_dynamics.html#equation-eq-27", "06_exact_dynamics.html#equation-law-vw"]
+)
+def test_a_link_to_a_formula_shows_it(browser, place, width):
+    """Formulas above it are set when the page has gone there; the second time all is at hand sooner."""
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    for _ in range(2):
+        page.goto("about:blank")
+        page.goto(f"{PAGES.as_uri()}/{place}", wait_until="load")
+        page.evaluate("MathJax.startup.promise")
+        page.evaluate(AT_REST)
+        at = page.evaluate("document.getElementById(location.hash.slice(1)).getBoundingClientRect().top")
+        assert 0 < at < 400
+    page.context.close()
 
 
 def test_first_page_is_reached_from_the_index(browser):
