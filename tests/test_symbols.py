@@ -265,6 +265,34 @@ def test_arrow_keys_go_through_the_symbols(gradients):
     page.wait_for_url("**/symbols.html#symbol-partial-derivative")
 
 
+HERE = r"""async formula => {
+  const names = new Set();
+  for (let i = 0; i < 30; i++) {
+    formula.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    await new Promise(then => setTimeout(then, i ? 0 : 1500));
+    names.add(document.querySelector(".symbol-note:not([hidden]) strong")?.innerText.split("\n").pop().trim());
+  }
+  return [...names];
+}"""  # what the symbols of a formula are called
+WRONG = {"word", "side effect on the vote", "the part of the embeddings that grows"}
+
+
+@pytest.mark.parametrize(
+    ("page", "letter", "names"),
+    [
+        ("23_learnt_first", "1D452", {"attention score", "each word in turn", "polarity score"}),  # e^a: a number
+        ("23_learnt_first", "1D434", {None}),  # A of A_i + B_j: of this page alone
+        ("23_learnt_first", "1D488", {"attention weight"}),  # bold g: what a text wants, not what grows
+        ("18_errata", "1D434", {"how attention moves two words", "number of texts", "pull on attention"}),
+    ],
+)
+def test_a_letter_says_what_it_means_on_its_page(browser, page, letter, names):
+    with opened(browser, PAGES / f"{page}.html", 1280) as (shown, _):
+        formula = shown.locator(f'.bd-article mjx-container:has([data-c="{letter}"])').first
+        said = set(formula.evaluate(HERE))
+    assert names <= said and not said & WRONG
+
+
 def test_only_pages_with_formulas_load_the_symbols():
     for path in PAGES.glob("*.html"):
         page = path.read_text(encoding="utf-8")
