@@ -45,7 +45,7 @@ MEASURES = {  # what the columns hold
     "precision": "share of these that raise the class",
     "recall": "share listed of the words that raise a class",
     "precision_at_truth": "share of true ones among as many first words of each class as are true",
-    "confounds": "share listed of the words that only keep company with a cause",
+    "confounds": "share listed of the words that only stand beside a cause",
     "nulls": "share listed of words without effect that are as frequent as causes",
     "wrong_side": "share of the listed words that have an effect, but not this one",
     "overlap": "share that two halves of the file have in common of the first words of each class",
@@ -154,7 +154,7 @@ def show(table: pd.DataFrame) -> str:
 SHORT = {  # of the table in the README: file and measure -> heading
     ("two classes", "precision"): "true, of those listed",
     ("two classes", "recall"): "listed, of true words",
-    ("two classes", "confounds"): "listed, of their company",
+    ("two classes", "confounds"): "listed, of words beside them",
     ("random labels", "listed"): "listed with random labels",
     ("two classes", "overlap"): "common to two halves",
     ("sst", "ratings"): "agreement with people (SST)",

@@ -33,7 +33,9 @@ def test_each_cell_gets_its_lines():
     ("lines", "words"),
     [
         (LINES, "✓ proved (error 4e−16), 3 findings checked"),
-        (LINES[1:2], "✓ 1 finding checked"),
+        (LINES[1:2], "✓ 1 finding checked: 1 (one run)"),
+        ([("measured", "it rises; by: −3 [−4, −2] (9 runs)")], "✓ 1 finding checked: −3 [−4, −2] (9 runs)"),
+        ([("measured", "told without a number")], "✓ 1 finding checked"),
         ([LINES[0], ("proved", "one more (error 0)")], "✓ 2 proved (error at most 4e−16)"),
         ([("proved", "one more (error 0)")], "✓ proved (error 0)"),
     ],
@@ -61,6 +63,17 @@ def test_what_stands_behind_a_line_is_not_folded_once_more():
         page += nodes.container("", nodes.raw("", html, format="html"), nb_element=f"cell_code_{part}")
     folds.fold_statements(page)
     assert ["<details" in raw.astext() for raw in page.findall(nodes.raw)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [("Eq 24, relative error 3e-16", "✓ Proved: Eq 24 (error 3e−16)"), ("C is E(Eᵀπ)/m (error 4e-16)", None)],
+)
+def test_the_proof_of_one_equation_looks_like_that_of_several(text, summary):
+    page = nodes.container("", nodes.raw("", f'<ul class="uaftc-checks"><li><b>proved</b> {text}</li></ul>'))
+    folds.fold_statements(page)
+    found = re.search("<summary>(.*)</summary>", page.astext())
+    assert (found and found[1]) == summary
 
 
 def cell(source, puts_out="", says="Code", kind="code"):

@@ -247,7 +247,7 @@ def test_every_sentence_of_the_lab_follows_its_state(quick):
         )
         assert quick.locator(".epoch").inner_text() == f"epoch {epoch} of 5"
         status = quick.locator(".status").inner_text()
-        assert re.fullmatch(r"1,200 sentences, 1,100 token types\. Trained in \d+ ms, here in your browser\.", status)
+        assert re.fullmatch(r"1,200 sentences, 1,100 words\. Trained in \d+ ms, here in your browser\.", status)
     assert places == ["above", "within", "below"]
 
 
@@ -293,7 +293,7 @@ def test_address_reproduces_what_its_sender_saw(opened):
     with opened(html) as page:
         open_more(page)
         page.get_by_label("seed", exact=True).fill("3")
-        page.get_by_label("angle of V and W at the start").fill("12")
+        page.get_by_label("initial angle of V and W").fill("12")
         set_lam(page, 42)
         page.get_by_label("epoch shown").fill("2")
         page.wait_for_function("location.hash.includes('epoch=2')")
@@ -746,7 +746,7 @@ def test_check_now_holds_the_browser_against_pytorch(opened):
             f"/at λ = 10,.*at λ = 100/.test({LAB.format(0)}.root.querySelector('.check .caption').textContent)"
         )
         said = says.inner_text()
-        assert "over the loss and the scores a and s of all 1,100 token types in all 30 epochs" in said
+        assert "over the loss and the scores a and s of all 1,100 words in all 30 epochs" in said
         assert len(re.findall("·10⁻¹[¹²³⁴] at λ", said)) == 2, said
         assert page.locator(".check .alarm").count() == 0
 
@@ -875,7 +875,7 @@ def test_a_compact_lab_grows_while_it_trains(opened, figure):
         told = parity.numbers(moment_of(QUICK | {"lam": 200}, 3))
         assert page.locator(".sentence").text_content() == (
             f"At λ = 200, mean attention score {number(told['a_positive'])} for positive, "
-            f"{number(told['a_negative'])} for negative and {number(told['a_neutral'])} for neutral tokens."
+            f"{number(told['a_negative'])} for negative and {number(told['a_neutral'])} for neutral words."
         )
 
 

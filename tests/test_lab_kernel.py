@@ -87,10 +87,12 @@ def test_a_slider_of_frames_trains_between_them(kernel, dataset):
 
 
 # A chapter's slider, and where it is moved. Most pages train before it stands, so these are for `make test-long`.
+SLIDER = re.compile(r"\n((?:Slider|unseen_slider)\(.*|slider\n)\Z", re.DOTALL)  # what a cell with a slider ends in
 MOVES = {
     "09_datasets": 0.6,
     "10_scores": pytest.param(20.0, marks=pytest.mark.long),
     "11_weights": pytest.param(5, marks=pytest.mark.long),
+    "12_lambda": pytest.param(20.0, marks=pytest.mark.long),
     "13_words_and_classes": pytest.param(3.0, marks=pytest.mark.long),
     "14_is_it_explanation": pytest.param(3.0, marks=pytest.mark.long),
     "15_staying_true": pytest.param(0.3, marks=pytest.mark.long),
@@ -99,9 +101,18 @@ MOVES = {
 }
 
 
+SWITCHED = {"16_pretrained"}  # whose slider shows what is stored, and draws nothing anew
+
+
+def cells_of(chapter: str) -> list[str]:
+    """The code of a chapter, cell by cell."""
+    text = (CHECKOUT / "notebooks" / f"{chapter}.md").read_text(encoding="utf-8")
+    return re.findall(r"```\{code-cell\}[^\n]*\n(?::tags:[^\n]*\n)?(.*?)```", text, re.DOTALL)
+
+
 def test_these_are_the_chapters_with_a_slider():
-    with_slider = {path.stem for path in (CHECKOUT / "notebooks").glob("*.md") if "\nSlider(" in path.read_text()}
-    assert with_slider == set(MOVES)
+    chapters = {path.stem for path in (CHECKOUT / "notebooks").glob("*.md")}
+    assert {name for name in chapters if any(map(SLIDER.search, cells_of(name)))} == set(MOVES) | SWITCHED
 
 
 @pytest.mark.parametrize(
@@ -116,13 +127,11 @@ def test_the_slider_of_a_chapter_draws_anew(kernel, dataset, chapter, value):
     for name in ("sst", "imdb", "20news-1", "20news-2"):
         dataset(name)
     kernel.run("%reset -f")
-    text = (CHECKOUT / "notebooks" / f"{chapter}.md").read_text(encoding="utf-8")
-    for cell in re.findall(r"```\{code-cell\}[^\n]*\n(?::tags:[^\n]*\n)?(.*?)```", text, re.DOTALL):
-        if "\nSlider(" not in cell:
+    for cell in cells_of(chapter):
+        if not (last := SLIDER.search(cell)):
             kernel.run(cell)
             continue
-        before, last = cell.rsplit("\nSlider(", 1)
-        kernel.run(f"{before}\nchosen = Slider({last}")
+        kernel.run(f"{cell[: last.start()]}\nchosen = {last[1]}")
         break
     kernel.run("box = chosen.live()")
     seen = kernel.value("box.children[-1].value")

@@ -265,6 +265,33 @@ def test_arrow_keys_go_through_the_symbols(gradients):
     page.wait_for_url("**/symbols.html#symbol-partial-derivative")
 
 
+HERE = r"""async formula => {
+  const names = new Set();
+  for (let i = 0; i < 30; i++) {
+    formula.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    await new Promise(then => setTimeout(then, i ? 0 : 1500));
+    names.add(document.querySelector(".symbol-note:not([hidden]) strong")?.innerText.split("\n").pop().trim());
+  }
+  return [...names];
+}"""  # what the symbols of a formula are called
+
+
+@pytest.mark.parametrize(
+    ("page", "letter", "names", "wrong"),
+    [
+        ("23_learnt_first", "1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
+        ("23_learnt_first", "1D434", {None}, "side effect on the vote"),  # A of A_i + B_j: of this page alone
+        ("23_learnt_first", "1D488", {"attention weight"}, "the part of the embeddings that grows"),
+        ("18_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
+    ],
+)
+def test_a_letter_says_what_it_means_on_its_page(browser, page, letter, names, wrong):
+    with opened(browser, PAGES / f"{page}.html", 1280) as (shown, _):
+        formula = shown.locator(f'.bd-article mjx-container:has([data-c="{letter}"])').first
+        said = set(formula.evaluate(HERE))
+    assert names <= said and wrong not in said
+
+
 def test_only_pages_with_formulas_load_the_symbols():
     for path in PAGES.glob("*.html"):
         page = path.read_text(encoding="utf-8")

@@ -16,6 +16,8 @@ LIST = re.compile(r'<ul class="uaftc-checks">(.*?)</ul>(?=\s*(?:</div>|$))', re.
 ITEM = re.compile(r"<b>(\w[\w ]*)</b> (.*?)(?:</summary>|</li>)", re.DOTALL)
 ERROR = re.compile(r"error ([\d.e+-]+)\)?$")
 STATES = ("finding", "identity")
+PROOF = re.compile(r"Eq \w+, ")
+FOUND = re.compile(r": ([−+\d][^:]*)$")  # what came out, at the end of a finding
 EQUATION = re.compile(r"^Eq (\w+)", re.MULTILINE)
 
 
@@ -80,8 +82,12 @@ def told(lines):
     """What came out, in a few words."""
     proved = [text for kind, text in lines if kind == "proved"]
     parts = [(f"{len(proved)} proved" if len(proved) > 1 else "proved") + worst(proved)] * bool(proved)
-    if rest := len(lines) - len(proved):
-        parts.append(f"{rest} finding{'s' * (rest > 1)} checked")
+    rest = [text for kind, text in lines if kind != "proved"]
+    if len(rest) == 1:
+        value = FOUND.search(rest[0])
+        parts.append("1 finding checked" + (f": {value[1]}" if value else ""))
+    elif rest:
+        parts.append(f"{len(rest)} findings checked")
     return f"✓ {', '.join(parts)}"
 
 
@@ -182,7 +188,9 @@ def fold_statements(doctree):
     """The list of statements of a page is one line that opens."""
     for raw in doctree.findall(nodes.raw):
         lines = statements(raw.astext())
-        if len(lines) < 2 or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
+        if not lines or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
+            continue
+        if len(lines) == 1 and not PROOF.match(lines[0][1]):
             continue
         if all(EQUATION.match(text) for _, text in lines):
             line = equations(lines)

@@ -23,6 +23,7 @@
     const keys = [letters(node)];
     for (let up = node.parentNode; SCRIPTS.includes(up.dataset.mmlNode) && up.firstElementChild === node; up = up.parentNode) {
       if (up.dataset.mmlNode === "TeXAtom" && up.childElementCount > 1) break;
+      if (up.dataset.mmlNode === "msup" && keys[0] === "𝑒" && letters(up) !== "𝑒") return { node, keys: [] }; // the number e
       if (up.dataset.mmlNode === "msubsup") keys.unshift(letters(node, up.lastElementChild)); // without what stands above
       keys.unshift(letters(up));
       node = up;

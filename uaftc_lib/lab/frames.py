@@ -57,7 +57,7 @@ def train_frame(
         If model, data and configuration do not fit.
     """
     if shown < 1:
-        raise ValueError(f"shown is the number of token types drawn of each kind, at least 1, got {shown}")
+        raise ValueError(f"shown is the number of words drawn of each kind, at least 1, got {shown}")
     model = AttentionClassifier(len(dataset.vocabulary), lam=lam, classes=len(dataset.classes), **model_options)
     run = fit(model, dataset, config)
     scores = model.token_scores()
@@ -129,7 +129,7 @@ def caption(frame: Frame) -> str:
     means = ", ".join(f"{number(frame.means[kind][1])} for {kind}" for kind in ordered_kinds(frame))
     name = accuracy_name([frame])
     ending = f"; {name} accuracy {accuracy(frame, name):.1f} %" if name else ""
-    return f"{at_lam(frame.lam)}: mean attention score {means} tokens{ending}."
+    return f"{at_lam(frame.lam)}: mean attention score {means} words{ending}."
 
 
 def counts(frame: Frame) -> str:

@@ -18,7 +18,7 @@ FIGURES = ("scatter", "means", "terms", "vectors", "weights", "accuracy")
 DATA = {"synthetic-1": {}, "synthetic-2": {"noise": 0.1}}
 TEXT = (
     "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} "
-    "for neutral tokens."
+    "for neutral words."
 )
 # The theme lays HTML outputs on a light card; the lab brings its own colours.
 CLEAR = "{ background: none !important; padding: 0 !important }"

@@ -95,12 +95,13 @@ class Table:
         values, those = self.data.iloc[:, place], f"tr > :nth-child({place + 1})"
         if is_numeric_dtype(values) and not is_bool_dtype(values):
             yield {"selector": those, "props": "text-align:right"}
-        elif place and cells.str.len().max() > REMARK:  # a first column has to leave room for what it is of
-            yield {"selector": those, "props": "white-space:normal;min-width:16em"}
+        elif cells.str.len().max() > REMARK:  # a first column has to leave room for what it is of, and scrolls along
+            room = "min-width:var(--remark,16em)" if place else "min-width:9em;max-width:none;position:static"
+            yield {"selector": those, "props": f"white-space:normal;{room}"}
         elif cells.str.contains(" [", regex=False).any():
             yield {"selector": those, "props": "white-space:normal"}
         elif cells.str.len().max() > SHORT:
-            yield {"selector": those, "props": "white-space:normal;min-width:9em"}
+            yield {"selector": those, "props": "white-space:normal;min-width:var(--longer,9em)"}
 
 
 table = Table  # a verb, as the figure types are

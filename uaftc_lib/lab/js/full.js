@@ -13,8 +13,8 @@ import { buildCheck } from "./check.js";
 
 const FIGURES = [
   ["scatter", "The scores of all words"], ["means", "How they came about"],
-  ["terms", "What moves one token"], ["vectors", "V, W and the band of λ"],
-  ["weights", "Attention weights by kind of token"], ["accuracy", "Accuracy and loss"],
+  ["terms", "What moves one word"], ["vectors", "V, W and the band of λ"],
+  ["weights", "Attention weights by kind of word"], ["accuracy", "Accuracy and loss"],
 ];
 const EPOCH_TIME = 90;  // milliseconds, while playing
 const FIRST = 3;  // presets that are seen at once
@@ -225,7 +225,7 @@ export class UaftcLab extends BaseLab {
   get progress() {
     if (this.compact || !this.run) return "";
     const { problem, milliseconds } = this.run, count = (number) => number.toLocaleString("en");
-    const size = `${count(problem.train.labels.length)} sentences, ${count(problem.types)} token types`;
+    const size = `${count(problem.train.labels.length)} sentences, ${count(problem.types)} words`;
     return `${size}. ${milliseconds === null ? "Training…" : `Trained in ${Math.round(milliseconds)} ms, here in your browser.`}`;
   }
 }
