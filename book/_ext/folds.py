@@ -80,8 +80,8 @@ def told(lines):
     """What came out, in a few words."""
     proved = [text for kind, text in lines if kind == "proved"]
     parts = [(f"{len(proved)} proved" if len(proved) > 1 else "proved") + worst(proved)] * bool(proved)
-    if rest := len(lines) - len(proved):
-        parts.append(f"{rest} finding{'s' * (rest > 1)} checked")
+    if found := [text.rpartition(": ")[2] for kind, text in lines if kind != "proved"]:
+        parts.append(f"{len(found)} findings checked" if len(found) > 1 else f"finding checked: {found[0]}")
     return f"✓ {', '.join(parts)}"
 
 
@@ -182,10 +182,12 @@ def fold_statements(doctree):
     """The list of statements of a page is one line that opens."""
     for raw in doctree.findall(nodes.raw):
         lines = statements(raw.astext())
-        if len(lines) < 2 or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
+        if not lines or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
             continue
         if all(EQUATION.match(text) for _, text in lines):
             line = equations(lines)
+        elif len(lines) < 2:
+            continue
         else:
             count = {kind: sum(one == kind for one, _ in lines) for kind, _ in lines}
             line = f"{len(lines)} statements checked: {', '.join(f'{n} {kind}' for kind, n in count.items())}"
