@@ -16,8 +16,6 @@ LIST = re.compile(r'<ul class="uaftc-checks">(.*?)</ul>(?=\s*(?:</div>|$))', re.
 ITEM = re.compile(r"<b>(\w[\w ]*)</b> (.*?)(?:</summary>|</li>)", re.DOTALL)
 ERROR = re.compile(r"error ([\d.e+-]+)\)?$")
 STATES = ("finding", "identity")
-PROOF = re.compile(r"Eq \w+, ")
-FOUND = re.compile(r": ([−+\d][^:]*)$")  # what came out, at the end of a finding
 EQUATION = re.compile(r"^Eq (\w+)", re.MULTILINE)
 
 
@@ -82,12 +80,8 @@ def told(lines):
     """What came out, in a few words."""
     proved = [text for kind, text in lines if kind == "proved"]
     parts = [(f"{len(proved)} proved" if len(proved) > 1 else "proved") + worst(proved)] * bool(proved)
-    rest = [text for kind, text in lines if kind != "proved"]
-    if len(rest) == 1:
-        value = FOUND.search(rest[0])
-        parts.append("1 finding checked" + (f": {value[1]}" if value else ""))
-    elif rest:
-        parts.append(f"{len(rest)} findings checked")
+    if found := [text.rpartition(": ")[2] for kind, text in lines if kind != "proved"]:
+        parts.append(f"{len(found)} findings checked" if len(found) > 1 else f"finding checked: {found[0]}")
     return f"✓ {', '.join(parts)}"
 
 
@@ -190,10 +184,10 @@ def fold_statements(doctree):
         lines = statements(raw.astext())
         if not lines or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
             continue
-        if len(lines) == 1 and not PROOF.match(lines[0][1]):
-            continue
         if all(EQUATION.match(text) for _, text in lines):
             line = equations(lines)
+        elif len(lines) < 2:
+            continue
         else:
             count = {kind: sum(one == kind for one, _ in lines) for kind, _ in lines}
             line = f"{len(lines)} statements checked: {', '.join(f'{n} {kind}' for kind, n in count.items())}"

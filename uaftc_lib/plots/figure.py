@@ -55,7 +55,7 @@ class Figure:
 
     def to_html(self) -> str:
         """The figure as it stands in the page."""
-        link = f" (The numbers, {len(self.data):,} rows, are too many for the page; <code>save</code> writes them.)"
+        link = f" (The numbers, {len(self.data):,} rows, are too many for the page.)"
         if len(self.data) <= DATA_LINK_ROWS:
             numbers = html.escape(quote(self._csv(), safe=" ,.;:+-/()[]"))
             link = f' <a download="figure.csv" href="data:text/csv;charset=utf-8,{numbers}">The numbers (CSV)</a>'

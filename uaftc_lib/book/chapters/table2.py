@@ -105,7 +105,7 @@ def ours_less_print(cells: pd.DataFrame, title: str) -> plots.Figure:
             )  # fmt: skip
         axes.set_yscale("symlog", linthresh=LINEAR)
         axes.set_yticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS], minor=False)
-        axes.set_xticks(range(len(places)), [f"{value:g}" for value in places])
+        axes.set_xticks(range(len(places)), ["10⁴" if value == 1e4 else f"{value:g}" for value in places])
         return handles
 
     outside = int(cells.missed.sum())
