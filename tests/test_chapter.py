@@ -121,6 +121,7 @@ def test_an_interval_of_shares_stays_between_none_and_all_and_others_do_not():
     assert paragraphs.over_seeds(values).endswith(", 100%]") and paragraphs.over_seeds([0.0, 0.0, 0.1]).startswith(
         "3% [0%"
     )
+    assert paragraphs.over_seeds(values, ".2f", most=1).endswith(", 1.00]"), "a cosine has an end, too"
     assert paragraphs.over_seeds(values, ".2f").endswith(", 1.11]") and paragraphs.over_seeds([2.0, 2.0, 1.0]).endswith(
         "310%]"
     )

@@ -245,14 +245,14 @@ def test_another_start_chooses_another_word_and_another_programme(visited):
         press(page, "clock", "End")
         assert "Chosen: a (c would be better). The choice is locally optimal. V keeps it" in told(page)
         before, cosine = page.evaluate(aim), cosine_of(page)
-        press(page, "start: direction", "ArrowRight", 19)
-        assert page.get_by_role("slider", name="start: direction").get_attribute("aria-valuetext") == "60°"
+        press(page, "initial V: direction", "ArrowRight", 19)
+        assert page.get_by_role("slider", name="initial V: direction").get_attribute("aria-valuetext") == "60°"
         assert "Chosen: c, the best word. The choice is locally optimal." in told(page)
         assert page.evaluate(aim) != before and min(cosine, cosine_of(page)) > 0.999
         assert page.locator("button[aria-pressed=true]").count() == 0
         box = page.locator(".plane .unit").bounding_box()  # and in the picture, with the mouse
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 1)
-        assert page.get_by_role("slider", name="start: direction").get_attribute("aria-valuetext") == "−90°"
+        assert page.get_by_role("slider", name="initial V: direction").get_attribute("aria-valuetext") == "−90°"
         assert "Chosen: a" in told(page) and page.evaluate(aim) == before
 
 
@@ -308,8 +308,8 @@ def test_presets_say_what_they_show_until_the_start_moves(visited):
             assert page.locator(".uaftc-choosing > .caption").first.inner_text() == given["says"]
             assert page.locator("button[aria-pressed=true]").inner_text() == given["label"]
         preset(page, "first toy")
-        press(page, "start: direction", "ArrowLeft")
-        assert page.get_by_role("slider", name="start: length of V/λ").input_value() == "3", "zero cannot be turned"
+        press(page, "initial V: direction", "ArrowLeft")
+        assert page.get_by_role("slider", name="initial V/λ: length").input_value() == "3", "zero cannot be turned"
         assert page.locator("button[aria-pressed=true]").count() == 0
 
 

@@ -14,6 +14,7 @@ from matplotlib.colors import to_rgb
 from uaftc_lib import plots
 from uaftc_lib.book.chapters.model.drawings import architecture, word_map
 from uaftc_lib.book.chapters.which_lambda.phase_diagram import phase_diagram
+from uaftc_lib.plots.seeds import sparse_labels
 
 TOKENS = pd.DataFrame(
     {
@@ -222,6 +223,11 @@ def test_summary_interval_covers_the_mean_as_often_as_it_says():
     summary = plots.summarise(frame, ["x"], "y")
     covered = ((summary["low"] < 3) & (3 < summary["high"])).mean()
     assert abs(covered - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_few_places_on_a_logarithmic_axis_are_all_named_and_close_ones_are_not():
+    assert sparse_labels([1.0, 3.0, 10.0, 100.0]) == ["1", "3", "10", "100"]
+    assert sparse_labels([1.0, 1.1, 10.0, 100.0]) == ["1", "", "10", "100"]
 
 
 def test_one_run_has_no_interval():

@@ -23,20 +23,20 @@ def told(found: rules.Interval, form: str = ".2f") -> str:
     return f"{found.mean:{form}} [{found.low:{form}}, {found.high:{form}}]".replace("-", "−")
 
 
-def over_seeds(values: Iterable[float], form: str = ".0%") -> str:
-    """Mean and interval over runs; of one or two their values."""
+def over_seeds(values: Iterable[float], form: str = ".0%", most: float = np.inf) -> str:
+    """Mean and interval over runs, which ends at ± ``most``; of one or two their values."""
     values = np.asarray(values, dtype=float)
     if len(values) < 3:
         return " and ".join(f"{value:{form}}" for value in values).replace("-", "−")
     found = rules.interval(values)
     if form.endswith("%") and (values >= 0).all() and (values <= 1).all():  # of shares: no interval leaves 0 to 1
         found = found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))
-    return told(found, form)
+    return told(found._replace(low=max(found.low, -most), high=min(found.high, most)), form)
 
 
-def mean(column: str, form: str = ".2f") -> Callable[[pd.DataFrame], str]:
+def mean(column: str, form: str = ".2f", most: float = np.inf) -> Callable[[pd.DataFrame], str]:
     """A function that tells :func:`over_seeds` of a column of some rows: a cell of a table."""
-    return lambda rows: over_seeds(rows[column], form)
+    return lambda rows: over_seeds(rows[column], form, most)
 
 
 def points(values: Iterable[float]) -> str:

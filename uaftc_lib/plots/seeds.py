@@ -37,6 +37,8 @@ def curves(
     low, high = ("least", "greatest") if band == "range" else ("low", "high")
     scale, looks = 100 if percent else 1, looks_of(data[group])
     shown = summary.assign(mean=scale * summary["mean"], low=scale * summary[low], high=scale * summary[high])
+    if percent and data[y].between(0, 1).all():  # of shares: no band leaves 0 to 100
+        shown[["low", "high"]] = shown[["low", "high"]].clip(0, 100)
     printed = published_values(published, x, y, group).assign(said=lambda printed: scale * printed[y])
 
     def draw(axes: Axes) -> list:
@@ -126,8 +128,9 @@ def bars(
 
 def sparse_labels(places: list[float]) -> list[str]:
     """Tick labels of a logarithmic axis, fractions in two digits; those that would touch on a phone are left empty."""
+    apart = min(8.0, (places[-1] / places[0]) ** 0.13)  # a label takes an eighth of the axis
     labels, last = [], 0.0
     for place in places:
-        labels.append(power(float(f"{place:.2g}") if place % 1 else place) if place >= 8 * last else "")
+        labels.append(power(float(f"{place:.2g}") if place % 1 else place) if place >= apart * last else "")
         last = place if labels[-1] else last
     return labels

@@ -6,7 +6,7 @@ import { BEGIN, END, at, best, chosenBy, cosine, flow, problem, programme, tight
 
 const STOPS = 400, PLAYED = 9000;  // of the clock; milliseconds from one end to the other
 const SIDE = 300, WIDE = 380, BOX = { left: 46, right: 358, top: 40, bottom: 258 };
-const NAMES = "abcdefgh", TURN = 5;  // degrees that the start turns by
+const NAMES = "abcdefgh", TURN = 5;  // degrees that the initial V turns by
 
 const number = (x, digits = 1) => x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
   .replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
@@ -106,8 +106,8 @@ function build(box, presets) {
     return { input, output, row: h("label", { class: "control" }, h("span", { class: "name" }, name), input, output) };
   };
   const place = ({ input, output }, value, text, more = "") => { input.value = value; input.setAttribute("aria-valuetext", text + more); output.textContent = text; };
-  const start = slider("start: direction", -180, 180, TURN, (angle) => turnTo(angle));
-  const size = slider("start: length of V/λ", 0, 10, 0.5, (value) => change({ size: value }));
+  const start = slider("initial V: direction", -180, 180, TURN, (angle) => turnTo(angle));
+  const size = slider("initial V/λ: length", 0, 10, 0.5, (value) => change({ size: value }));
   const lam = slider("scaling factor λ", -1, 3, 0.1, (power) => change({ lam: 10 ** power }));
   const clock = slider("clock τ/λ²", 0, STOPS, 1, (stop) => { pause(); change({ stop }); });
   const play = h("button", { type: "button" }, "Play"), says = h("p", { class: "caption" });
@@ -121,7 +121,7 @@ function build(box, presets) {
   });
   const key = (kind, text) => h("span", { class: `sign ${kind}` }, text);
   box.replaceChildren(h("div", { class: "presets" }, ...buttons.map(([, button]) => button)), says, pictures,
-    h("div", { class: "legend" }, key("now", "V"), key("aim", "its programme"), key("chosen", "chosen word"), key("other", "other word"), key("start", "start"),
+    h("div", { class: "legend" }, key("now", "V"), key("aim", "its programme"), key("chosen", "chosen word"), key("other", "other word"), key("start", "initial V"),
       key("positive", "constraint, positive text"), key("negative", "negative text"), key("thick", "tight: thick")),
     h("div", { class: "control time" }, play, clock.row), start.row, size.row, lam.row, h("p", { class: "caption" }, heading, " ", rest));
 
@@ -162,7 +162,7 @@ function build(box, presets) {
     return state.stop === STOPS;
   });
 
-  // With the mouse the start is turned in the picture; a finger there scrolls the page.
+  // With the mouse the initial V is turned in the picture; a finger there scrolls the page.
   const towards = (event) => {
     if (event.pointerType === "touch" || !event.buttons) return;
     const { left: x, top: y, width, height } = left.querySelector(".unit").getBoundingClientRect();

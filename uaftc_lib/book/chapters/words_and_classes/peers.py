@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
 import pandas as pd
 
 from uaftc_lib.book import rules
+from uaftc_lib.book.paragraphs import told as in_brackets
 from uaftc_lib.book.wording import with_interval
 
 OURS = "uaftc explain"
@@ -27,9 +27,9 @@ MEASURES = {  # column -> what it is called, and whether more of it is better
 WITHOUT_END = {"listed", "processor_seconds"}  # above; shares end at one, correlations are left as they are
 
 
-def share_in_words(found: rules.Interval, most: float = 1.0) -> str:
+def share_in_words(found: rules.Interval) -> str:
     """A mean of shares with its interval, of which no part lies where no share can be."""
-    return with_interval(found.mean, max(0.0, found.low), min(most, found.high))
+    return in_brackets(found._replace(low=max(0.0, found.low), high=min(1.0, found.high)))
 
 
 def by_method(rows: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
@@ -41,8 +41,11 @@ def by_method(rows: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
             values = own[name].dropna().to_numpy()
             if len(values) < 2:
                 continue
-            mean, most = rules.interval(values), np.inf if name in WITHOUT_END else 1.0
-            told[MEASURES[name][0]] = with_interval(*mean[:3]) if name == "ratings" else share_in_words(mean, most)
+            mean = rules.interval(values)
+            if name in WITHOUT_END:
+                told[MEASURES[name][0]] = with_interval(mean.mean, max(0.0, mean.low), mean.high)
+            else:
+                told[MEASURES[name][0]] = in_brackets(mean) if name == "ratings" else share_in_words(mean)
         found.append(told)
     table = pd.DataFrame(found).fillna("")
     return table[[*table.columns[:3], *(MEASURES[name][0] for name in measures if MEASURES[name][0] in table)]]
