@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 import jinja2
+from markupsafe import Markup, escape
 
 from uaftc_lib.book.claims import GRADED, MARKS, READ_BY, Judged, counted, earlier_verdicts, filled
 from uaftc_lib.book.verdicts import OTHERS, WORDS
@@ -15,15 +16,25 @@ SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
 DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
 
-CARD = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+INDEX = re.compile(r"([_^])(\*[+−]?|\w)")  # of a symbol as the sources write it: α_j, L^p
+
+
+def typeset(text: str) -> Markup:
+    """Text as HTML, indices set low and powers high."""
+    return Markup(INDEX.sub(lambda found: "<{0}>{1}</{0}>".format("sub" if found[1] == "_" else "sup", found[2]), escape(text)))
+
+
+CARDS = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+CARDS.filters["typeset"] = typeset
+CARD = CARDS.from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
-<span class="sentence"><q>{{ claim.quote }}</q>
+<span class="sentence"><q>{{ claim.quote | typeset }}</q>
 <small>{{ "" if claim.kind in others else "§ " }}{{ claim.section }}</small>
 <span class="reading">{{ claim.said }}</span></span>
 <span class="tally">{{ tally }}{% if control %}<br>{{ control }}{% endif %}
 {% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
-<p>Measured: {{ claim.measured }}. {{ dependent }} Shown in <a href="{{ address }}">{{ page }}</a>;
+<p>Measured: {{ claim.measured | typeset }}. {{ dependent }} Shown on <a href="{{ address }}">its page</a>;
 <a href="#{{ claim.name }}">link to this claim</a>.
 Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.
 {% if earlier is not none %}Until {{ earlier.until }}, by other rules: <i>{{ earlier.verdict }}</i>.{% endif %}</p>
@@ -67,7 +78,6 @@ def card(one: Judged) -> str:
         turned="; ".join(part.case for part in one.turned_by) if graded else "",
         dependent=dependence(one),
         address=address(claim.page),
-        page=claim.page.split("#")[0],
         reader=READ_BY.get(claim.name, "no file"),
         tables=", ".join(one.tables),
         earlier=before if before is not None and before["verdict"] != word else None,
