@@ -15,13 +15,13 @@ from uaftc_lib.book.verdicts import OTHERS, WORDS
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
 DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
-
 INDEX = re.compile(r"([_^])(\*[+−]?|\w)")  # of a symbol as the sources write it: α_j, L^p
 
 
 def typeset(text: str) -> Markup:
     """Text as HTML, indices set low and powers high."""
-    return Markup(INDEX.sub(lambda found: "<{0}>{1}</{0}>".format("sub" if found[1] == "_" else "sup", found[2]), escape(text)))
+    tag = {"_": "sub", "^": "sup"}
+    return Markup(INDEX.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(text)))
 
 
 CARDS = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
