@@ -16,6 +16,12 @@ SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
 DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
 INDEX = re.compile(r"([_^])(\*[+−]?|\w)")  # of a symbol as the sources write it: α_j, L^p
+CASES = {  # as stored tables name a case, and as a page does
+    "dealt out": "shuffled vectors",
+    "perpendicular start": "V₀ ⟂ W₀",
+    "V ⟂ W at the start": "V₀ ⟂ W₀",
+    "random start": "random V₀, W₀",
+}
 
 
 def typeset(text: str) -> Markup:
@@ -24,8 +30,15 @@ def typeset(text: str) -> Markup:
     return Markup(INDEX.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(text)))
 
 
+def named(case: str) -> str:
+    """A case as the pages name it."""
+    for stored, told in CASES.items():
+        case = case.replace(stored, told)
+    return case
+
+
 CARDS = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-CARDS.filters["typeset"] = typeset
+CARDS.filters |= {"typeset": typeset, "named": named}
 CARD = CARDS.from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
@@ -41,7 +54,7 @@ Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{
 <table><thead><tr><th>case</th><th>found</th><th>supports</th>
 {% if controlled %}<th>permuted labels, at equal loss</th>{% endif %}</tr></thead><tbody>
 {% for part in parts %}
-<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case }}</td><td>{{ part.found }}</td>
+<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case | named }}</td><td>{{ part.found }}</td>
 <td>{{ marks[part.verdict] }}{% if not counts(part) %} <small>(beside)</small>{% endif %}</td>
 {% if controlled %}<td>{{ part.null.told if part.null else "" }}</td>{% endif %}</tr>
 {% endfor %}
@@ -75,7 +88,7 @@ def card(one: Judged) -> str:
         sign=SIGNS[one.verdict] if graded else BADGE,
         tally=one.tally,
         control=one.against_control,
-        turned="; ".join(part.case for part in one.turned_by) if graded else "",
+        turned="; ".join(named(part.case) for part in one.turned_by) if graded else "",
         dependent=dependence(one),
         address=address(claim.page),
         reader=READ_BY.get(claim.name, "no file"),
