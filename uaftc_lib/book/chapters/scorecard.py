@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 import jinja2
+from markupsafe import Markup, escape
 
 from uaftc_lib.book.claims import GRADED, MARKS, READ_BY, Judged, counted, earlier_verdicts, filled
 from uaftc_lib.book.verdicts import OTHERS, WORDS
@@ -14,23 +15,46 @@ from uaftc_lib.book.verdicts import OTHERS, WORDS
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
 DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
+INDEX = re.compile(r"([_^])(\*[+−]?|\w)")  # of a symbol as the sources write it: α_j, L^p
+CASES = {  # as stored tables name a case, and as a page does
+    "dealt out": "shuffled vectors",
+    "perpendicular start": "V₀ ⟂ W₀",
+    "V ⟂ W at the start": "V₀ ⟂ W₀",
+    "random start": "random V₀, W₀",
+}
 
-CARD = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+
+def typeset(text: str) -> Markup:
+    """Text as HTML, indices set low and powers high."""
+    tag = {"_": "sub", "^": "sup"}
+    return Markup(INDEX.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(text)))
+
+
+def named(case: str) -> str:
+    """A case as the pages name it."""
+    for stored, told in CASES.items():
+        case = case.replace(stored, told)
+    return case
+
+
+CARDS = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+CARDS.filters |= {"typeset": typeset, "named": named}
+CARD = CARDS.from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
-<span class="sentence"><q>{{ claim.quote }}</q>
+<span class="sentence"><q>{{ claim.quote | typeset }}</q>
 <small>{{ "" if claim.kind in others else "§ " }}{{ claim.section }}</small>
 <span class="reading">{{ claim.said }}</span></span>
 <span class="tally">{{ tally }}{% if control %}<br>{{ control }}{% endif %}
 {% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
-<p>Measured: {{ claim.measured }}. {{ dependent }} Shown in <a href="{{ address }}">{{ page }}</a>;
+<p>Measured: {{ claim.measured | typeset }}. {{ dependent }} Shown on <a href="{{ address }}">its page</a>;
 <a href="#{{ claim.name }}">link to this claim</a>.
 Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.
 {% if earlier is not none %}Until {{ earlier.until }}, by other rules: <i>{{ earlier.verdict }}</i>.{% endif %}</p>
 <table><thead><tr><th>case</th><th>found</th><th>supports</th>
 {% if controlled %}<th>permuted labels, at equal loss</th>{% endif %}</tr></thead><tbody>
 {% for part in parts %}
-<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case }}</td><td>{{ part.found }}</td>
+<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case | named }}</td><td>{{ part.found }}</td>
 <td>{{ marks[part.verdict] }}{% if not counts(part) %} <small>(beside)</small>{% endif %}</td>
 {% if controlled %}<td>{{ part.null.told if part.null else "" }}</td>{% endif %}</tr>
 {% endfor %}
@@ -64,10 +88,9 @@ def card(one: Judged) -> str:
         sign=SIGNS[one.verdict] if graded else BADGE,
         tally=one.tally,
         control=one.against_control,
-        turned="; ".join(part.case for part in one.turned_by) if graded else "",
+        turned="; ".join(named(part.case) for part in one.turned_by) if graded else "",
         dependent=dependence(one),
         address=address(claim.page),
-        page=claim.page.split("#")[0],
         reader=READ_BY.get(claim.name, "no file"),
         tables=", ".join(one.tables),
         earlier=before if before is not None and before["verdict"] != word else None,

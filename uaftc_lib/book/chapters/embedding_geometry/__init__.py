@@ -77,10 +77,10 @@ def _printed_44(case: Case) -> Equality:
 
 @equation(
     44,
-    "the part that one embedding's movement contributes: A_ik + B_ik",
+    "the part that one embedding's movement contributes: Aᵢₖ + Bᵢₖ",
     "misprinted",
     printed=_printed_44,
-    correction="A_ik = ρ(e_i) a_k / m: the printed 1/λ is superfluous, a_k holds it already",
+    correction="Aᵢₖ = ρ(eᵢ) aₖ / m: the printed 1/λ is superfluous, aₖ holds it already",
 )
 def _(case: Case):
     view = case.view()
@@ -103,7 +103,7 @@ def _omega_rate(view: View) -> Tensor:
     "the same for large λ",
     "misprinted",
     printed=lambda case: _large_lambda(case, pi_s, first_half),
-    correction="1/m is missing: π(e_i) s_k / m; then the error falls as 1/λ",
+    correction="1/m is missing: π(eᵢ) sₖ / m; then the error falls as 1/λ",
 )
 def _(case: Case):
     return _large_lambda(case, lambda view: pi_s(view) / view.m, first_half)

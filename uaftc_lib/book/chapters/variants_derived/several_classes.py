@@ -117,7 +117,7 @@ def _printed_82(case: Case) -> Equality:
     "the update of the polarity scores",
     "misprinted",
     printed=_printed_82,
-    correction="α_j^(t) is missing in terms 1 and 2; in the text after it, row vectors of W are its columns",
+    correction="αⱼ⁽ᵗ⁾ is missing in terms 1 and 2; in the text after it, row vectors of W are its columns",
 )
 def _(case: Case):
     view = case.multiclass()

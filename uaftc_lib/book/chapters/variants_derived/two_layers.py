@@ -47,7 +47,7 @@ def _(case: Case):
     61,
     "affine: gradient of M",
     "not legible in our copy",
-    correction="derived anew: −(1/m) Σ yβα [(s_j − s) V/λ + W] e_jᵀ",
+    correction="derived anew: −(1/m) Σ yβα [(sⱼ − s) V/λ + W] eⱼᵀ",
 )
 def _(case: Case):
     view = case.view("DP-A")
@@ -59,7 +59,7 @@ def _(case: Case):
     62,
     "affine: product rule for the polarity score",
     "not legible in our copy",
-    correction="derived anew: (de/dτ)ᵀMᵀW + eᵀ(dM/dτ)ᵀW + h_eᵀ dW/dτ",
+    correction="derived anew: (de/dτ)ᵀMᵀW + eᵀ(dM/dτ)ᵀW + hₑᵀ dW/dτ",
 )
 def _(case: Case):
     view = case.view("DP-A")
@@ -112,7 +112,7 @@ def _printed_64(case: Case) -> Equality:
     "affine: the update of an attention score, five terms",
     "misprinted",
     printed=_printed_64,
-    correction="(s_e − s) must read (s_e − s^(t)), different for each instance",
+    correction="(sₑ − s) must read (sₑ − s⁽ᵗ⁾), different for each text",
 )
 def _(case: Case):
     view = case.view("DP-A")
@@ -230,7 +230,7 @@ def scaled_view(case: Case, scale: float) -> View:
     71,
     "additive: the update of an attention score for small x",
     "approximate",
-    correction="the error of each of its terms falls with the square of x; exact terms have D_e = diag(1 − tanh² x_e)",
+    correction="the error of each of its terms falls with the square of x; exact terms have Dₑ = diag(1 − tanh² xₑ)",
 )
 def _(case: Case):
     # Term by term: they grow with different powers of x, so the error of their sum, relative to the sum, has no
