@@ -6,6 +6,7 @@ import hashlib
 import html
 import io
 import re
+import warnings
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,7 +56,7 @@ class Figure:
 
     def to_html(self) -> str:
         """The figure as it stands in the page."""
-        link = f" (The numbers, {len(self.data):,} rows, are too many for the page; <code>save</code> writes them.)"
+        link = f" (The numbers, {len(self.data):,} rows, are too many for the page.)"
         if len(self.data) <= DATA_LINK_ROWS:
             numbers = html.escape(quote(self._csv(), safe=" ,.;:+-/()[]"))
             link = f' <a download="figure.csv" href="data:text/csv;charset=utf-8,{numbers}">The numbers (CSV)</a>'
@@ -101,7 +102,8 @@ def render(
     if not len(data):
         raise ValueError("there is nothing to draw: the frame is empty")
     buffer = io.StringIO()
-    with matplotlib.rc_context(THEME):
+    with matplotlib.rc_context(THEME), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the letters are those of the page
         canvas = Canvas(figsize=size, layout="constrained")
         axes = canvas.subplots()
         axes.set(xlabel=x_label, ylabel=y_label, title=title)
