@@ -115,6 +115,29 @@ def test_lines_that_follow_each_other_are_one():
     assert gathered([cell("a", "<figure>"), says, cell("b", "<p>")]) == [["a"], ["b"]]
 
 
+def test_a_link_to_a_formula_of_another_page_arrives_there(browser):
+    """Though the page goes there before its formulas are set, which then move it."""
+    address = (PAGES / "06_exact_dynamics.html").as_uri() + "#equation-growth"
+    with opened(browser, PAGES / "A4_map.html", 390) as (page, _):
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_function("window.MathJax?.startup?.promise?.then(() => true)")
+        page.wait_for_timeout(500)
+        assert 0 <= page.locator("#equation-growth").bounding_box()["y"] < 200
+
+
+def test_the_map_on_a_phone_names_what_it_lists(browser):
+    with opened(browser, PAGES / "A4_map.html", 390) as (page, _):
+        said = "all => all.map(one => getComputedStyle(one, '::before').content.replaceAll('\"', ''))"
+        named = page.locator(".map tbody tr:first-child td").evaluate_all(said)
+        row = page.locator(".map tbody tr:first-child td").all_inner_texts()
+    assert named == ["none", "status: ", "none", "data: "]
+    assert row[1].split()[0] in ("reproduced", "in", "differs") and row[3].split(",")[0].split()[0] in (
+        "live",
+        "stored",
+    )
+
+
 @pytest.fixture(scope="module", params=chapters())
 def page(request):
     """The page of a chapter, read once for all that is asked of it."""

@@ -242,7 +242,7 @@ def test_every_sentence_of_the_lab_follows_its_state(quick):
         seen, told = said, parity.numbers(moment)
         places.append("below" if lam < told["lower"] else "above" if lam > told["upper"] else "within")
         assert quick.locator(".lambda + .caption").inner_text() == (
-            f"λ = {number(lam)} lies {places[-1]} the admissible band, {number(told['lower'])} to "
+            f"λ = {number(lam)} lies {places[-1]} the admissible band of this run, {number(told['lower'])} to "
             f"{number(told['upper'])} after epoch {epoch} (green)."
         )
         assert quick.locator(".epoch").inner_text() == f"epoch {epoch} of 5"

@@ -1,6 +1,7 @@
 """Figures: what they say in words, what they look like, and that they refuse what makes no sense."""
 
 import re
+import warnings
 import xml.etree.ElementTree as ElementTree
 from html import unescape
 from pathlib import Path
@@ -287,6 +288,12 @@ def test_cells_of_a_sentence_are_read_on_light_and_dark_pages(page, ink):
     for hue, share in fills:
         cell = float(share) * np.array(to_rgb(hue)) + (1 - float(share)) * np.array(to_rgb(page))
         assert contrast(cell, np.array(to_rgb(ink))) >= 4.5, hue
+
+
+def test_a_letter_that_only_the_page_has_is_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "V ⟂ W" in plots.sentence(SENTENCE, "c", title="V ⟂ W").to_html()
 
 
 def test_long_texts_of_a_table_wrap_where_there_is_no_room():

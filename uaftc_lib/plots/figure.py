@@ -6,6 +6,7 @@ import hashlib
 import html
 import io
 import re
+import warnings
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,7 +102,8 @@ def render(
     if not len(data):
         raise ValueError("there is nothing to draw: the frame is empty")
     buffer = io.StringIO()
-    with matplotlib.rc_context(THEME):
+    with matplotlib.rc_context(THEME), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the letters are those of the page
         canvas = Canvas(figsize=size, layout="constrained")
         axes = canvas.subplots()
         axes.set(xlabel=x_label, ylabel=y_label, title=title)

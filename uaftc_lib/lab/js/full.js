@@ -171,7 +171,7 @@ function drawFull(lab) {
   }
   pictures.band(parts.band, view, CONTROLS.lam);
   const told = lab.numbers, where = told.lam < told.lower ? "below" : told.lam > told.upper ? "above" : "within";
-  parts.bandSays.textContent = `λ = ${number(told.lam)} lies ${where} the admissible band, ${number(told.lower)} to ${number(told.upper)} after epoch ${shot.epoch} (green).`;
+  parts.bandSays.textContent = `λ = ${number(told.lam)} lies ${where} the admissible band of this run, ${number(told.lower)} to ${number(told.upper)} after epoch ${shot.epoch} (green).`;
   parts.band.setAttribute("aria-label", parts.bandSays.textContent);
   parts.play.disabled = false;
   parts.epoch.max = String(run.config.epochs);
