@@ -115,17 +115,6 @@ def test_lines_that_follow_each_other_are_one():
     assert gathered([cell("a", "<figure>"), says, cell("b", "<p>")]) == [["a"], ["b"]]
 
 
-def test_a_link_to_a_formula_of_another_page_arrives_there(browser):
-    """Though the page goes there before its formulas are set, which then move it."""
-    address = (PAGES / "06_exact_dynamics.html").as_uri() + "#equation-growth"
-    with opened(browser, PAGES / "A4_map.html", 390) as (page, _):
-        page.goto("about:blank")
-        page.goto(address)
-        page.wait_for_function("window.MathJax?.startup?.promise?.then(() => true)")
-        page.wait_for_timeout(500)
-        assert 0 <= page.locator("#equation-growth").bounding_box()["y"] < 200
-
-
 def test_the_map_on_a_phone_names_what_it_lists(browser):
     with opened(browser, PAGES / "A4_map.html", 390) as (page, _):
         said = "all => all.map(one => getComputedStyle(one, '::before').content.replaceAll('\"', ''))"

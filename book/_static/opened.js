@@ -21,9 +21,3 @@ addEventListener(
   },
   true,
 );
-
-// Formulas are set after the page has gone to the place that its address names, which moves that place: once more.
-addEventListener("load", async () => {
-  await globalThis.MathJax?.startup?.promise;
-  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
-});
