@@ -133,7 +133,7 @@ AFFINE, ADDITIVE, CLASSES = (
 TWO = (TEN, NOISY)
 SIGNS = tuple(signs_case(epoch, weight) for epoch, weight in product(SIGNS_AT, (0.1, 1.0)))
 PENALISED, ADDED = (tuple(f"Data I, {what}{ranges(M)}" for M in RANGES_OF_M) for what in ("with penalty, ", ""))
-RANDOM = tuple(f"Data I, {ratio}, random start" for ratio in ("1:2", "2:1", "1:5", "5:1"))
+RANDOM = tuple(f"Data I, {ratio}, as drawn" for ratio in ("1:2", "2:1", "1:5", "5:1"))
 OTHERS = (
     Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()}),
     Item("Table 2", "test accuracy by λ", ACCURACY, "table2", run("12_lambda"), {"table_2": ()}),

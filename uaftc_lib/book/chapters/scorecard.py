@@ -16,12 +16,7 @@ SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
 DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
 INDEX = re.compile(r"([_^])(\*[+−]?|\w)")  # of a symbol as the sources write it: α_j, L^p
-CASES = {  # as stored tables name a case, and as a page does
-    "dealt out": "shuffled vectors",
-    "perpendicular start": "V₀ ⟂ W₀",
-    "V ⟂ W at the start": "V₀ ⟂ W₀",
-    "random start": "random V₀, W₀",
-}
+CASES = {"dealt out": "shuffled vectors"}  # as stored tables name a case, and as a page does
 
 
 def typeset(text: str) -> Markup:

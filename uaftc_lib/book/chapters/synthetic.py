@@ -168,7 +168,7 @@ def last(tables: Tables, penalty: float) -> pd.DataFrame:
 
 def by_ratio(tables: Tables) -> Iterator[tuple[str, float, pd.Series, pd.Series]]:
     """Case, the sign of the larger class, V·W of a skewed class ratio and that of 1:1 from the same seeds."""
-    starts = ((False, "random start"), (True, "V ⟂ W at the start"))
+    starts = ((False, "as drawn"), (True, "V₀ ⊥ W₀"))
     ranges = (("synthetic_ratio", ""), ("synthetic_ratio_short", ", W₀ within ±0.1"))
     for (table, reach), (perpendicular, start) in product(ranges, starts):
         of = {

@@ -38,7 +38,7 @@ SHORT_INTERVENTIONS = (*INTERVENTIONS, GROWING)
 @torch.no_grad()
 def move_start(model: AttentionClassifier, intervention: str, corpus: Corpus) -> None:
     """Take from V what an intervention takes from it: its part along W, or along the W that grows; else nothing."""
-    if intervention == "perpendicular start":
+    if intervention == "V₀ ⊥ W₀":
         make_perpendicular(model)
     elif intervention == GROWING:
         grown = growing_vector(model, corpus)
@@ -169,7 +169,7 @@ def sst_with_intervention(intervention: str, seed: int) -> dict[str, float]:
     return ends(model, types) | auc | accuracies
 
 
-HELD = ("penalty", "perpendicular start")
+HELD = ("penalty", "V₀ ⊥ W₀")
 WITH_INTERVENTION = [
     rows_of(f"{name}, {intervention}", "interventions_whole", noise=noise, intervention=intervention)
     for (name, noise), intervention in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
@@ -182,6 +182,6 @@ WITH_INTERVENTION += [
 
 WITH_INTERVENTION += [
     sst(100, 1e-4, "SST, penalty"),
-    rows_of("SST, perpendicular start", "sst_interventions", intervention="perpendicular start"),
+    rows_of("SST, V₀ ⊥ W₀", "sst_interventions", intervention="V₀ ⊥ W₀"),
 ]
 reads("control_of_VW", several(*WITH_INTERVENTION), lead)
