@@ -120,6 +120,7 @@ def test_a_link_to_a_formula_of_another_page_arrives_there(browser):
     """Though the page goes there before its formulas are set, which then move it."""
     address = (PAGES / "06_exact_dynamics.html").as_uri() + "#equation-growth"
     with opened(browser, PAGES / "A4_map.html", 390) as (page, _):
+        page.emulate_media(reduced_motion="no-preference")
         page.goto("about:blank")
         page.goto(address)
         page.wait_for_function("window.MathJax?.startup?.promise?.then(() => true)")
