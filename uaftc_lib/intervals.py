@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import stats
 
 CONFIDENCE = 0.95
-Values = float | np.ndarray | pd.Series
+Values = int | float | np.ndarray | pd.Series
 
 
 def half_width(error: Values, freedom: Values, confidence: float = CONFIDENCE) -> Values:

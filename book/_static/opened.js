@@ -6,7 +6,7 @@ addEventListener("load", async () => {
   let left = !location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate";
   for (const kind of ["wheel", "pointerdown", "keydown"]) addEventListener(kind, () => (left = true), { once: true });
   await window.MathJax?.startup?.promise;
-  if (!left) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  if (!left) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView({ behavior: "instant" });
 });
 
 // A search that is closed gives the keys back to the button that opened it, which the theme has let go.

@@ -3,8 +3,7 @@
 A step moves e, V, W and M, each by a part that π and a part that ρ made (and, where there is one, a part of the
 penalty). To first order each part moves the scores by a term of Eq 19 and 27 (DP-A: Eq 63 and 64, AD: Eq 69 and
 70) times the learning rate. What moves together moves them further, and through tanh also what moves alone: the
-remainder, of second order. The penalty's entry (a decay's, too) is what its part did after that of the loss.
-Summed over all steps of a run,
+remainder, of second order. A penalty's (a decay's) entry is what its part did after that of the loss. In all,
 
     s_end − s_start = ΣA + ΣB + ΣC + ΣM_π + ΣM_ρ + Σ penalty + Σ remainder,    a_end − a_start = ΣD + ΣE + ΣF + … .
 
@@ -177,8 +176,7 @@ def fit_with_ledger(
     ValueError
         As :func:`fit` and :class:`LedgerTrainer`.
     """
-    ledgers: list[Ledger] = []
-    trainers: list[LedgerTrainer] = []
+    ledgers, trainers = [], []
 
     def trainer(*arguments) -> LedgerTrainer:
         trainers.append(LedgerTrainer(*arguments))
