@@ -398,7 +398,7 @@ def test_every_stored_table_is_listed_with_all_its_jobs(listed):
     assert listed["frames"].kind == "experiment" and listed["benchmarks"].maker == "make bench"
     assert listed["terms"].maker == "uaftc_lib/book/chapters/polarity_dynamics.py"
     file, runner = listed["table2"].maker.split(" ", 1)
-    assert (tables.PACKAGE.parent / file).exists() and runner == "(run_cell in experiments/sweep.py)"
+    assert (tables.PACKAGE.parent / file).exists() and runner == "(run_cell in uaftc_lib/experiments/sweep.py)"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in results_folder().glob("*.csv")))
