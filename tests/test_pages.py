@@ -244,13 +244,15 @@ def test_search_finds_a_page(browser):
         assert troubles == []
 
 
+@pytest.mark.parametrize("slower", [1, 6])
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize(
     "place", ["04_attention_dynamics.html#equation-eq-27", "06_exact_dynamics.html#equation-law-vw"]
 )
-def test_a_link_to_a_formula_shows_it(browser, place, width):
-    """Formulas above it are set when the page has gone there; the second time all is at hand sooner."""
+def test_a_link_to_a_formula_shows_it(browser, place, width, slower):
+    """Formulas above it are set when the page has gone there, on a slow machine long after; the second time sooner."""
     page = browser.new_page(viewport={"width": width, "height": 800})
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
     for _ in range(2):
         page.goto("about:blank")
         page.goto(f"{PAGES.as_uri()}/{place}", wait_until="load")

@@ -1,12 +1,14 @@
 // What has been opened may be wider than its place: the theme, which lets Tab reach what scrolls, asks at every resize.
 document.addEventListener("toggle", () => dispatchEvent(new Event("resize")), true);
 
-// Formulas that are set after the page has gone to a place in it move the place: it is gone to again, unless one has left.
-addEventListener("load", async () => {
-  let left = !location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate";
-  for (const kind of ["wheel", "pointerdown", "keydown"]) addEventListener(kind, () => (left = true), { once: true });
-  await window.MathJax?.startup?.promise;
-  if (!left) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView({ behavior: "instant" });
+// What is set or loaded after the page has gone to a place in it moves the place: it is gone to again, until one acts.
+addEventListener("DOMContentLoaded", () => {
+  if (!location.hash || performance.getEntriesByType("navigation")[0]?.type !== "navigate") return;
+  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const moved = new ResizeObserver(() => place?.scrollIntoView({ behavior: "instant" }));
+  for (const kind of ["wheel", "pointerdown", "keydown"])
+    addEventListener(kind, () => moved.disconnect(), { once: true, passive: true });
+  moved.observe(document.body);
 });
 
 // A search that is closed gives the keys back to the button that opened it, which the theme has let go.
