@@ -16,7 +16,7 @@ export PYTHONUNBUFFERED := 1
 # compile torch and Sphinx again, for eight seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book rerun compare test test-long links dist lab bench lock clean
+.PHONY: book rerun compare test test-unit test-long links dist lab bench lock clean
 
 book: $(VENV)/book.installed
 	@$(BIN)/uaftc book $(if $(STRICT),--strict)
@@ -36,6 +36,10 @@ test: book $(VENV)/test.installed
 	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
 	done
 	TQDM_DISABLE=1 $(FILES) -n 3 --nbval tests book
+
+# What the library alone holds.
+test-unit: $(VENV)/test.installed
+	TQDM_DISABLE=1 $(FILES) -n 3 -m "not long and not whole" tests
 
 test-long: $(VENV)/test.installed
 	$(BIN)/python -m pytest -n 2 -m long tests

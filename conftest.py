@@ -62,6 +62,10 @@ LONGEST += ["test_explain_report", "test_fast", "test_lab", "test_plots"]
 LONGEST += ["test_wheel", "test_contributing"]  # these take over the loops that others have compiled
 LONGEST += ["13_words_and_classes", "04_attention_dynamics", "12_lambda"]
 
+# Not unit tests: the built book, tables computed again, the book executed, fresh environments, timings.
+WHOLE = {"test_pages", "test_lab_pages", "test_stored_tables", "test_publish", "test_replay"}
+WHOLE |= {"test_wheel", "test_contributing", "test_benchmarks"}
+
 
 def missing(kind: str, reason: str) -> None:
     """Skip, saying why; fail where the run was promised that nothing of this kind is missing."""
@@ -233,8 +237,12 @@ def violations(page, axe: str) -> list[tuple[str, str, list[str]]]:
     ]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: whoever begins one of them last keeps the other workers waiting."""
+    """Which are no unit tests; and the longest files first, which begun last would keep the other workers waiting."""
+    for item in items:
+        if item.path.stem in WHOLE or {"chromium", "dataset"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("whole")
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 

@@ -244,8 +244,7 @@ def test_search_finds_a_page(browser):
         assert troubles == []
 
 
-@pytest.mark.parametrize("slower", [1, 6])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "slower"), [(390, 1), (390, 6), (1280, 1)])
 @pytest.mark.parametrize(
     "place", ["04_attention_dynamics.html#equation-eq-27", "06_exact_dynamics.html#equation-law-vw"]
 )
