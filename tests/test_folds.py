@@ -32,7 +32,8 @@ def test_each_cell_gets_its_lines():
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (LINES, "✓ proved (error 4e−16), 3 findings checked"),
+        (LINES, "✓ proved (error 4e−16), 3 findings checked: 1, 2, 2"),
+        (LINES[1:] * 3, "✓ 9 findings checked: 1, 2, 2, 1, 2, 2, …"),
         (LINES[1:2], "✓ finding checked: 1 (one run)"),
         (LINES[:2], "✓ proved (error 4e−16), finding checked: 1 (one run)"),
         ([LINES[0], ("proved", "one more (error 0)")], "✓ 2 proved (error at most 4e−16)"),

@@ -115,12 +115,16 @@ def test_one_colour_has_one_meaning():
 
 def test_a_model_and_a_data_set_keep_their_colour():
     styled = plots.theme.series_style
-    for known in (["DP", "DP-A", "AD", "DP-L"], ["SST", "IMDB", "20News I", "20News II", "Data I", "Data II"]):
+    sets = ["SST", "IMDB", "20News I", "20News II"]
+    for known in (["DP", "DP-A", "AD", "DP-L"], sets):
         for name in known:
             alone, last = styled(name, [name]), styled(name, ["other", *known[::-1]])
             assert alone == last == styled(name, known)
-    for names in (["a", "DP-L", "b", "c"], ["DP-L", "a", "AD", "b", "c", "d"], ["SST", "DP", "a"], ["Data II", "a"]):
+    for names in (["a", "DP-L", "b", "c"], ["DP-L", "a", "AD", "b", "c", "d"], ["SST", "DP", "a"], ["DP-L", *sets]):
         assert len({styled(name, names)[0] for name in names}) == len(names)
+    of_sets = {styled(name, sets).color for name in sets}  # no type, term, model or other series has one of these
+    others = {color for name, color in plots.theme.COLORS.items() if name not in sets}
+    assert len(of_sets) == 4 and not of_sets & {*others, *plots.theme.OTHERS}
 
 
 def test_other_colours_stand_out_on_both_grounds():
@@ -129,7 +133,8 @@ def test_other_colours_stand_out_on_both_grounds():
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return np.dot(linear, [0.2126, 0.7152, 0.0722]) + 0.05
 
-    for color in plots.theme.OTHERS:
+    theme = plots.theme
+    for color in (*theme.OTHERS, theme.LIME, theme.TEAL, theme.ROSE, theme.PURPLE):
         assert luminance("#ffffff") / luminance(color) >= 3 and luminance(color) / luminance("#14181e") >= 3
 
 

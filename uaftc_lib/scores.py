@@ -40,20 +40,12 @@ def score_frame(
     else:
         polarities = zip(dataset.classes, scores.polarity.T)
         columns = {"attention": scores.attention, **{f"polarity {name}": values for name, values in polarities}}
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "word": [dataset.vocabulary.word(i) for i in ids.tolist()],
-                    "type": name,
-                    "rank": (ids + 1).numpy(),
-                    **{column: values[ids].double().cpu().numpy() for column, values in columns.items()},
-                }
-            )
-            for name, ids in types.items()
-        ],
-        ignore_index=True,
-    )
+    frames = []
+    for name, ids in types.items():
+        words = [dataset.vocabulary.word(i) for i in ids.tolist()]
+        found = {column: values[ids].double().cpu().numpy() for column, values in columns.items()}
+        frames.append(pd.DataFrame({"word": words, "type": name, "rank": (ids + 1).numpy(), **found}))
+    return pd.concat(frames, ignore_index=True)
 
 
 def type_means(model: AttentionClassifier, types: Types) -> dict[str, float]:

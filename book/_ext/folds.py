@@ -15,6 +15,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 LIST = re.compile(r'<ul class="uaftc-checks">(.*?)</ul>(?=\s*(?:</div>|$))', re.DOTALL)
 ITEM = re.compile(r"<b>(\w[\w ]*)</b> (.*?)(?:</summary>|</li>)", re.DOTALL)
 ERROR = re.compile(r"error ([\d.e+-]+)\)?$")
+SHOWN = 6  # measured values that the line of a cell tells
 STATES = ("finding", "identity")
 EQUATION = re.compile(r"^Eq (\w+)", re.MULTILINE)
 
@@ -81,7 +82,8 @@ def told(lines):
     proved = [text for kind, text in lines if kind == "proved"]
     parts = [(f"{len(proved)} proved" if len(proved) > 1 else "proved") + worst(proved)] * bool(proved)
     if found := [text.rpartition(": ")[2] for kind, text in lines if kind != "proved"]:
-        parts.append(f"{len(found)} findings checked" if len(found) > 1 else f"finding checked: {found[0]}")
+        measured = ", ".join(text.partition(" ")[0] for text in found[:SHOWN]) + ", …" * (len(found) > SHOWN)
+        parts.append(f"{len(found)} findings checked: {measured}" if len(found) > 1 else f"finding checked: {found[0]}")
     return f"✓ {', '.join(parts)}"
 
 

@@ -120,35 +120,40 @@ class LedgerTrainer(TypewiseTrainer):
             of_heads["polarity_M_rho"] = {"M": by_rho["M"]}
         return of_heads, {"A": by_rho["embedding"], "B": by_pi["embedding"]}
 
+    def moved(self, found: TypeSums, whole: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Take a step: what each cause did to the scores of all types, and what to those of the batch alone."""
+        table, types = self.model.embedding, found.types
+        of_heads, of_rows = self.causes(found)
+        old = {name: self.model.get_parameter(name).clone() for name in whole if name != "embedding"}
+        before = None if self.kind == "DP" else self.scores(table, {})
+        size = {name: self.move(name, slice(None), whole[name]) for name in old}
+        moves = {c: {name: -size[name] * slope for name, slope in slopes.items()} for c, slopes in of_heads.items()}
+        everywhere = {cause: self.first_order(table, old, move) for cause, move in moves.items()}
+        # Where the loss alone brings V, W and M.
+        new = {name: x + sum(move[name] for move in moves.values() if name in move) for name, x in old.items()}
+        step = self.move("embedding", types, whole["embedding"])
+        here = {cause: self.first_order(found.E, old, {"rows": -step * x}) for cause, x in of_rows.items()}
+        if self.kind == "DP":  # a product of two: the move of e under the new heads, less the same under the old
+            later = self.first_order(found.E, new, {"rows": -step * whole["embedding"]})
+            here["polarity_remainder"] = later - sum(here.values())
+        else:
+            everywhere["polarity_remainder"] = self.scores(table, new) - before - sum(everywhere.values())
+            everywhere["polarity_remainder"][types] -= sum(here.values())
+        if self.config.penalty or (self.config.weight_decay and "M" in old):
+            everywhere["polarity_penalty"] = self.scores(table, {}) - self.scores(table, new)
+        return everywhere, here
+
     @torch.no_grad()
     def epoch(self, batches: list[Tensor]) -> float:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
-        table, total = self.model.embedding, self.model.V.new_zeros(())
+        total = self.model.V.new_zeros(())
         for indices in batches:
             batch = self.corpus[indices.to(self.corpus.tokens.device)]
             found = self.sums(batch)
-            (of_heads, of_rows), whole, types = self.causes(found), self.gradients(batch, found), found.types
-            old = {name: self.model.get_parameter(name).clone() for name in whole if name != "embedding"}
-            before = None if self.kind == "DP" else self.scores(table, {})
-            size = {name: self.move(name, slice(None), whole[name]) for name in old}
-            moves = {c: {name: -size[name] * slope for name, slope in slopes.items()} for c, slopes in of_heads.items()}
-            moved = {cause: self.first_order(table, old, move) for cause, move in moves.items()}
-            # Where the loss alone brings V, W and M.
-            new = {name: x + sum(move[name] for move in moves.values() if name in move) for name, x in old.items()}
-            step = self.move("embedding", types, whole["embedding"])
-            rows = {cause: self.first_order(found.E, old, {"rows": -step * x}) for cause, x in of_rows.items()}
-            if self.kind == "DP":  # a product of two: the move of e under the new heads, less the same under the old
-                later = self.first_order(found.E, new, {"rows": -step * whole["embedding"]})
-                rows["polarity_remainder"] = later - sum(rows.values())
-            else:
-                moved["polarity_remainder"] = self.scores(table, new) - before - sum(moved.values())
-                moved["polarity_remainder"][types] -= sum(rows.values())
-            if self.config.penalty or (self.config.weight_decay and "M" in old):
-                moved["polarity_penalty"] = self.scores(table, {}) - self.scores(table, new)
-            for cause, change in moved.items():
-                self.totals[cause] += change
-            for cause, change in rows.items():
-                self.totals[cause][types] += change
+            everywhere, here = self.moved(found, self.gradients(batch, found))
+            for place, changes in ((slice(None), everywhere), (found.types, here)):
+                for cause, change in changes.items():
+                    self.totals[cause][place] += change
             self.step += 1
             total += found.loss * len(batch)
         return float(total) / sum(map(len, batches))
@@ -187,5 +192,4 @@ def fit_with_ledger(
             ledgers.append(trainers[0].ledger())
         return record(epoch, model) if record else {}
 
-    run = fit(model, dataset, config, record=keep, trainer=trainer)
-    return run, ledgers
+    return fit(model, dataset, config, record=keep, trainer=trainer), ledgers

@@ -14,6 +14,7 @@ INK = "#1a1b1c"  # stands for currentColor until the SVG is written
 BLUE, ORANGE, GREY, GREEN, PINK, OLIVE, VIOLET, BROWN, CRIMSON = (
     "#1F83CC", "#D55E00", "#8A8A8A", "#009E73", "#B0548E", "#A6860A", "#7A5CF0", "#91604A", "#C2395B",
 )  # fmt: skip
+LIME, TEAL, ROSE, PURPLE = "#6A8F14", "#0C90A5", "#DB3FA0", "#9657B5"  # of data sets alone
 SOLID, DASHED, DOTTED, DASH_DOT = "-", (0, (6, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5))
 STYLES = {  # what has a colour, a marker and a dash of its own; terms as in the live figures
     "positive": (BLUE, "^", SOLID), "negative": (ORANGE, "v", DASHED), "neutral": (GREY, "o", DOTTED),
@@ -22,13 +23,14 @@ STYLES = {  # what has a colour, a marker and a dash of its own; terms as in the
     "D": (PINK, "o", SOLID), "E": (GREEN, "s", DASHED), "F": (OLIVE, "P", DOTTED),
     "pos-pos": (BLUE, "^", SOLID), "neg-neg": (ORANGE, "v", DASHED), "neg-pos": (VIOLET, "P", DOTTED),
     "neu-neu": (GREY, "o", DASH_DOT), "neu-pos": (GREEN, "s", SOLID), "neg-neu": (OLIVE, "X", DASHED),
+    "SST": (LIME, "s", DASHED), "IMDB": (TEAL, "P", DOTTED),
+    "20News I": (ROSE, "X", DASH_DOT), "20News II": (PURPLE, "*", SOLID),
 }  # fmt: skip
 COLORS = {name: color for name, (color, _, _) in STYLES.items()}
 TYPES = ("positive", "negative", "neutral", "not examined")
 OTHERS = (GREEN, PINK, VIOLET, BROWN, OLIVE, CRIMSON)  # no blue and no orange: these are positive and negative
 MARKERS, DASHES = "osPX*<", (SOLID, DASHED, DOTTED, DASH_DOT)
 KEPT = {name: place for place, name in enumerate(("DP", "DP-A", "AD", "DP-L"))}  # places kept in every figure
-KEPT |= {name: place for place, name in enumerate(("SST", "IMDB", "20News I", "20News II", "Data I", "Data II"))}
 PUBLISHED = (0, (3, 1.5))
 HOLLOW = {"linestyle": PUBLISHED, "linewidth": 1, "marker": "D", "markerfacecolor": "none"}  # all that is published
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -62,12 +64,10 @@ def spelled(name: str) -> str:
 
 
 def place_of(name: str, names: list[str]) -> int:
-    """The place that a name keeps, else the first that is free; by order alone where two would keep the same."""
-    others = [n for n in names if spelled(n) not in STYLES]
-    kept = {n: KEPT[n] for n in others if n in KEPT}
-    kept = kept if len(set(kept.values())) == len(kept) else {}
-    free = (place for place in range(len(others)) if place not in kept.values())
-    return (dict(zip((n for n in others if n not in kept), free)) | kept)[name]
+    """The place that a name keeps, else the first that is free."""
+    others = [n for n in names if spelled(n) not in STYLES and n not in KEPT]
+    free = (place for place in range(len(names)) if place not in {KEPT.get(n) for n in names})
+    return (dict(zip(others, free)) | KEPT)[name]
 
 
 def series_style(name: str, names: list[str]) -> Look:
