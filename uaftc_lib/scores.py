@@ -69,15 +69,6 @@ def follow(model: AttentionClassifier, types: Types) -> dict[str, float]:
     return type_means(model, types) | {"V·W": dot_product(model), "‖V‖": float(V.norm()), "‖W‖": float(W.norm())}
 
 
-def seen_vectors(model: AttentionClassifier) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
-    """What embeddings see of V and W: MᵀV and MᵀW of DP-A (Eq 64), MᵀV and W of AD (Eq 71), else V and W."""
-    V, W = model.V.detach(), model.W.detach()
-    if model.M is None:
-        return V, W
-    M = model.M.detach()
-    return M.T @ V, M.T @ W if model.encoder == "affine" else W
-
-
 def make_perpendicular(model: AttentionClassifier) -> AttentionClassifier:
     """Take from V its part along W, so that training starts at V·W = 0; returns the model."""
     with torch.no_grad():

@@ -17,7 +17,7 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.locations import published
 from uaftc_lib.models import AttentionClassifier, sum_by_instance
-from uaftc_lib.scores import Types, auc_of, score_frame, seen_vectors
+from uaftc_lib.scores import Types, auc_of, score_frame
 
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
 MOST = 0.5  # of the seeds: print is one run, and from here on its order is the usual one
@@ -68,11 +68,12 @@ def in_order(order: str, means: Mapping[str, float]) -> bool:
     return all(min(above) > max(below) for above, below in zip(tiers, tiers[1:]))
 
 
+@torch.no_grad()
 def tilt(model: AttentionClassifier) -> float:
-    """V·W, or of DP-A and AD what stands in its place (:func:`seen_vectors`); K classes: nan."""
+    """V·W, or of DP-A and AD the product of the vectors that embeddings see; K classes: nan."""
     if not model.binary:
         return float("nan")
-    V, W = seen_vectors(model)
+    V, W = model.seen_vectors()
     return float(V @ W)
 
 

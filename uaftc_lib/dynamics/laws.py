@@ -99,6 +99,6 @@ def admissible_band(model: AttentionClassifier, corpus: Corpus) -> Band:
         raise ValueError(f"the band is defined for binary DP and DP-A, this model is {which}, {model.W.shape}")
     pi, rho = token_sums(model, corpus)
     distance = (rho / pi).abs()
-    V, W = (model.V @ model.M, model.M.T @ model.W) if which == "DP-A" else (model.V, model.W)
+    V, W = model.seen_vectors()
     overlap = (V @ W).abs()
     return Band(overlap * distance / (W @ W), (V @ V) * distance / overlap)

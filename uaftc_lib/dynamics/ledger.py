@@ -24,7 +24,7 @@ from torch.autograd import forward_ad
 
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.dynamics.terms import TokenSums, closed_form_parts, gradients_of
+from uaftc_lib.dynamics.terms import TokenSums, closed_form_parts, gradients_by_cause
 from uaftc_lib.fast import TypeSums, TypewiseTrainer, obstacle
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.training import Run, TrainingConfig, fit
@@ -111,18 +111,16 @@ class LedgerTrainer(TypewiseTrainer):
     def causes(self, found: TypeSums) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
         """The gradients of the loss by their cause: those of V, W and M, and those of the types' embeddings."""
         parts = closed_form_parts(self.model, found.E, TokenSums(found.pi, found.rho), m=1)
-        by_pi = gradients_of(parts._replace(rho=torch.zeros_like(parts.rho)))
-        by_rho = gradients_of(parts._replace(pi=torch.zeros_like(parts.pi)))
+        by_pi, by_rho = gradients_by_cause(parts)
         of_heads = {"C": {"V": by_rho["V"], "W": by_pi["W"].reshape(self.model.W.shape)}}
-        if self.kind == "DP-A":
-            of_heads["polarity_M_pi"] = {"M": by_pi["M"]}
-        if self.kind != "DP":
-            of_heads["polarity_M_rho"] = {"M": by_rho["M"]}
+        for name, by in (("polarity_M_pi", by_pi), ("polarity_M_rho", by_rho)):
+            if "M" in by:
+                of_heads[name] = {"M": by["M"]}
         return of_heads, {"A": by_rho["embedding"], "B": by_pi["embedding"]}
 
-    def moved(self, found: TypeSums, whole: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Take a step: what each cause did to the scores of all types, and what to those of the batch alone."""
-        table, types = self.model.embedding, found.types
+    def take_step(self, batch: Corpus, found: TypeSums) -> None:
+        """Move every parameter, and book what each cause did to the scores of all types, or to those of the batch."""
+        table, types, whole = self.model.embedding, found.types, self.gradients(batch, found)
         of_heads, of_rows = self.causes(found)
         old = {name: self.model.get_parameter(name).clone() for name in whole if name != "embedding"}
         before = None if self.kind == "DP" else self.scores(table, {})
@@ -141,22 +139,9 @@ class LedgerTrainer(TypewiseTrainer):
             everywhere["polarity_remainder"][types] -= sum(here.values())
         if self.config.penalty or (self.config.weight_decay and "M" in old):
             everywhere["polarity_penalty"] = self.scores(table, {}) - self.scores(table, new)
-        return everywhere, here
-
-    @torch.no_grad()
-    def epoch(self, batches: list[Tensor]) -> float:
-        """One pass over the batches of instance indices; the mean of the instances' losses."""
-        total = self.model.V.new_zeros(())
-        for indices in batches:
-            batch = self.corpus[indices.to(self.corpus.tokens.device)]
-            found = self.sums(batch)
-            everywhere, here = self.moved(found, self.gradients(batch, found))
-            for place, changes in ((slice(None), everywhere), (found.types, here)):
-                for cause, change in changes.items():
-                    self.totals[cause][place] += change
-            self.step += 1
-            total += found.loss * len(batch)
-        return float(total) / sum(map(len, batches))
+        for place, changes in ((slice(None), everywhere), (types, here)):
+            for cause, change in changes.items():
+                self.totals[cause][place] += change
 
     def ledger(self) -> Ledger:
         """The sums as they stand."""

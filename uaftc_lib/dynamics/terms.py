@@ -149,6 +149,8 @@ class Parts(NamedTuple):
     keys: Tensor  # types d: a = keys·V/λ
     V: Tensor
     W: Tensor  # d K
+    V_seen: Tensor  # what embeddings see of V and W (AD: of W alone, V_seen is for small x_e)
+    W_seen: Tensor
     M: Tensor | None
     slope: Tensor | None  # types d: diagonal of D_e = diag(1 − tanh² x_e)
 
@@ -167,29 +169,37 @@ def closed_form_parts(model: AttentionClassifier, E: Float[Tensor, "types d"], s
     elif which == "separate":
         E = H = model.values.detach()
         keys = model.keys.detach()
-    return Parts(which, m, model.lam, sums.pi.reshape(len(E), -1), sums.rho, E, H, keys, V, W, M, slope)
+    V_seen, W_seen = (x.detach().reshape(len(x), -1) for x in model.seen_vectors())
+    pi = sums.pi.reshape(len(E), -1)
+    return Parts(which, m, model.lam, pi, sums.rho, E, H, keys, V, W, V_seen.squeeze(1), W_seen, M, slope)
 
 
 def _parts(model: AttentionClassifier, corpus: Corpus) -> Parts:
     return closed_form_parts(model, model.embedding.detach(), token_sums(model, corpus), len(corpus))
 
 
-def gradients_of(p: Parts) -> dict[str, Tensor]:
-    """The gradients of the mean loss by parameter: of E those rows', of W a column for each class."""
+def gradients_by_cause(p: Parts) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """What π and what ρ make of the gradients of the mean loss: of E those rows', of W a column for each class."""
     by_pi, by_rho = -p.pi / p.m, -p.rho / (p.m * p.lam)
-    found = {"V": p.keys.T @ by_rho, "W": p.H.T @ by_pi}
+    of_pi = {"W": p.H.T @ by_pi, "embedding": by_pi @ p.W_seen.T}
+    of_rho = {"V": p.keys.T @ by_rho, "embedding": torch.outer(by_rho, p.V_seen)}
     if p.kind == "separate":
-        found["embedding"] = torch.cat([by_pi @ p.W.T, torch.outer(by_rho, p.V)], 1)
+        columns = p.E.shape[1]
+        of_pi["embedding"] = functional.pad(of_pi["embedding"], (0, columns))
+        of_rho["embedding"] = functional.pad(of_rho["embedding"], (columns, 0))
     elif p.kind == "AD":
         by_x = by_rho.unsqueeze(1) * p.slope * p.V
-        found["embedding"] = by_pi @ p.W.T + by_x @ p.M
-        found["M"] = by_x.T @ p.E
+        of_rho |= {"embedding": by_x @ p.M, "M": by_x.T @ p.E}
     elif p.kind == "DP-A":
-        found["embedding"] = by_pi @ (p.M.T @ p.W).T + torch.outer(by_rho, p.M.T @ p.V)
-        found["M"] = p.W @ (by_pi.T @ p.E) + torch.outer(p.V, by_rho @ p.E)
-    else:
-        found["embedding"] = by_pi @ p.W.T + torch.outer(by_rho, p.V)
-    return found
+        of_pi["M"] = p.W @ (by_pi.T @ p.E)
+        of_rho["M"] = torch.outer(p.V, by_rho @ p.E)
+    return of_pi, of_rho
+
+
+def gradients_of(p: Parts) -> dict[str, Tensor]:
+    """The gradients of the mean loss by parameter: of E those rows', of W a column for each class."""
+    of_pi, of_rho = gradients_by_cause(p)
+    return of_pi | of_rho | {name: of_pi[name] + of_rho[name] for name in of_pi if name in of_rho}
 
 
 @torch.no_grad()
@@ -233,12 +243,11 @@ def polarity_update(model: AttentionClassifier, corpus: Corpus) -> PolarityUpdat
     """
     p = _parts(model, corpus)
     by_pi, by_rho = p.pi / p.m, (p.rho / (p.m * p.lam)).unsqueeze(1)
-    W_seen, V_seen = (p.M.T @ p.W, p.M.T @ p.V) if p.kind == "DP-A" else (p.W, p.V)
     if p.kind == "AD":
         A = by_rho * (p.slope @ (p.V.unsqueeze(1) * (p.M @ p.W)))
     else:
-        A = by_rho * (V_seen @ W_seen) * (p.kind != "separate")
-    terms = [A, by_pi @ (W_seen.T @ W_seen), p.H @ (p.H.T @ by_pi)]
+        A = by_rho * (p.V_seen @ p.W_seen) * (p.kind != "separate")
+    terms = [A, by_pi @ (p.W_seen.T @ p.W_seen), p.H @ (p.H.T @ by_pi)]
     if p.kind == "DP-A":
         terms += [p.E @ (p.E.T @ by_pi) @ (p.W.T @ p.W), (p.E @ (p.E.T @ by_rho)) * (p.V @ p.W)]
     return PolarityUpdate(*(term.reshape(len(term), *model.W.shape[1:]) for term in terms))
@@ -276,9 +285,8 @@ def attention_update(model: AttentionClassifier, corpus: Corpus) -> AttentionUpd
         D = (by_pi * (at_x @ (p.M @ p.W))).sum(1)
         M_rho = (at_x * (p.E @ ((by_rho.unsqueeze(1) * at_x).T @ p.E).T)).sum(1)
         return AttentionUpdate(D, by_rho * (at_x @ p.M).square().sum(1), F, None, M_rho)
-    W_seen, V_seen = (p.M.T @ p.W, p.M.T @ p.V) if p.kind == "DP-A" else (p.W, p.V)
-    D = by_pi @ (W_seen.T @ V_seen) * (p.kind != "separate")
-    E = by_rho * V_seen.square().sum()
+    D = by_pi @ (p.W_seen.T @ p.V_seen) * (p.kind != "separate")
+    E = by_rho * p.V_seen.square().sum()
     if p.kind != "DP-A":
         return AttentionUpdate(D, E, F)
     M_pi = (p.E @ (p.E.T @ by_pi)) @ (p.W.T @ p.V)

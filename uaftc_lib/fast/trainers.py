@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.dynamics.terms import TokenSums, closed_form_parts, gradients_of, sums_and_polarity
@@ -139,10 +138,14 @@ class TypewiseTrainer:
             batch = self.corpus[indices.to(self.corpus.tokens.device)]
             found = self.sums(batch)
             total += found.loss * len(batch)
-            for name, gradient in self.gradients(batch, found).items():
-                self.move(name, found.types if name == "embedding" else slice(None), gradient)
+            self.take_step(batch, found)
             self.step += 1
         return float(total) / sum(map(len, batches))
+
+    def take_step(self, batch: Corpus, found: TypeSums) -> None:
+        """Move every parameter by its gradient."""
+        for name, gradient in self.gradients(batch, found).items():
+            self.move(name, found.types if name == "embedding" else slice(None), gradient)
 
     def sums(self, batch: Corpus) -> TypeSums:
         """Mean loss, types of the batch, and what acts on each of them (Eq 16, 20)."""
@@ -152,10 +155,7 @@ class TypewiseTrainer:
         a, _, h = model.score(E)
         s = h @ model.W.reshape(len(model.V), -1)
         (pi, rho), polarity = sums_and_polarity(a, s, batch._with(tokens=where))
-        if model.binary:
-            loss = functional.softplus(-batch.signs.to(s).unsqueeze(1) * polarity).mean()
-        else:
-            loss = functional.cross_entropy(polarity, batch.labels)
+        loss = model.loss_of(polarity.squeeze(1) if model.binary else polarity, batch)
         return TypeSums(loss, types, E, a, s, pi / m, rho / m)
 
     def gradients(self, batch: Corpus, found: TypeSums) -> dict[str, Tensor]:

@@ -268,15 +268,24 @@ class AttentionClassifier(nn.Module):
 
     def loss(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Float[Tensor, ""]:
         """The mean loss over the instances: logistic (Eq 5), or softmax cross-entropy (Eq 74)."""
-        polarity = self(corpus, dropout, sparse).polarity
+        return self.loss_of(self(corpus, dropout, sparse).polarity, corpus)
+
+    def loss_of(self, polarity: Float[Tensor, "instances ..."], corpus: Corpus) -> Float[Tensor, ""]:
+        """:meth:`loss` where s^(t) is known."""
         if self.binary:
             return functional.softplus(-corpus.signs.to(polarity) * polarity).mean()
         return functional.cross_entropy(polarity, corpus.labels)
 
     def penalty(self, corpus: Corpus | None = None) -> Float[Tensor, ""]:
         """|V·W|; with an affine encoder |(MᵀW)·(MᵀV)|; K classes: Σ_k |V·W_k|. The corpus plays no part."""
-        V, W = (self.V @ self.M, self.M.T @ self.W) if self.encoder == "affine" else (self.V, self.W)
+        V, W = self.seen_vectors() if self.encoder == "affine" else (self.V, self.W)
         return (V @ W).abs().sum()
+
+    def seen_vectors(self) -> tuple[Float[Tensor, "d"], Float[Tensor, "d ..."]]:
+        """What embeddings see of V and W: MᵀV and MᵀW of DP-A (Eq 64), MᵀV and W of AD (Eq 71), else V and W."""
+        if self.M is None:
+            return self.V, self.W
+        return self.V @ self.M, self.M.T @ self.W if self.encoder == "affine" else self.W
 
     def token_scores(self, corpus: Corpus | None = None) -> TokenScores:
         """Global scores (each type fed alone), or, with a corpus, the mean over its occurrences (local).

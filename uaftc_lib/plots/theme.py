@@ -65,9 +65,9 @@ def spelled(name: str) -> str:
 
 def place_of(name: str, names: list[str]) -> int:
     """The place that a name keeps, else the first that is free."""
-    others = [n for n in names if spelled(n) not in STYLES and n not in KEPT]
-    free = (place for place in range(len(names)) if place not in {KEPT.get(n) for n in names})
-    return (dict(zip(others, free)) | KEPT)[name]
+    taken = {KEPT.get(n) for n in names} | {OTHERS.index(c) for n in names if (c := COLORS.get(spelled(n))) in OTHERS}
+    free = sorted(set(range(len(OTHERS) + len(names))) - taken)
+    return (dict(zip((n for n in names if spelled(n) not in STYLES and n not in KEPT), free)) | KEPT)[name]
 
 
 def series_style(name: str, names: list[str]) -> Look:

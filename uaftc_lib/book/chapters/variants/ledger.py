@@ -9,7 +9,7 @@ from uaftc_lib.book.small_data import ends, small_config
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.dynamics.ledger import ATTENTION, LedgerTrainer
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import examined_types, seen_vectors
+from uaftc_lib.scores import examined_types
 from uaftc_lib.streams import generator
 from uaftc_lib.training import batches_of
 
@@ -42,9 +42,10 @@ def train_to_loss(trainer: LedgerTrainer, loss: float, most: int = 1000) -> tupl
     raise RuntimeError(f"{most} epochs end at a loss of {reached:.3g}, above {loss}: more epochs or a higher rate")
 
 
+@torch.no_grad()
 def seen_cosine(model: AttentionClassifier) -> float:
-    """The cosine of :func:`seen_vectors`."""
-    return float(torch.cosine_similarity(*seen_vectors(model), dim=0))
+    """The cosine of :meth:`~uaftc_lib.models.AttentionClassifier.seen_vectors`."""
+    return float(torch.cosine_similarity(*model.seen_vectors(), dim=0))
 
 
 def run_with_ledger(
