@@ -51,9 +51,26 @@ def test_equations_that_fail_outside_their_condition_say_so():
 
 def test_equations_that_follow_from_others_and_misprints_say_so():
     lines = [("derived", "Eq 48, smallest margin 1"), ("fails", "Eq 48 outside its condition, greatest margin -1")]
-    assert folds.equations(lines) == "✓ Derived: Eq 48; outside its condition fails 48"
+    assert folds.equations(lines) == "✓ Derived: Eq 48 (smallest margin 1); outside its condition fails 48"
     lines = [("proved", "Eq 64 corrected, relative error 0"), ("fails", "Eq 64 as printed, relative error 0.5")]
     assert folds.equations(lines) == "✓ Proved: Eq 64 (error 0); as printed fails 64"
+
+
+def test_equations_without_an_error_tell_what_was_measured():
+    lines = [("proved", "Eq 8, measured order 1"), ("proved", "Eq 45 corrected, measured order -1")]
+    assert folds.equations(lines[:1]) == "✓ Proved: Eq 8 (measured order 1)"
+    assert folds.equations(lines) == "✓ Proved: Eq 8, 45 (measured order 1, −1)"
+    lines[0] = ("proved", "Eq 8, smallest margin 1")
+    assert folds.equations(lines) == "✓ Proved: Eq 8, 45 (smallest margin 1, measured order −1)"
+
+
+def test_the_line_at_the_foot_counts_the_equations_above_it():
+    page = nodes.container()
+    for lines in ([("proved", "Eq 8, measured order 1"), ("fails", "Eq 8 as printed, measured order 2")], LINES):
+        items = "".join(f"<li><b>{kind}</b> {text}</li>" for kind, text in lines)
+        page += nodes.raw("", f'<ul class="uaftc-checks">{items}</ul>', format="html")
+    folds.fold_statements(page)
+    assert "measured; 1 equation checked above</summary>" in page.astext()
 
 
 def test_what_stands_behind_a_line_is_not_folded_once_more():

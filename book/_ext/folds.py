@@ -77,6 +77,14 @@ def worst(texts):
     return f" (error {'at most ' * (len(errors) > 1)}{most})" * bool(errors)
 
 
+def measures(texts):
+    """What was measured of equations that no error tells of, in brackets: "(measured order 1, 2, 2)"."""
+    (first, *_), *others = found = [text.rpartition(", ")[2].rpartition(" ")[::2] for text in texts]
+    same = all(what == first for what, _ in others)
+    told = f"{first} {', '.join(value for _, value in found)}" if same else ", ".join(map(" ".join, found))
+    return f" ({told})".replace(" -", " −")
+
+
 def told(lines):
     """What came out, in a few words."""
     proved = [text for kind, text in lines if kind == "proved"]
@@ -95,7 +103,7 @@ def equations(lines):
         texts = [text for one, text in lines if one == kind and where in text]
         if texts:
             numbers = ", ".join(EQUATION.findall("\n".join(texts)))
-            found.append(f"{what} {numbers}" if where else f"{what}: Eq {numbers}{worst(texts)}")
+            found.append(f"{what} {numbers}" if where else f"{what}: Eq {numbers}{worst(texts) or measures(texts)}")
     told = "; ".join(found)
     return f"✓ {told[0].upper()}{told[1:]}"
 
@@ -181,18 +189,21 @@ def name_checks(cells, lines):
 
 
 def fold_statements(doctree):
-    """The list of statements of a page is one line that opens."""
+    """The list of statements of a page is one line that opens; the line counts the equations above it, too."""
+    numbers = set()
     for raw in doctree.findall(nodes.raw):
         lines = statements(raw.astext())
         if not lines or element(raw.parent) == "cell_code_source":  # these stand behind the line of their cell
             continue
         if all(EQUATION.match(text) for _, text in lines):
             line = equations(lines)
+            numbers |= {EQUATION.match(text)[1] for _, text in lines}
         elif len(lines) < 2:
             continue
         else:
             count = {kind: sum(one == kind for one, _ in lines) for kind, _ in lines}
             line = f"{len(lines)} statements checked: {', '.join(f'{n} {kind}' for kind, n in count.items())}"
+            line += f"; {len(numbers)} equation{'s' * (len(numbers) > 1)} checked above" * bool(numbers)
         html = f'<details class="uaftc-statements"><summary>{escape(line)}</summary>{raw.astext()}</details>'
         raw.children[:] = [nodes.Text(html)]
 
