@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 
-from uaftc_lib.book.chapters.pretrained.unseen_words import path_of_unseen
+from uaftc_lib.book.chapters.pretrained.initialisations import vectors_are_there
+from uaftc_lib.book.chapters.pretrained.unseen_words import path_of_unseen, shown_at
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.lab import Frame, Slider, Stop
 from uaftc_lib.lab.frames import counts, draw_scores
@@ -45,20 +47,27 @@ def draw_agreement(words: pd.DataFrame, says: str) -> Figure:
     )  # fmt: skip
 
 
+def stop_of(lam: float, words: pd.DataFrame, told: Mapping[str, float]) -> Stop:
+    """Both pictures at a λ, and what they show in numbers."""
+    says = (
+        f"λ = {number(lam)}: {len(words)} words that stand in no training text. A positive one has more polarity "
+        f"than a negative one in {told['unseen: positive over negative']:.0%} of the pairs, a polar one more "
+        f"attention than a neutral one in {told['unseen: polar over neutral']:.0%}; rank correlation with a "
+        f"model that saw them, of what was gained: polarity {number(told['polarity'])}, attention "
+        f"{number(told['attention'])}."
+    )
+    pictures = draw_scores(frame_of_unseen(lam, words)), draw_agreement(words, says)
+    return Stop(lam, "".join(picture.drawings() for picture in pictures), says)
+
+
 def unseen_slider(dataset: str) -> Slider:
-    """A slider over the stored λ, with what each shows in numbers."""
-    frames = unseen_scores(dataset)
-    told = stored("unseen_frames", dataset=dataset).set_index("lam")
-    drawn = {lam: frame_of_unseen(lam, words) for lam, words in frames.items()}
-    stops = []
-    for lam, words in frames.items():
-        says = (
-            f"λ = {number(lam)}: {len(words)} words that stand in no training text. A positive one has more polarity "
-            f"than a negative one in {told['unseen: positive over negative'][lam]:.0%} of the pairs, a polar one more "
-            f"attention than a neutral one in {told['unseen: polar over neutral'][lam]:.0%}; rank correlation with a "
-            f"model that saw them, of what was gained: polarity {number(told['polarity'][lam])}, attention "
-            f"{number(told['attention'][lam])}."
-        )
-        pictures = draw_scores(drawn[lam]), draw_agreement(words, says)
-        stops.append(Stop(lam, "".join(picture.drawings() for picture in pictures), says))
-    return Slider("scaling factor", "λ", stops, list(frames).index(FIRST), legend=counts(drawn[FIRST]))
+    """A slider over the stored λ; a live kernel trains both models at any other, once the vectors are there."""
+    frames, told = unseen_scores(dataset), stored("unseen_frames", dataset=dataset).set_index("lam")
+    stops = [stop_of(lam, words, told.loc[lam]) for lam, words in frames.items()]
+
+    def trained(lam: float) -> str:
+        words, row = shown_at(dataset, lam)
+        return stop_of(lam, pd.DataFrame(words), row).html()
+
+    shown, redraw = list(frames).index(FIRST), trained if vectors_are_there() else None
+    return Slider("scaling factor", "λ", stops, shown, redraw, counts(frame_of_unseen(FIRST, frames[FIRST])))

@@ -140,22 +140,26 @@ def path_of_unseen(folder: Path, dataset: str) -> Path:
     return folder / f"unseen_{dataset}.json"
 
 
+def shown_at(dataset: str, lam: float) -> tuple[list[dict], dict[str, float]]:
+    """Of one seed, from frozen vectors: the unseen words of the lists, each with its scores, and their row."""
+    data = load_dataset(dataset)
+    lists = token_types(data.train, data.vocabulary)
+    kind_of = {i: kind for kind, ids in lists.items() for i in ids.tolist()}
+    _, mine, whole, asked = next(unseen(dataset, lam, SEEDS[0], ("vectors",)))
+    ids = [i for i in asked.nonzero()[:, 0].tolist() if i in kind_of]
+    words = [{"word": data.vocabulary.word(i), "kind": kind_of[i]} for i in ids]
+    for (of, run), name in product((("unseen", mine), ("read", whole)), mine.scores):
+        for word, value in zip(words, run.scores[name][ids].tolist()):
+            word[f"{name} {of}"] = round(value, 4)
+    return words, unseen_row(mine, whole, asked, lists)
+
+
 @experiment(jobs=[{"dataset": "sst"}], rows=len(SHOWN_LAMS))
 def unseen_frames(dataset: str, folder: Path) -> list[dict]:
     """What the slider shows, in a file beside the table: unseen polar words of one seed, at each λ."""
-    data, frames, rows = load_dataset(dataset), [], []
-    lists = token_types(data.train, data.vocabulary)
-    kind_of = {i: kind for kind, ids in lists.items() for i in ids.tolist()}
-    for lam in SHOWN_LAMS:
-        ((_, mine, whole, asked), *_) = unseen(dataset, lam, SEEDS[0], ("vectors",))
-        ids = [i for i in asked.nonzero()[:, 0].tolist() if i in kind_of]
-        words = [{"word": data.vocabulary.word(i), "kind": kind_of[i]} for i in ids]
-        for (of, run), name in product((("unseen", mine), ("read", whole)), mine.scores):
-            for word, value in zip(words, run.scores[name][ids].tolist()):
-                word[f"{name} {of}"] = round(value, 4)
-        frames.append({"lam": lam, "words": words})
-        rows.append({"lam": lam, "seed": SEEDS[0], "words": len(ids)} | unseen_row(mine, whole, asked, lists))
+    shown = {lam: shown_at(dataset, lam) for lam in SHOWN_LAMS}
+    frames = [{"lam": lam, "words": words} for lam, (words, _) in shown.items()]
     path = path_of_unseen(folder, dataset)
     with guard(path), replaced(path) as part:
         Path(part).write_text(json.dumps(frames, ensure_ascii=False), encoding="utf-8")
-    return rows
+    return [{"lam": lam, "seed": SEEDS[0], "words": len(words)} | row for lam, (words, row) in shown.items()]
