@@ -222,8 +222,11 @@ def drawn():
 
 def test_a_link_names_the_figure_beside_it():
     put_out = nodes.paragraph("", "", nodes.reference("", "the figure above", refuri="#figure-above"))
-    texts, targets = counted(link("below"), drawn(), link("above"), link("below"), drawn(), put_out, link("1"))
-    assert texts == [f"Figure {n}" for n in (1, 1, 2, 2, 1)] and targets == [f"#figure-{n}" for n in (1, 1, 2, 2, 1)]
+    places = [link("below"), drawn(), link("above"), link("below"), drawn(), put_out, link("above-1"), link("1")]
+    texts, targets = counted(*places)
+    assert texts == [f"Figure {n}" for n in (1, 1, 2, 2, 1, 1)] and targets == [
+        one.replace("Figure ", "#figure-") for one in texts
+    ]
 
 
 @pytest.mark.parametrize(("text", "number"), [("2", 2), ("0", 0), ("below", 2)])

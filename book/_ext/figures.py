@@ -1,7 +1,8 @@
 """Figures carry a number within their page, and the first sentence of a caption, what was found, stands out.
 
-``{fig}`below` `` is a link to the next figure of the page, by its number, ``{fig}`above` `` to the one before, and
-``{fig}`2` `` to the second. Code puts out ``[the figure below](#figure-below)``. What a slider switches has no number.
+``{fig}`below` `` is a link to the next figure of the page, by its number, ``{fig}`below+1` `` to the next but one,
+``{fig}`above` `` to the one before and ``{fig}`2` `` to the second; code puts out ``[the figure below](#figure-below)``.
+What a slider switches has no number.
 """
 
 import re
@@ -9,7 +10,7 @@ import re
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-LINK = re.compile(r"#figure-(\d+|above|below)")
+LINK = re.compile(r"#figure-(above|below|)([+-]?\d+)?")
 FIGURE = re.compile(r'<figure class="uaftc"(.*?<figcaption[^>]*>)([^<]*)', re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.?!])(?<!Fig\.)\s+")
 SWITCHED = 'class="uaftc-frames"'
@@ -33,7 +34,8 @@ def number_figures(app, doctree):
     for node in doctree.findall(lambda one: isinstance(one, (nodes.raw, nodes.reference))):
         if isinstance(node, nodes.reference):
             if link := LINK.fullmatch(node.get("refuri", "")):
-                links.append((node, int({"above": count, "below": count + 1}.get(link[1], link[1]))))
+                begins = {"above": count, "below": count + 1, "": 0}
+                links.append((node, begins[link[1]] + int(link[2] or 0)))
         elif "html" in node["format"] and "<figure" in node.astext():
             html, count = numbered(node.astext(), count)
             node.children[:] = [nodes.Text(html)]
