@@ -1,7 +1,7 @@
 """Figures carry a number within their page, and the first sentence of a caption, what was found, stands out.
 
 ``{fig}`below` `` is a link to the next figure of the page, by its number, ``{fig}`below+1` `` to the next but one,
-``{fig}`above` `` to the one before and ``{fig}`2` `` to the second; code puts out ``[the figure below](#figure-below)``.
+``{fig}`above` `` to the one before and ``{fig}`2` `` to the second. Code puts ``[the figure below](#figure-below)``.
 What a slider switches has no number.
 """
 
