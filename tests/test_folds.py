@@ -219,9 +219,36 @@ def test_what_a_slider_switches_has_no_number():
     assert figures.numbered(switched, 1) == (switched, 1)
 
 
-@pytest.mark.parametrize("number", ["2", "0"])
-def test_a_number_that_no_figure_has_is_an_error(number):
-    (link,), _ = figures.role("fig", f"`{number}`", number, 1, None)
-    doctree = nodes.section("", nodes.raw("", ONE.format("Found."), format="html"), nodes.paragraph("", "", link))
+def counted(*parts):
+    """What stands on a page of figures and of links, which are named by their role or put out by code."""
+    page = nodes.section("", *parts)
+    figures.number_figures(SimpleNamespace(env=SimpleNamespace(docname="01_model")), page)
+    return [one.astext() for one in page.findall(nodes.reference)], [
+        one["refuri"] for one in page.findall(nodes.reference)
+    ]
+
+
+def link(text):
+    (made,), _ = figures.role("fig", f"`{text}`", text, 1, None)
+    return nodes.paragraph("", "", made)
+
+
+def drawn():
+    return nodes.raw("", ONE.format("Found."), format="html")
+
+
+def test_a_link_names_the_figure_beside_it():
+    put_out = nodes.paragraph("", "", nodes.reference("", "the figure above", refuri="#figure-above"))
+    places = [link("below"), drawn(), link("above"), link("below"), drawn(), put_out, link("above-1"), link("1")]
+    texts, targets = counted(*places)
+    assert texts == [f"Figure {n}" for n in (1, 1, 2, 2, 1, 1)] and targets == [
+        one.replace("Figure ", "#figure-") for one in texts
+    ]
+
+
+@pytest.mark.parametrize(("text", "number"), [("2", 2), ("0", 0), ("below", 2)])
+def test_a_number_that_no_figure_has_is_an_error(text, number):
     with pytest.raises(ExtensionError, match=f"1 figures, and refers to Figure {number}"):
-        figures.number_figures(SimpleNamespace(env=SimpleNamespace(docname="01_model")), doctree)
+        counted(drawn(), link(text))
+    with pytest.raises(ExtensionError, match="refers to Figure 0"):
+        counted(link("above"), drawn())

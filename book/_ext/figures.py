@@ -1,6 +1,8 @@
 """Figures carry a number within their page, and the first sentence of a caption, what was found, stands out.
 
-``{fig}`2` `` is a link to the second figure of the page. What a slider switches is not numbered.
+``{fig}`below` `` is a link to the next figure of the page, by its number, ``{fig}`below+1` `` to the next but one,
+``{fig}`above` `` to the one before and ``{fig}`2` `` to the second. Code puts ``[the figure below](#figure-below)``.
+What a slider switches has no number.
 """
 
 import re
@@ -8,6 +10,7 @@ import re
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
+LINK = re.compile(r"#figure-(above|below|)([+-]?\d+)?")
 FIGURE = re.compile(r'<figure class="uaftc"(.*?<figcaption[^>]*>)([^<]*)', re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.?!])(?<!Fig\.)\s+")
 SWITCHED = 'class="uaftc-frames"'
@@ -27,20 +30,26 @@ def numbered(html, count):
 
 
 def number_figures(app, doctree):
-    count = 0
-    for raw in doctree.findall(nodes.raw):
-        if "html" in raw["format"] and "<figure" in raw.astext():
-            html, count = numbered(raw.astext(), count)
-            raw.children[:] = [nodes.Text(html)]
-    for link in doctree.findall(nodes.reference):
-        if "figure-number" in link["classes"] and not 0 < int(link["refuri"].rpartition("-")[2]) <= count:
-            raise ExtensionError(f"{app.env.docname} has {count} figures, and refers to {link.astext()}")
+    count, links = 0, []
+    for node in doctree.findall(lambda one: isinstance(one, (nodes.raw, nodes.reference))):
+        if isinstance(node, nodes.reference):
+            if link := LINK.fullmatch(node.get("refuri", "")):
+                begins = {"above": count, "below": count + 1, "": 0}
+                links.append((node, begins[link[1]] + int(link[2] or 0)))
+        elif "html" in node["format"] and "<figure" in node.astext():
+            html, count = numbered(node.astext(), count)
+            node.children[:] = [nodes.Text(html)]
+    for node, number in links:
+        if not 0 < number <= count:
+            raise ExtensionError(f"{app.env.docname} has {count} figures, and refers to Figure {number}")
+        node[:], node["refuri"] = [nodes.Text(f"Figure {number}")], f"#figure-{number}"
+        node["classes"] = ["figure-number"]
 
 
 def role(name, rawtext, text, lineno, inliner, options=None, content=()):
-    if not text.isdecimal():
-        return [], [inliner.reporter.error(f"{rawtext} names no figure by its number", line=lineno)]
-    return [nodes.reference("", f"Figure {text}", refuri=f"#figure-{text}", classes=["figure-number"])], []
+    if not LINK.fullmatch(f"#figure-{text}"):
+        return [], [inliner.reporter.error(f"{rawtext} names no figure", line=lineno)]
+    return [nodes.reference("", f"Figure {text}", refuri=f"#figure-{text}")], []
 
 
 def setup(app):
