@@ -219,6 +219,29 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
     context.close()
 
 
+MOVED = {"10_scores": 2, "13_words_and_classes": 2, "14_is_it_explanation": 2, "16_pretrained": 2}
+MOVED |= {"20_since_2020": 2, "21_which_lambda": 2}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_setting_in_the_text_moves_the_slider_beside_it(browser, name):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto((PAGES / f"{name}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    buttons = page.locator("article button.set").all()
+    assert len(buttons) == MOVED[name]
+    for button in buttons:
+        button.press("Enter")
+        says = page.locator(".uaftc-frames .frame:visible").get_attribute("data-says")
+        assert re.split("[ :]", says)[2] == re.split("[  ]", button.inner_text())[2]
+        assert page.locator(".uaftc-frames .caption").inner_text() == says
+        assert page.locator(".uaftc-frames input").get_attribute("aria-valuetext") == says.split(":")[0]
+        assert page.evaluate("""() => { const { top, bottom } = document.querySelector('.uaftc-frames .frame:not([hidden])').getBoundingClientRect();
+            return top < innerHeight - 60 && bottom > 60; }""")
+    context.close()
+
+
 def test_on_a_phone_a_setting_brings_slider_and_picture_into_view(browser):
     context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True, reduced_motion="reduce")
     page = context.new_page()

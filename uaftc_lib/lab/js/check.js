@@ -18,9 +18,7 @@ function sums(values, count) {
 
 // The length of the difference of two vectors, estimated from such sums of either: the mean square of a sum with
 // random signs is the sum of squares. What is wrong with one number alone is found in full.
-function apart(ours, theirs) {
-  return Math.hypot(...ours.map((sum, k) => sum - theirs[k])) / Math.sqrt(theirs.length);
-}
+const apart = (ours, theirs) => Math.hypot(...ours.map((sum, k) => sum - theirs[k])) / Math.sqrt(theirs.length);
 
 // The largest difference to the reference over all epochs, of the loss and of the scores of all types.
 export function distance(run, { loss, attention, polarity }) {

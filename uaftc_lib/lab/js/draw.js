@@ -17,9 +17,7 @@ export function number(value) {
   return text.replace("-", "−");
 }
 
-export function percent(share) {
-  return `${(100 * share).toFixed(1)} %`;
-}
+export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
 export class Scale {
   constructor(low, high, begin, end, logarithmic = false) {

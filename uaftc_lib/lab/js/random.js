@@ -10,22 +10,14 @@ export function mix(x) {
   return (x ^ (x >>> 15)) >>> 0;
 }
 
-export function streamKey(seed, purpose, part = 0) {
-  return mix(mix(mix(seed + 0x9e3779b9) + purpose) + part);
-}
+export const streamKey = (seed, purpose, part = 0) => mix(mix(mix(seed + 0x9e3779b9) + purpose) + part);
 
-export function draw(key, index) {
-  return mix(mix(index + 0x9e3779b9) ^ key);
-}
+export const draw = (key, index) => mix(mix(index + 0x9e3779b9) ^ key);
 
-export function uniform(key, index) {
-  return draw(key, index) / 4294967296;
-}
+export const uniform = (key, index) => draw(key, index) / 4294967296;
 
 // A whole number in [0, bound).
-export function below(key, index, bound) {
-  return Math.floor((draw(key, index) * bound) / 4294967296);
-}
+export const below = (key, index, bound) => Math.floor((draw(key, index) * bound) / 4294967296);
 
 // Twelve uniform numbers less six: mean 0, variance 1, near enough to normal, and without a logarithm whose
 // last bit would depend on the browser.
@@ -35,9 +27,7 @@ export function normal(key, index) {
   return sum / 4294967296 - 6;
 }
 
-export function sign(key, index) {
-  return draw(key, index) >>> 31 ? 1 : -1;
-}
+export const sign = (key, index) => draw(key, index) >>> 31 ? 1 : -1;
 
 // Fisher and Yates.
 export function permutation(key, count) {
