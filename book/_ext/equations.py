@@ -1,6 +1,7 @@
 """Equations carry the paper's numbers: the label ``eq-13`` is shown as (13), and referred to as Eq (13).
 
-Equations of our own have other labels and are numbered within their page: (1.a), (1.b), ..., (A1.a), ...
+Equations of our own have other labels and are numbered within their page: (1.a), (1.b), ..., (A1.a), ... What is
+referred to in brackets, has none of its own: (Eq 13).
 
 A formula within a line is a box to a browser, which may break the line on either side of it: what stands at it without
 a blank, a comma or a bracket, is joined to it.
@@ -32,6 +33,14 @@ class PaperMathDomain(MathDomain):
             page = re.match(r"0*(A?\d+)", docname)
             number = f"{page[1] if page else 0}.{ascii_lowercase[len(own)]}"
         self.equations[labelid] = (docname, number)
+
+    def resolve_xref(self, env, fromdocname, builder, typ, target, node, contnode):
+        link = super().resolve_xref(env, fromdocname, builder, typ, target, node, contnode)
+        before = [text for one in node.parent[: node.parent.index(node)] for text in one.findall(nodes.Text)]
+        said = "".join(text for text in before if not isinstance(text.parent, nodes.math))
+        if link and said.count("(") > said.count(")"):
+            link[0] = nodes.Text(f"Eq\N{NO-BREAK SPACE}{link.astext()[1:-1]}")
+        return link
 
 
 def join(app, doctree):

@@ -31,17 +31,6 @@ with needs("drawing"):
     from uaftc_lib.plots.theme import PANEL, WIDE
 
 __all__ = [
-    "PANEL",
-    "WIDE",
-    "Figure",
-    "accuracy_against_lam",
-    "bars",
-    "boxes",
-    "curves",
-    "quantiles",
-    "row",
-    "scatter",
-    "sentence",
-    "summarise",
-    "table",
-]
+    "PANEL", "WIDE", "Figure", "accuracy_against_lam", "bars", "boxes", "curves", "quantiles", "row", "scatter",
+    "sentence", "summarise", "table",
+]  # fmt: skip

@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from uaftc_lib.plots.figure import Figure, published_entry, published_values, render, require
 from uaftc_lib.plots.summaries import itemised, number, summarise, titled
-from uaftc_lib.plots.theme import HOLLOW, INK, PANEL, WIDE, groups, looks_of, name_places, power
+from uaftc_lib.plots.theme import HOLLOW, INK, LETTERS, PANEL, WIDE, groups, looks_of, name_places, power
 
 
 def curves(
@@ -27,7 +27,7 @@ def curves(
     """The mean over rows of equal ``x`` and ``group`` (the seeds), with a band.
 
     ``band``: "range" from the least to the greatest, "interval" the 95 % t interval of the mean.
-    ``published``: the same columns x, y, group.
+    ``published``: the same columns x, y, group; what is of no group of the data is drawn in ink.
     """
     require(data, x, y, group)
     options = {"x_label": x, "y_label": y} | options
@@ -44,17 +44,18 @@ def curves(
     def draw(axes: Axes) -> list:
         handles = []
         for i, (name, look) in enumerate(looks.items()):
-            rows, points = shown[shown[group] == name], printed[printed[group] == name]
+            rows = shown[shown[group] == name]
             own = {"color": look.color, "gid": f"series{i}"}
             if (rows["high"] > rows["low"]).any():  # of one run there is no band
                 axes.fill_between(rows[x], rows["low"], rows["high"], alpha=0.25, linewidth=0, **own)
             marker = look.marker if len(rows) <= 12 else ""
             handles += axes.plot(rows[x], rows["mean"], linestyle=look.dash, marker=marker, label=name, **own)
-            if len(points):
-                axes.plot(points[x], points["said"], **own, **HOLLOW)
+        for name, points in printed.groupby(group):  # of no series in particular: in ink
+            color, own = (looks[name].color, f"series{[*looks].index(name)}") if name in looks else (INK, None)
+            axes.plot(points[x], points["said"], color=color, gid=own, **HOLLOW)
         places = sorted(summary[x].unique())
         if options.get("log_x") and len(places) <= 12:
-            axes.set_xticks(places, sparse_labels(places))
+            axes.set_xticks(places, sparse_labels(places, LETTERS * (axes.figure.get_figwidth() - 0.7)))
             axes.xaxis.set_minor_locator(NullLocator())
         if not options.get("log_y") and summary[low].min() < 0 < summary[high].max():
             axes.axhline(0, color=INK, linewidth=0.7)
@@ -69,6 +70,8 @@ def curves(
         part += f" (band {number(last['low'])} to {number(last['high'])})" if last["n"] > 1 else ""
         parts.append(part + "".join(f", published {number(v)}" for v in printed[printed[group] == name]["said"][-1:]))
     alt = f"Curves{titled(**options)}: {options['y_label']} against {options['x_label']}.{itemised(parts)}"
+    others = printed[~printed[group].isin(looks)]
+    alt += itemised((f"{number(v['said'])} at {number(v[x])}" for _, v in others.iterrows()), " Published:")
     return render(draw, summary, caption, alt, **options)
 
 
@@ -92,17 +95,20 @@ def bars(
     looks, places = looks_of(data[group]), groups(data[x])
     summary = summarise(data, [group, x], y)
     width = 0.8 / max(len(looks), 1)
+    here = summary.assign(k=summary[group].map([*looks].index)).sort_values("k").groupby(x, observed=True)["k"]
+    aside = width * (here.cumcount() - (here.transform("size") - 1) / 2)  # those of a place stand in its middle
 
     def draw(axes: Axes) -> list:
         handles = []
-        for i, (name, look) in enumerate(looks.items()):
+        for name, look in looks.items():
             rows, seeds = summary[summary[group] == name], data[data[group] == name]
             points = printed[printed[group] == name] if group in printed else printed
-            aside = (i - (len(looks) - 1) / 2) * width
+            own = dict(zip(rows[x], aside[rows.index]))
             at, at_seed, at_point = (
-                np.array([places.index(place) + aside for place in values[x]]) for values in (rows, seeds, points)
+                np.array([places.index(place) + own.get(place, 0) for place in of[x]]) for of in (rows, seeds, points)
             )
-            handles.append(axes.bar(at, rows["mean"], 0.85 * width, color=look.color, alpha=0.55, label=name))
+            color = {"color": (look.color, 0.4), "edgecolor": look.color}  # pale, so that what lies on it is seen
+            handles.append(axes.bar(at, rows["mean"], 0.85 * width, label=name, **color))
             if len(seeds) > len(rows):  # else one number a bar: there is nothing to spread
                 if len(seeds) <= 30 * len(places):
                     spread = 0.25 * width * np.linspace(-1, 1, 7)[np.arange(len(seeds)) % 7]
@@ -126,11 +132,11 @@ def bars(
     return render(draw, data[drawn], caption, alt, **options)
 
 
-def sparse_labels(places: list[float]) -> list[str]:
-    """Tick labels of a logarithmic axis, fractions in two digits; those that would touch on a phone are left empty."""
-    apart = min(8.0, (places[-1] / places[0]) ** 0.13)  # a label takes an eighth of the axis
-    labels, last = [], 0.0
-    for place in places:
-        labels.append(power(float(f"{place:.2g}") if place % 1 else place) if place >= apart * last else "")
-        last = place if labels[-1] else last
-    return labels
+def sparse_labels(places: list[float], room: float = 26.0) -> list[str]:
+    """Tick labels of a logarithmic axis of ``room`` letters, its ends first; those that would touch are left empty."""
+    names = [power(float(f"{place:.2g}") if place % 1 else place) for place in places]
+    at, kept = room * np.log(places) / (np.log(places[-1] / places[0]) or 1), []
+    for i in (0, len(places) - 1, *range(1, len(places) - 1)):
+        if all(abs(at[i] - at[k]) >= (len(names[i]) + len(names[k]) + 1) / 2 for k in kept):
+            kept.append(i)
+    return [name if i in kept else "" for i, name in enumerate(names)]

@@ -70,8 +70,8 @@ def word_map(data: pd.DataFrame, caption: str) -> Figure:
     require(data, "word", "attention", "polarity")
 
     def draw(axes: Axes) -> None:
-        axes.axhline(0, color=ATTENTION, linewidth=1.0)
-        axes.axvline(0, color=POLARITY, linewidth=1.0)
+        axes.axhline(0, color=POLARITY, linewidth=1.0)  # along W
+        axes.axvline(0, color=ATTENTION, linewidth=1.0)  # along V
         for _, row in data.iterrows():
             at = (row["polarity"], row["attention"])
             style = {"arrowstyle": "-|>", "color": COLORS["neutral"], "linewidth": 1.1, "shrinkB": 0}
