@@ -1,6 +1,7 @@
 """A formula within a line keeps what stands at it."""
 
 import importlib.util
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
@@ -30,6 +31,18 @@ def test_a_formula_is_joined_to_what_stands_at_it(before, after, told):
     assert "".join(told) == line.astext()
     joined = [one for one in line.children if "joined" in getattr(one, "attributes", {}).get("classes", [])]
     assert len(joined) == any(len(one) > 1 and "x" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("before", "told"), [("so ", "(13)"), ("(both of ", "Eq\xa013"), ("(see there) ", "(13)"), ("(E, ", "Eq\xa013")]
+)
+def test_an_equation_that_is_named_in_brackets_has_none_of_its_own(before, told):
+    domain = equations.PaperMathDomain.__new__(equations.PaperMathDomain)
+    domain.data = {"objects": {"eq-13": ("page", "13")}}
+    env = SimpleNamespace(config=SimpleNamespace(math_numfig=False, numfig=False, math_eqref_format=None))
+    line = nodes.paragraph("", "", nodes.Text(before), nodes.math("", "]0, 1)"), nodes.inline())
+    link = domain.resolve_xref(env, "page", None, "eq", "eq-13", line[-1], None)
+    assert link.astext() == told
 
 
 def test_two_formulas_side_by_side_stay_in_order():

@@ -223,6 +223,24 @@ def test_published_is_dashed_and_ours_is_not():
         assert "published" in compared and "published" not in plain
 
 
+def test_what_is_published_of_no_series_is_ink():
+    of_all = plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED.assign(type="all"))
+    own, inked = (one.panels[0].svg.count("stroke-dasharray: 3,1.5; stroke-dashoffset: 0; stroke: #") for one in (
+        plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED), of_all))  # fmt: skip
+    assert own > inked == 0 and of_all.alt.endswith("Published: 4.5 at 3; −4.5 at 3.")
+
+
+def test_bars_have_an_edge_in_full_colour_and_stand_in_the_middle_of_their_place():
+    rows = pd.DataFrame({"x": ["p", "p", "q"], "of": ["one", "two", "two"], "y": [1.0, 2, 3]})
+    svg = plots.bars(rows, "x", "y", "c", group="of").panels[0].svg
+    opaque = r'"fill: (#\w+); fill-opacity: 0.4; stroke: \3; stroke-linejoin'
+    bars = re.findall(rf'<path d="M ([\d.]+) [^"]*?L ([\d.]+) [^"]*z " clip-path="[^"]*" style={opaque}', svg)
+    middles = [(float(left) + float(right)) / 2 for left, right, _ in bars]
+    p, q = (float(x) for x in re.findall(r'x="([\d.]+)" y="[\d.]+">[pq]<', svg))
+    assert [color.upper() for *_, color in bars] == [*plots.theme.OTHERS[:2], plots.theme.OTHERS[1]]
+    assert [(middles[0] + middles[1]) / 2, middles[2]] == pytest.approx([p, q], abs=0.01)
+
+
 def test_summary_interval_covers_the_mean_as_often_as_it_says():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": np.repeat(np.arange(2000), 5), "y": rng.normal(3, 1, 10_000)})
@@ -234,6 +252,9 @@ def test_summary_interval_covers_the_mean_as_often_as_it_says():
 def test_few_places_on_a_logarithmic_axis_are_all_named_and_close_ones_are_not():
     assert sparse_labels([1.0, 3.0, 10.0, 100.0]) == ["1", "3", "10", "100"]
     assert sparse_labels([1.0, 1.1, 10.0, 100.0]) == ["1", "", "10", "100"]
+    assert sparse_labels([100.0, 1000.0, 5000.0, 10000.0]) == ["100", "1000", "", "10000"]
+    assert sparse_labels([1e5, 3e5, 1e6, 3e6, 1e7, 3e7]) == ["100000", "", "10⁶", "3·10⁶", "10⁷", "3·10⁷"]
+    assert sparse_labels([10.0]) == ["10"]
 
 
 def test_one_run_has_no_interval():
@@ -307,6 +328,7 @@ def test_long_texts_of_a_table_wrap_where_there_is_no_room():
     rules = dict(re.findall(r"nth-child\((\d)\) \{\s+white-space: normal;\s+(?:min-width: var\(--(\w+)\D.*;)?", html))
     assert rules == {"3": "", "5": "remark"}
     assert "λ\xa0=\xa010 and" in html and "0.1 [0.05,\xa00.2]" in html
+    assert "60.6\xa0±\xa00.4" in plots.table(pd.DataFrame({"accuracy": ["60.6 ± 0.4"]})).to_html()
     longer = plots.table(pd.DataFrame({"case": ["a small λ costs accuracy"]})).to_html()
     assert "min-width: var(--longer,9em)" in longer
     first = plots.table(pd.DataFrame({"case": ["so long a remark " * 5]})).to_html()

@@ -47,14 +47,16 @@ def formulas(chapter: str, displayed: bool = False) -> str:
     text = (CHECKOUT / "notebooks" / f"{chapter}.md").read_text(encoding="utf-8")
     text = re.sub(r"```\{code-cell\}.*?\n```", "", text, flags=re.DOTALL)
     found = re.findall(r"```\{math\}\n(.*?)```", text, flags=re.DOTALL)
+    found += re.findall(r"\$\$(.+?)\$\$", text, flags=re.DOTALL)
+    text = re.sub(r"```\{math\}.*?```|\$\$.+?\$\$", "", text, flags=re.DOTALL)
     return "\n".join(found if displayed else found + re.findall(r"\$([^$]+)\$", text))
 
 
 def standing(told: dict, chapter: str) -> list[tuple[str, dict]]:
-    """Each way of writing a symbol that means something on a page, with its symbol; local letters have an empty one."""
+    """Each way of writing a symbol that means something on a page, with its symbol; those of the page alone without."""
     here = [one for one in told["symbol"] if chapter in one.get("only", [chapter])]
     written = [(tex, one) for one in here for tex in (one["tex"], *one.get("also", []))]
-    return written + [(tex, {}) for one in told["local"] if one["page"] == chapter for tex in one["letters"]]
+    return written + [(tex, {}) for tex in told["local"].get(chapter, {}) if letters(tex)]
 
 
 def resolve(name: str) -> object:
@@ -94,6 +96,13 @@ def faults(told: dict) -> list[str]:
     for key in ("name", "plain"):
         times = Counter(make_id(one[key]) if key == "name" else one[key] for one in symbols if key in one)
         wrong += [f"{key} {value} stands twice" for value, count in times.items() if count > 1]
+    for page, own in told["local"].items():
+        wrong += [f"there is no page {page} for {own}"] if page not in ORDER else []
+        known = letters(formulas(page)) if page in ORDER else []
+        wrong += [f"{tex} is not on {page}" for tex in own if not set(letters(tex)[:1]) <= {*known}]
+        wrong += [
+            f"{tex} of {page}: nothing, or markup" for tex, name in own.items() if not name or set(name) & set("<>&`|")
+        ]
     for scope in [None, *ORDER]:
         own = [one for one in symbols if (scope in one.get("only", []) if scope else "only" not in one)]
         times = Counter(tex for one in own for tex in (one.get("tex"), *one.get("also", [])))
@@ -102,7 +111,7 @@ def faults(told: dict) -> list[str]:
 
 
 def unexplained(told: dict, chapter: str) -> set[str]:
-    """Letters of displayed equations that neither have an entry nor are called local."""
+    """Letters of displayed equations that have no entry, nor one of their page alone."""
     return set(letters(formulas(chapter, displayed=True))) - {letters(tex)[0] for tex, _ in standing(told, chapter)}
 
 
@@ -154,6 +163,13 @@ def test_a_fault_in_the_file_is_seen(fault):
     told = deepcopy(TOLD)
     BROKEN[fault](told["symbol"][0])
     assert [one for one in faults(told) if fault in one]
+
+
+def test_a_fault_in_the_letters_of_a_page_is_seen():
+    told = deepcopy(TOLD)
+    told["local"] |= {"30_none": {"x": "a number"}, "12_lambda": {"Q": "no letter of it", "t": "<b>"}}
+    said = ("there is no page 30_none", "Q is not on 12_lambda", "t of 12_lambda: nothing, or markup")
+    assert all(any(one.startswith(what) for one in faults(told)) for what in said)
 
 
 def test_a_letter_without_an_entry_or_in_the_wrong_chapter_is_seen():
@@ -280,8 +296,14 @@ HERE = r"""async formula => {
     ("page", "letter", "names", "wrong"),
     [
         ("23_learnt_first", "1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
-        ("23_learnt_first", "1D434", {None}, "side effect on the vote"),  # A of A_i + B_j: of this page alone
-        ("23_learnt_first", "1D488", {"attention weight"}, "the part of the embeddings that grows"),
+        ("23_learnt_first", "1D462", {"what a word A0 or A1 adds to a text's logit"}, "pull of a place"),  # here alone
+        (
+            "23_learnt_first",
+            "1D488",
+            {"what a text wants of its pooled vector"},
+            "the part of the embeddings that grows",
+        ),
+        ("15_staying_true", "1D43C", {"mutual information", "entropy", "state of a word"}, "pooled vector"),
         ("18_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
     ],
 )

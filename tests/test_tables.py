@@ -44,5 +44,26 @@ def test_the_first_column_stays_on_a_phone(wide):
     assert found["share"] <= 0.4 and found["backgroundColor"] == "rgb(18, 52, 86)"
 
 
+def test_a_long_text_at_the_end_of_a_row_stands_below_it_on_a_phone(browser, tmp_path):
+    """And within the window, also where the rest of the row scrolls."""
+    data = pd.DataFrame(
+        {"case": ["a", "b"], **{f"n{i}": [1000.5, 2] for i in range(8)}, "why": ["so long a text " * 5] * 2}
+    )
+    article = f'<article class="bd-article">{plots.table(data).to_html()}</article>'
+    style = f"<style>{INKS}{STYLE.read_text(encoding='utf-8')}</style>"
+    (tmp_path / "page.html").write_text(f'<meta charset="utf-8">{style}{article}', encoding="utf-8")
+    for width in (390, 1280):
+        with opened(browser, tmp_path / "page.html", width) as (page, _):
+            boxes = [page.locator("tbody tr").first.locator("td").nth(i).bounding_box() for i in (0, 1, -1)]
+            room = page.locator(".uaftc-table").bounding_box()
+            (first, second, last), phone = boxes, width == 390
+            assert first["y"] == pytest.approx(second["y"], abs=1)
+            assert (last["y"] >= first["y"] + first["height"] - 1) == phone
+            if phone:
+                page.evaluate("document.querySelector('.uaftc-table').scrollLeft = 1000")
+                last = page.locator("tbody tr").first.locator("td").last.bounding_box()
+                assert last["x"] >= room["x"] - 1 and last["x"] + last["width"] <= room["x"] + room["width"] + 1
+
+
 def test_a_table_that_is_cut_is_seen(wide):
     assert [cut > 50 for _, cut in wide.evaluate(CUT)] == [True]

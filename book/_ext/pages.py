@@ -57,6 +57,8 @@ def complete_page(app, pagename, templatename, context, doctree):
         else:
             above, text = "", written.parent.name
             below = provenance(f"{text}/{pagename}.md", checkout)
+        # A command is broken between its options, not within one.
+        below = re.sub(r"(?<= )-[py] [^\s<]+", r'<span class="joined">\g<0></span>', below)
         # Folded code is called what stands on it, by screen readers too.
         body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
         # A list has items; the role that calls them entries of a bibliography is deprecated.

@@ -5,6 +5,7 @@ it, for a page that is read from file:// can fetch nothing; pages without a form
 """
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -37,10 +38,14 @@ def row(symbol):
 
 
 def scripted(told):
-    """What the script needs, as JavaScript; a letter that is local to a page has no meaning."""
+    """What the script needs, as JavaScript; a letter that is local to a page has a name alone."""
     kept = ("tex", "also", "plain", "name", "meaning", "shape", "only")
     symbols = [{key: one[key] for key in kept if key in one} | {"id": anchor(one)} for one in told["symbol"]]
-    symbols += [{"tex": tex, "only": [one["page"]]} for one in told["local"] for tex in one["letters"]]
+    symbols += [
+        {"tex": tex, "only": [page], "plain": re.sub(r"\\boldsymbol|[\\{}_^]", "", tex).strip(), "name": name}
+        for page, letters in told["local"].items()
+        for tex, name in letters.items()
+    ]
     return f"window.SYMBOLS = {json.dumps(symbols, ensure_ascii=False)};\n"
 
 

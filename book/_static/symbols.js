@@ -54,8 +54,8 @@
       const entry = keys.map((key) => known.get(key)).find(Boolean);
       if (entry) symbols.push({ formula, node, entry });
     }
-    found.set(formula, symbols.filter(({ entry }) => entry.meaning)); // the others are local letters
-    return found.get(formula);
+    found.set(formula, symbols);
+    return symbols;
   }
 
   // The symbol at a point, or the nearest within reach: a fingertip is larger than an index.
@@ -74,7 +74,7 @@
     const { formula, node, entry } = symbol;
     const keys = how === "keys" ? "<p><small>← → other symbols · Enter all symbols · Esc closes</small></p>" : "";
     note.innerHTML = `<strong>${entry.drawn}<span class="visually-hidden">${entry.plain}</span> ${entry.name}</strong>
-      <p>${entry.meaning}</p><small>${entry.shape} · <a href="symbols.html#${entry.id}">all symbols</a></small>${keys}`;
+      <p>${entry.meaning || ""}</p><small>${entry.shape || "on this page"} · <a href="symbols.html#${entry.id || ""}">all symbols</a></small>${keys}`;
     note.hidden = false;
     node.classList.add("symbol-on");
     if (how === "keys") node.scrollIntoView({ block: "nearest", inline: "nearest" });

@@ -33,7 +33,7 @@ def vector_laws(model: AttentionClassifier, corpus: Corpus) -> dict[str, Float[T
 
     With E, Var and Cov taken under the weights α of an instance and r = yβ:
 
-        d(V·W)/dτ = (1/m) Σ_t r [Var(s)/λ + λ E(a)]     DP, DP-A, and DP-L, of states instead of embeddings
+        d(V·W)/dτ = (1/m) Σ_t r [Var(s)/λ + λ Mean(a)]  DP, DP-A, and DP-L, of states instead of embeddings
         d‖V‖²/dτ  = (2/m) Σ_t r Cov(a, s)               these, AD, and two tables
         d‖W‖²/dτ  = (2/m) Σ_t r s                       these, AD, and two tables
 

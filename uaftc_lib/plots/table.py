@@ -15,7 +15,7 @@ from uaftc_lib.plots.figure import require
 
 SETTINGS = ("lam", "penalty", "learning_rate", "weight_decay", "weight_range", "noise", "λ")  # set by hand
 REMARK, SHORT = 60, 16  # characters; longer texts always wrap, shorter ones never
-KEPT_WHOLE = re.compile(r" (?=[^\[\]]{1,16}\])|(?<= =) | (?== )")  # blanks of an interval, and of λ = 10
+KEPT_WHOLE = re.compile(r" (?=[^\[\]]{1,16}\])|(?<= [=±]) | (?=[=±] )")  # blanks of an interval, λ = 10 and 60 ± 1
 TABLE = 'style="border-collapse:collapse;white-space:nowrap;font-variant-numeric:tabular-nums"'
 CELL = {"selector": "tr > *", "props": "padding:0.2em 0.6em;text-align:left"}
 
@@ -61,11 +61,14 @@ class Table:
             pairs = zip(shown[column], addresses)
             shown[column] = [f'<a href="{html.escape(to)}">{text}</a>' if to else text for text, to in pairs]
         heads = [html.escape(self.heading(column), quote=False) for column in shown]
+        # On a phone a long text at the end of a row stands below it, by the book's style.
+        below = len(heads) > 3 and self.data.iloc[:, -1].map(str).str.len().max() > REMARK / 2
         styler = shown.style.hide(axis="index").relabel_index(heads, axis="columns").set_table_styles(rules)
         name = hashlib.sha256(shown.to_csv().encode()).hexdigest()[:8]
         text = styler.set_uuid(name).set_table_attributes(TABLE).to_html()
         text = re.sub(r">\s+<", "><", re.sub(r'<(t[hd]) id="[^"]*" class="[^"]*" >', r"<\1>", text))
-        return f'<div class="uaftc-table" style="overflow-x:auto" tabindex="0">{text}</div>'
+        kind, middle = (" below", f";--middle:{len(heads) - 2}") if below else ("", "")
+        return f'<div class="uaftc-table{kind}" style="overflow-x:auto{middle}" tabindex="0">{text}</div>'
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         plain = self.written().set_axis([self.heading(column) for column in self.data], axis="columns")
