@@ -23,7 +23,7 @@ from uaftc_lib.scores import Types, dot_product, examined_types, type_means
 from uaftc_lib.training import AutogradTrainer, TrainingConfig, draw_dropout, fit
 
 LAM = 10.0
-LOOKS = 25  # at a run, beside its start
+LOOKS = 25  # at a run, beside the first
 
 
 @dataclass(frozen=True)
