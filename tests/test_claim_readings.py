@@ -26,7 +26,7 @@ ALIKE = torch.ones(10, dtype=torch.float64)
 
 
 def table(words=None, columns=None, jobs=({},)):
-    """Ten starts of each job.
+    """Ten seeds of each job.
 
     ``words``: quantity -> its values for positive, negative and neutral words. A quantity may be "first E".
     ``columns``: name -> value, of what is no mean over words.
@@ -192,7 +192,7 @@ def changed_decisions(share):
 def still_neutral(share):
     """B and C of polar words take sides if those of neutral ones are small, else they do not."""
     side = 1.0 if share < claims.SMALL else -1.0
-    return {"start_terms": table({name: (side, -side, share * EITHER) for name in "BC"}, jobs=STARTS)}
+    return {"start_terms": table({name: (side, -side, share * EITHER) for name in "BC"}, jobs=RANGES_OF_BOTH)}
 
 
 def unlike_votes(share):
@@ -201,11 +201,11 @@ def unlike_votes(share):
     return {"terms": made.assign(**{"polarity negative": (share - 2) / (share + 2) * made["polarity positive"]})}
 
 
-STARTS = [{"embedding_range": e, "weight_range": w} for e, w in product((0.1, 1.0), repeat=2)]
+RANGES_OF_BOTH = [{"embedding_range": e, "weight_range": w} for e, w in product((0.1, 1.0), repeat=2)]
 
 
 def gained_by_pairs(share):
-    """The gain in weight of words that tell nothing alone, of that of words that do; both are many times the start."""
+    """The gain in weight of words that tell nothing alone, of that of words that do; both are many initial weights."""
     gains = {"words": 100.0, "pairs": 100 * share}
     rows = [
         table(None, {"share": 1 + gain, "share at first": 1.0}, jobs=[{"signal": signal, "lam": lam}])
@@ -227,7 +227,7 @@ READINGS = [  # a claim, and its tables where the first quantity is this share o
     ("findings_on_real_data", on_real_data),
     ("A_is_small", lambda share: {"terms": polar_beside_polar("A", "B", jobs=TERM_JOBS)(share)}),
     ("E_dominates_first", lambda share: {"terms": polar_beside_polar("first F", "first E", jobs=TERM_JOBS)(share)}),
-    ("B_decides_first", lambda share: {"start_terms": polar_beside_polar("C", "B", jobs=STARTS)(share)}),
+    ("B_decides_first", lambda share: {"start_terms": polar_beside_polar("C", "B", jobs=RANGES_OF_BOTH)(share)}),
     *(("F_at_first", first_F(kind)) for kind in TYPES),
     ("neutral_part_of_C", lambda share: terms(None, kinds("largest C from neutral", share) | kinds("largest C", 1.0))),
     ("products_of_neutral", lambda share: terms(None, {"with neutral": share, "like": 1.0})),
@@ -356,7 +356,7 @@ def test_on_SST_the_gap_is_what_goes_with_VW(left, verdict):
     found = by_case("gap_follows_VW", {"sst_scores": pd.concat(runs), "exact_range": turned})
     assert found["SST, λ = 10, less with a penalty"].verdict == verdict
     against = found["SST, λ = 10, where V·W ends above zero"]
-    assert (against.n, against.verdict) == (10, SUPPORTED), "a number a start"
+    assert (against.n, against.verdict) == (10, SUPPORTED), "a number a seed"
 
 
 def large_lam(words):
@@ -402,8 +402,8 @@ def test_each_helper_changes_sides_at_its_border(name, tables, so, not_so):
 
 
 @pytest.mark.parametrize("negative", [0.5, 2.0], ids=["positive words lead", "negative words lead"])
-def test_starts_are_alike_while_they_lie_nearer_to_their_mean_than_that_to_zero(negative):
-    """Starts at 1 ± ``distance`` in turn; the gap is half the lead, or its negative."""
+def test_seeds_are_alike_while_they_lie_nearer_to_their_mean_than_that_to_zero(negative):
+    """Seeds at 1 ± ``distance`` in turn; the gap is half the lead, or its negative."""
     for distance, verdict in ((0.95, SUPPORTED), (1.05, CONTRADICTED)):
         sides = 1 + distance * np.array([1, -1] * 5)
         made = pd.concat(

@@ -77,7 +77,7 @@ KINDS = {  # kind: tokenizer, configuration
 
 
 def made(folder, kind="bert"):
-    """A transformer of this kind at its start, without a pooler, and its tokenizer, in a folder."""
+    """A transformer of this kind before training, without a pooler, and its tokenizer, in a folder."""
     tokenizer, config = KINDS[kind]
     with torch.random.fork_rng():
         torch.manual_seed(3)

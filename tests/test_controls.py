@@ -184,13 +184,13 @@ def test_a_watched_run_keeps_each_moment_once(small):
 
 
 def test_the_line_of_a_claim_says_whether_it_beats_its_control():
-    starts = [{"seed": s, "lam": 10.0, "penalty": 0.0, **{f"attention {k}": v for k, v in
+    seeds = [{"seed": s, "lam": 10.0, "penalty": 0.0, **{f"attention {k}": v for k, v in
               (("positive", 0.3), ("negative", 0.5), ("neutral", -0.1))}} for s in range(10)]  # fmt: skip
     null = pd.concat([runs("real", [0.4] * 10), runs("permuted", PERMUTED)])
-    tables = Tables({"sst_scores": pd.DataFrame(starts), "null_controls": null})
+    tables = Tables({"sst_scores": pd.DataFrame(seeds), "null_controls": null})
     judged = claims.judge(claims.CLAIMS["figure_2_attention"], tables)
     assert [part.null.verdict for part in judged.parts if part.null] == ["as much"]
     assert "more than with permuted labels in 0 of 1 (as much in 1)" in page.card(judged)
     assert page.null_line([judged]).startswith("1 cases") and "**0** of them" in page.null_line([judged])
-    judged = claims.judge(claims.CLAIMS["figure_2_attention"], Tables({"sst_scores": pd.DataFrame(starts)}))
+    judged = claims.judge(claims.CLAIMS["figure_2_attention"], Tables({"sst_scores": pd.DataFrame(seeds)}))
     assert "permuted" not in page.card(judged) and not page.null_line([judged])

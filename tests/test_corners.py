@@ -32,7 +32,7 @@ CORNERS = {
     "18_errata": RANDOM,
     "19_speed": [{"lam": 1.0, "dimension": 20}, {"dataset": "synthetic-1"}, {"dropout": 0.0, "batch_size": 400}],
 }
-CORNERS["22_interventions"] = CORNERS["A2_atlas"] = [{"seed": seed} for seed in (1, 5, 9)]  # starts that are stored
+CORNERS["22_interventions"] = CORNERS["A2_atlas"] = [{"seed": seed} for seed in (1, 5, 9)]  # seeds that are stored
 CORNERS["A4_map"] = [{"status": status} for status in ("reproduced", "differs", "not yet")]
 # Of the other chapters: these, as far as they have such parameters.
 USUAL = [

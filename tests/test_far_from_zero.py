@@ -1,4 +1,4 @@
-"""Starts of E far from zero: they are what they say, and what is said of their runs follows from them."""
+"""Initialisations of E far from zero: they are what they say, and what is said of their runs follows from them."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ from uaftc_lib.book.chapters.pretrained.initialisations import (
     carried_shares,
     changes,
     dealt_among_like,
+    initial_vectors,
     random_directions,
-    start_vectors,
 )
 from uaftc_lib.book.chapters.pretrained.turned import (
     correlation_by_seed,
@@ -40,8 +40,8 @@ VECTORS = WordVectors(WORDS, NUMBERS.uniform(0.5, 2, (len(WORDS), 1)) * NUMBERS.
 KINDS = ("positive", "negative", "neutral")
 
 
-def model_from(start: str, seed: int = 0) -> AttentionClassifier:
-    vectors = start_vectors(start, VECTORS, DATA, seed)
+def model_from(initialisation: str, seed: int = 0) -> AttentionClassifier:
+    vectors = initial_vectors(initialisation, VECTORS, DATA, seed)
     return AttentionClassifier(
         len(DATA.vocabulary), DIMENSION, vectors=vectors, seed=seed, weight_range=1.0, dtype=torch.float64
     )
@@ -56,8 +56,8 @@ def small_world(monkeypatch):
 
 
 def test_random_directions_keep_every_length_and_no_direction():
-    matrix = start_vectors("vectors", VECTORS, DATA, 0)
-    turned_rows = start_vectors("long random", VECTORS, DATA, 0)
+    matrix = initial_vectors("vectors", VECTORS, DATA, 0)
+    turned_rows = initial_vectors("long random", VECTORS, DATA, 0)
     there = ~matrix.isnan().any(1)
     assert there.sum() == len(WORDS)
     assert torch.equal(turned_rows.isnan().all(1), ~there)
@@ -84,24 +84,24 @@ def test_vectors_are_dealt_out_among_words_of_like_count_alone():
     assert sorted(shuffled[there[:GROUP], 0].tolist()) != matrix[there[:GROUP], 0].tolist()
 
 
-def test_starts_differ_in_the_embeddings_that_have_a_vector_and_in_nothing_else():
-    models = {start: model_from(start, seed=3) for start in INITIALISATIONS}
+def test_initialisations_differ_in_the_embeddings_that_have_a_vector_and_in_nothing_else():
+    models = {initialisation: model_from(initialisation, seed=3) for initialisation in INITIALISATIONS}
     usual, has = models["random"], torch.tensor([word in WORDS for word in DATA.vocabulary.words])
-    for start, model in models.items():
+    for initialisation, model in models.items():
         assert torch.equal(model.V, usual.V) and torch.equal(model.W, usual.W)
         same = (model.embedding == usual.embedding).all(1)[: len(has)]
-        assert torch.equal(same, ~has | (start == "random"))
+        assert torch.equal(same, ~has | (initialisation == "random"))
     lengths = {
-        start: float(model.embedding.detach()[: len(has)][has].square().mean().sqrt())
-        for start, model in models.items()
+        initialisation: float(model.embedding.detach()[: len(has)][has].square().mean().sqrt())
+        for initialisation, model in models.items()
     }
     assert lengths["short vectors"] == pytest.approx(0.1 / 3**0.5)
     assert lengths["long random"] == pytest.approx(lengths["vectors"]) == pytest.approx(lengths["dealt out"])
     assert lengths["vectors"] > 10 * lengths["random"]
-    rows, centred = (models[start].embedding.detach()[: len(has)][has] for start in ("vectors", "centred"))
+    rows, centred = (models[name].embedding.detach()[: len(has)][has] for name in ("vectors", "centred"))
     torch.testing.assert_close(rows - centred, rows.mean(0).expand_as(rows))
-    with pytest.raises(ValueError, match="start must be .*dealt out"):
-        start_vectors("long", VECTORS, DATA, 0)
+    with pytest.raises(ValueError, match="initialisation must be .*dealt out"):
+        initial_vectors("long", VECTORS, DATA, 0)
 
 
 @pytest.mark.parametrize(("frozen", "share"), [(("embedding",), 1.0), (("V", "W"), 0.0), ((), None)])
@@ -120,11 +120,11 @@ def test_a_change_is_what_moved_and_what_was_carried(frozen, share):
         assert found == pytest.approx([share] * 4)
 
 
-def test_the_books_of_a_start_close(small_world):
+def test_the_books_of_an_initialisation_close(small_world):
     (row,) = far_terms("sst", "vectors", "Adagrad", 10.0, 0)
     types = examined_types(DATA)
     scores = AttentionClassifier(
-        len(DATA.vocabulary), vectors=start_vectors("vectors", VECTORS, DATA, 0), dtype=torch.float64
+        len(DATA.vocabulary), vectors=initial_vectors("vectors", VECTORS, DATA, 0), dtype=torch.float64
     ).token_scores()
     for kind, ids in types.items():
         for score, terms in (("polarity", ("A", "B", "C", "rest of s")), ("attention", ("D", "E", "F", "rest of a"))):
@@ -133,18 +133,18 @@ def test_the_books_of_a_start_close(small_world):
     assert row["|π| neutral"] < row["|π| positive"]
 
 
-def test_mirrored_starts_have_mirrored_products(small_world):
+def test_mirrored_initialisations_have_mirrored_products(small_world):
     drawn, of_V, of_W, of_both = far_pairs("sst", "vectors", "Adagrad", 10.0, 1)
     assert [row["mirror"] for row in (drawn, of_V, of_W, of_both)] == ["as drawn", "−V", "−W", "−V −W"]
-    for name in ("V₀·W₀", "V₀·growing", "gap at the start"):
+    for name in ("V₀·W₀", "V₀·growing", "initial gap"):
         assert drawn[name] and drawn[name] == pytest.approx(-of_V[name])
     assert of_both["V₀·W₀"] == pytest.approx(drawn["V₀·W₀"]) == pytest.approx(-of_W["V₀·W₀"])
     pulled = (drawn["V₀·growing"] + of_W["V₀·growing"]) / 2  # what E brings to the W that grows
     assert drawn["V₀·growing"] == pytest.approx(drawn["V₀·W₀"] + pulled)
 
 
-def test_the_random_start_is_that_of_table_2(small_world):
-    rows = {start: far_scores("20news-1", start, 10.0, 0.0, 0)[0] for start in ("random", "vectors")}
+def test_the_random_initialisation_is_that_of_table_2(small_world):
+    rows = {name: far_scores("20news-1", name, 10.0, 0.0, 0)[0] for name in ("random", "vectors")}
     cell = far_from_zero.table2_cell("20news-1", lam=10.0)
     model = cell.classifier(DATA, "cpu")
     fit(model, replace(DATA, dev=DATA.train, test=DATA.train), cell.training(), progress=False)
@@ -162,7 +162,7 @@ def runs(law: float, seeds: int = 10) -> pd.DataFrame:
         for mirror, sign in (("as drawn", 1), ("−V", -1)):
             gap = law * sign * growing + 0.01 * draws.normal()
             rows.append({"seed": seed, "mirror": mirror, "V₀·growing": sign * growing, "V·W": -gap, "gap": gap})
-    where = {"dataset": "sst", "optimizer": "SGD", "lam": 10.0, "start": "random", "gap at the start": 0.0}
+    where = {"dataset": "sst", "optimizer": "SGD", "lam": 10.0, "initialisation": "random", "initial gap": 0.0}
     return pd.DataFrame(rows).assign(**where)
 
 
@@ -194,7 +194,7 @@ def test_shares_of_terms_stand_against_each_other():
 
 
 def scores(attention: tuple[float, float, float]) -> pd.DataFrame:
-    """Ten starts of SST at λ = 10 in the form of "sst_scores", as figure 2 has them but for the attention."""
+    """Ten seeds of SST at λ = 10 in the form of "sst_scores", as figure 2 has them but for the attention."""
     draws, means = np.random.default_rng(0), dict(zip(KINDS, attention))
     columns = {f"attention {kind}": means[kind] + 0.01 * draws.normal(size=10) for kind in KINDS}
     columns |= {"polarity positive": 5.0, "polarity negative": -5.0, "polarity neutral": 0.1, "V·W": -3.0}
@@ -204,7 +204,7 @@ def scores(attention: tuple[float, float, float]) -> pd.DataFrame:
 
 def test_a_verdict_that_turns_is_told_and_no_other():
     ours = {"random": (0.5, 0.8, -0.3), "same": (0.5, 0.8, -0.3), "planted": (-0.5, 0.8, -0.3)}
-    frames = {start: {"sst_scores": scores(attention)} for start, attention in ours.items()}
+    frames = {initialisation: {"sst_scores": scores(attention)} for initialisation, attention in ours.items()}
     found = turned_verdicts(frames | {"without runs": {}})
     assert len(found) > 3 and (found["random"] == found["same"]).all() and (found["without runs"] == "").all()
     lines = found.set_index(["claim", "case"])

@@ -16,13 +16,13 @@ def of_case(seed=0):
     return model, corpus, selection.texts_of(model, corpus)
 
 
-def start(model):
+def initial(model):
     return np.concatenate([model.V.detach().numpy(), model.W.detach().numpy()])
 
 
 def test_the_slopes_are_those_of_autograd_and_their_derivative_that_of_differences():
     model, corpus, texts = of_case()
-    state, log_time = start(model), 0.7
+    state, log_time = initial(model), 0.7
     found = joint_selection.forces(texts, state, log_time, derivative=True)
     model.loss(corpus).backward()
     of_loss = -np.exp(log_time) * torch.cat([model.V.grad, model.W.grad]).numpy()
@@ -37,7 +37,7 @@ def test_the_slopes_are_those_of_autograd_and_their_derivative_that_of_differenc
 
 def test_the_slopes_do_not_vanish_where_the_loss_has():
     model, _, texts = of_case()
-    path = joint_selection.joint_flow(texts, *np.split(start(model), 2), 2000.0)
+    path = joint_selection.joint_flow(texts, *np.split(initial(model), 2), 2000.0)
     state = np.concatenate([path.V[-1], path.W[-1]])
     with torch.no_grad():
         model.V.copy_(torch.from_numpy(path.V[-1]))
@@ -49,7 +49,7 @@ def test_the_slopes_do_not_vanish_where_the_loss_has():
 
 def test_both_turn_to_their_programmes():
     model, _, texts = of_case()
-    path = joint_selection.joint_flow(texts, *np.split(start(model), 2), 1e4)
+    path = joint_selection.joint_flow(texts, *np.split(initial(model), 2), 1e4)
     chosen = selection.chosen_by(texts, path.V[-1])
     W, supporting = joint_selection.support_machine(texts, chosen)
     V = joint_selection.relaxed_margin(texts, chosen, supporting)
@@ -61,7 +61,7 @@ def test_both_turn_to_their_programmes():
 def test_a_flow_that_cannot_get_all_texts_right_ends_early():
     model = of_case()[0]
     texts = selection.texts_of(model, Corpus.from_lists([[1, 2], [1, 2], [3, 4]], [0, 1, 1]))
-    path = joint_selection.joint_flow(texts, *np.split(start(model), 2), 1e4)
+    path = joint_selection.joint_flow(texts, *np.split(initial(model), 2), 1e4)
     assert path.log_times[-1] < 30
     assert not np.isfinite(joint_selection.support_machine(texts, np.array([0, 2, 4]))[0]).all()
 

@@ -28,7 +28,7 @@ def texts_of(given: dict) -> selection.Texts:
     )
 
 
-def start_of(given: dict) -> np.ndarray:
+def initial_of(given: dict) -> np.ndarray:
     """V/λ where the flow begins."""
     turn = np.radians(given["angle"])
     return given["size"] * np.array([np.cos(turn), np.sin(turn)])
@@ -132,17 +132,17 @@ def test_programmes_are_those_of_python(visited):
     assert 20 < sum(better > 0 for _, better in expected)
 
 
-STARTS = [("first toy", 90, 10), ("second toy", -90, 3), ("not the best", 60, 5), ("leaves", -120, 2)]
+TURNED = [("first toy", 90, 10), ("second toy", -90, 3), ("not the best", 60, 5), ("leaves", -120, 2)]
 
 
 def test_flows_are_those_of_the_same_method_in_python(visited):
-    """All steps to log(τ/λ²) = 1,000, of every preset and of starts that were turned: to 10⁻⁹ of |V|."""
+    """All steps to log(τ/λ²) = 1,000, of every preset and of some with V turned: to 10⁻⁹ of |V|."""
     presets = choosing_presets()
-    problems = [*presets.values(), *(presets[name] | {"angle": angle, "size": size} for name, angle, size in STARTS)]
+    problems = [*presets.values(), *(presets[name] | {"angle": angle, "size": size} for name, angle, size in TURNED)]
     with visited() as page:
-        found = in_browser(page, "flow", [[given, start_of(given).tolist()] for given in problems])
+        found = in_browser(page, "flow", [[given, initial_of(given).tolist()] for given in problems])
     for given, one in zip(problems, found, strict=True):
-        path, one = stepped(texts_of(given), start_of(given)), np.array(one)
+        path, one = stepped(texts_of(given), initial_of(given)), np.array(one)
         count = min(len(path), len(one))
         assert abs(len(path) - len(one)) <= 1 and path[-1, 2] >= END
         away = np.linalg.norm(path[:count] - one[:count], axis=1) / np.maximum(1, np.linalg.norm(path[:count], axis=1))
@@ -153,8 +153,8 @@ def test_flows_are_those_of_the_same_method_in_python(visited):
 def test_the_method_finds_the_flow(name):
     """Held against the implicit method of the chapter, at each of its steps but while V jumps: to 10⁻⁴ of |V|."""
     given = choosing_presets()[name]
-    texts, path = texts_of(given), stepped(texts_of(given), start_of(given))
-    exact = selection.gradient_flow(texts, start_of(given), END, precision=1e-8)
+    texts, path = texts_of(given), stepped(texts_of(given), initial_of(given))
+    exact = selection.gradient_flow(texts, initial_of(given), END, precision=1e-8)
     speed = np.linalg.norm(np.diff(exact.V, axis=0), axis=1) / np.maximum(np.diff(exact.log_times), 1e-12)
     calm = (np.append(0, speed) < 10) & (exact.log_times <= END)
     rising = np.append(True, np.diff(path[:, 2]) > 1e-9)
@@ -164,11 +164,11 @@ def test_the_method_finds_the_flow(name):
     assert (np.linalg.norm(found - exact.V[calm], axis=1) / sizes).max() < 1e-4
 
 
-def ends(name: str, end: float = END, **start) -> tuple[selection.Texts, np.ndarray, selection.Margin, np.ndarray]:
-    """Texts, the choice at the end and its programme, and V there, of a preset with another start."""
-    given = choosing_presets()[name] | start
+def ends(name: str, end: float = END, **initial) -> tuple[selection.Texts, np.ndarray, selection.Margin, np.ndarray]:
+    """Texts, the choice at the end and its programme, and V there, of a preset with another initial V."""
+    given = choosing_presets()[name] | initial
     texts = texts_of(given)
-    V = stepped(texts, start_of(given), end)[-1, :2]
+    V = stepped(texts, initial_of(given), end)[-1, :2]
     chosen = selection.chosen_by(texts, V)
     return texts, chosen, selection.max_margin(texts, chosen), V
 
@@ -185,14 +185,14 @@ def test_presets_show_what_they_say():
     assert not selection.tight_and_better(texts, chosen, margin).any() and selection.cosine(V, margin.V) > 0.9999
     assert np.flatnonzero(margin.slack < 1e-6).tolist() == [1], "only b stands in its way"
     assert [ends("not the best", end=100, angle=angle)[1].tolist() for angle in (15, 60)] == [[2], [2]]
-    begins = [start_of(choosing_presets()["not the best"] | {"angle": angle}) for angle in (15, 60)]
+    begins = [initial_of(choosing_presets()["not the best"] | {"angle": angle}) for angle in (15, 60)]
     assert [selection.chosen_by(texts, V).tolist() for V in begins] == [[0], [2]]
     texts, chosen, *_ = ends("leaves", end=100)
     assert texts.type[chosen].tolist() == [2]
     held = np.array([0])
     assert selection.tight_and_better(texts, held, selection.max_margin(texts, held)).tolist() == [False, False, True]
     given = choosing_presets()["leaves"]
-    path = stepped(texts, start_of(given), end=100)
+    path = stepped(texts, initial_of(given), end=100)
     leads = (path[:, :2] @ (texts.E[0] - texts.E[2])) > 0
     assert leads[path[:, 2] < 72].all() and not leads[path[:, 2] > 74].any(), "for long"
 
@@ -239,7 +239,7 @@ def test_the_clock_runs_and_is_moved_by_the_keyboard(visited):
         assert clock.input_value() == stands and page.get_by_role("button", name="Play").is_visible()
 
 
-def test_another_start_chooses_another_word_and_another_programme(visited):
+def test_another_initial_V_chooses_another_word_and_another_programme(visited):
     aim = "document.querySelector('.plane .aim').getAttribute('d')"
     with visited("not the best") as page:
         press(page, "clock", "End")
@@ -301,7 +301,7 @@ def test_lam_moves_the_clock_of_tau_and_nothing_else(visited):
         assert later - log == pytest.approx(2 * np.log(100), abs=0.11) and longer / size == pytest.approx(100, rel=0.05)
 
 
-def test_presets_say_what_they_show_until_the_start_moves(visited):
+def test_presets_say_what_they_show_until_V_moves(visited):
     with visited() as page:
         for name, given in choosing_presets().items():
             preset(page, name)

@@ -37,7 +37,7 @@ def field(data):
 
 @pytest.fixture(scope="module")
 def runs():
-    """The stored runs; the middle of a start's band is any number, told apart by its start."""
+    """The stored runs; the middle of a seed's band is any number, told apart by its seed."""
     from uaftc_lib.book.chapters import which_lambda  # noqa: F401  (registers them)
 
     found = stored("exact_phase").copy()
@@ -96,32 +96,32 @@ def page(shared):
     return shared
 
 
-FLOW = """async ([text, start, cosine, lam, time]) => {
+FLOW = """async ([text, initial, cosine, lam, time]) => {
     const { data } = document.querySelector("uaftc-phase"), { field, ranges } = data;
     const address = URL.createObjectURL(new Blob([text + "export { $flow };"], { type: "text/javascript" }));
     const { flow, turned } = (await import(address)).$flow, { steps, every } = ranges.find((one) => one.time === time);
-    return flow(field, turned(start.gram, cosine), lam, time, steps, every).map(([at, G]) => [at, ...G]);
+    return flow(field, turned(initial.gram, cosine), lam, time, steps, every).map(([at, G]) => [at, ...G]);
 }"""
 
 
-def start_of(figure, reach: float, seed: int) -> dict:
-    """What the figure holds of a start."""
+def initialisation_of(figure, reach: float, seed: int) -> dict:
+    """What the figure holds of a seed."""
     (one,) = (one for one in figure.ranges if one["reach"] == reach)
-    return one["starts"][seed]
+    return one["initialisations"][seed]
 
 
-def gram_of(start: dict) -> np.ndarray:
+def gram_of(initial: dict) -> np.ndarray:
     G = np.empty((5, 5))
-    G[UPPER] = G.T[UPPER] = start["gram"]
+    G[UPPER] = G.T[UPPER] = initial["gram"]
     return G
 
 
 @pytest.mark.parametrize(("reach", "seed", "lam", "cosine"), SETTINGS)
 def test_the_page_solves_as_python_does(page, figure, field, reach, seed, lam, cosine):
     """All fifteen numbers at all moments to 10⁻⁹ of the largest, and the scores to 10⁻⁹."""
-    start, time = start_of(figure, reach, seed), WHOLE_STEPS * RANGES[reach]
-    found = np.array(page.evaluate(FLOW, [source(), start, cosine, lam, time]))
-    expected = in_equal_steps(field, turned(gram_of(start), cosine), lam, time)
+    initial, time = initialisation_of(figure, reach, seed), WHOLE_STEPS * RANGES[reach]
+    found = np.array(page.evaluate(FLOW, [source(), initial, cosine, lam, time]))
+    expected = in_equal_steps(field, turned(gram_of(initial), cosine), lam, time)
     assert found[:, 0] == pytest.approx(np.linspace(0, time, KEPT + 1))
     away = np.abs(found[:, 1:].reshape(-1, 5, 5) - expected)
     assert away.max() < 1e-9 * np.abs(expected).max() and away[:, :3, 3].max() / lam < 1e-9, away.max()
@@ -129,10 +129,10 @@ def test_the_page_solves_as_python_does(page, figure, field, reach, seed, lam, c
 
 @pytest.mark.parametrize(("reach", "seed", "lam", "cosine"), SETTINGS[::2])
 def test_equal_steps_end_where_the_solver_of_the_library_does(figure, field, reach, seed, lam, cosine):
-    time, start = WHOLE_STEPS * RANGES[reach], turned(gram_of(start_of(figure, reach, seed)), cosine)
+    time, initial = WHOLE_STEPS * RANGES[reach], turned(gram_of(initialisation_of(figure, reach, seed)), cosine)
     ours, exact = (
-        in_equal_steps(field, start, lam, time)[-1],
-        field.flow(start, lam, [0, time], "DOP853", 1e-12, 1e-13)[-1],
+        in_equal_steps(field, initial, lam, time)[-1],
+        field.flow(initial, lam, [0, time], "DOP853", 1e-12, 1e-13)[-1],
     )
     assert np.abs(ours - exact).max() < 1e-7 * np.abs(exact).max()
 
@@ -149,15 +149,15 @@ def test_turning_the_products_is_turning_the_vectors(data, field, reach, cosine)
 @pytest.mark.parametrize("reach", RANGES)
 def test_the_band_is_that_of_the_grown_vector(page, data, figure, reach):
     """Its ends in the page, for a W₀ turned in the page, against those of the vectors themselves."""
-    model, start = initial_model(data, weight_range=reach, seed=1), start_of(figure, reach, 1)
-    ask = """async ([text, start, cosine]) => (await import(URL.createObjectURL(
-        new Blob([text + "export { $flow };"], { type: "text/javascript" })))).$flow.band(start, cosine)"""
+    model, initial = initial_model(data, weight_range=reach, seed=1), initialisation_of(figure, reach, 1)
+    ask = """async ([text, initial, cosine]) => (await import(URL.createObjectURL(
+        new Blob([text + "export { $flow };"], { type: "text/javascript" })))).$flow.band(initial, cosine)"""
     for cosine in (-0.9, -0.03, 0.25):
         grown = growing_vector(set_cosine(model, cosine), data.train)
         overlap = abs(float(model.V.detach() @ grown / model.V.detach().norm() / grown.norm()))
-        found = page.evaluate(ask, [source(), start, cosine])
-        assert found["upper"] == pytest.approx(start["middle"] / overlap, rel=1e-4)
-        assert found["lower"] == pytest.approx(start["middle"] * overlap, rel=1e-4)
+        found = page.evaluate(ask, [source(), initial, cosine])
+        assert found["upper"] == pytest.approx(initial["middle"] / overlap, rel=1e-4)
+        assert found["lower"] == pytest.approx(initial["middle"] * overlap, rel=1e-4)
 
 
 EVERY_RUN = """() => { const one = document.querySelector("uaftc-phase"), { lams, cosines } = one.data;
@@ -179,14 +179,14 @@ def test_stored_runs_stand_where_they_were_made(figure, runs):
     data = figure.data()
     for one in data["ranges"]:
         of_range = runs[runs["weight_range"] == one["reach"]]
-        assert len(one["starts"]) == SHOWN and len(one["outcomes"]) == of_range["seed"].nunique()
+        assert len(one["initialisations"]) == SHOWN and len(one["outcomes"]) == of_range["seed"].nunique()
         for seed, letters in enumerate(one["outcomes"]):
             rows = of_range[of_range["seed"] == seed].sort_values(["lam", "cosine"])
             assert [letter == "w" for letter in letters] == (rows["lead"] > 0).tolist()
             sinks = rows["attention positive"] < rows["attention neutral"]
             assert [letter == "p" for letter in letters] == sinks.tolist()
             if seed < SHOWN:
-                ends = np.array(one["starts"][seed]["ends"]).reshape(-1, 3) / SCALE
+                ends = np.array(one["initialisations"][seed]["ends"]).reshape(-1, 3) / SCALE
                 scores = rows[[f"attention {kind}" for kind in KINDS]].to_numpy() * rows["lam"].to_numpy()[:, None]
                 assert np.abs(ends - scores).max() <= 0.5 / SCALE + 1e-9
 

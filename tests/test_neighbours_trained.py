@@ -61,7 +61,7 @@ def test_fused_steps_are_the_plain_ones(told, monkeypatch):
 
 
 def test_an_objective_takes_the_place_of_the_loss(told):
-    """Every model keeps its start under an objective that is always 0, but for the decay of what decays."""
+    """Every model keeps its initialisation under an objective that is always 0, but for the decay of what decays."""
     for model in (JainWallaceClassifier(TYPES, "words", seed=2), AttentionClassifier(TYPES, 5, seed=2)):
         start = {name: value.clone() for name, value in model.named_parameters()}
         nothing = protocol.JainWallaceTrainer(model, told.train, 0, lambda model, batch, out: 0 * out.polarity.sum())
@@ -211,7 +211,7 @@ def test_a_model_guided_by_itself_is_itself(reads, told):
     torch.testing.assert_close(softmax_by_instance(out.scores, told.dev.instance_of, len(told.dev)), out.weights)
 
 
-def test_uniform_weights_take_the_mean_and_attention_stays_at_its_start(told):
+def test_uniform_weights_take_the_mean_and_attention_stays_as_initialised(told):
     model = guided.GuidedClassifier(TYPES, guided.uniform_weights, "bilstm", seed=1)
     start = [value.clone() for value in model.attention_parameters]
     protocol.train_model(model, told, epochs=3)
@@ -311,7 +311,7 @@ def test_permuted_labels_teach_nothing_and_the_data_set_stays(base, told):
     assert model.accuracy(told.test) < 0.9
 
 
-def test_a_part_drawn_anew_is_a_start_and_the_others_stay(told):
+def test_a_part_drawn_anew_is_of_that_seed_and_the_others_stay(told):
     model = JainWallaceClassifier(TYPES, "projection", seed=1)
     for parameter in model.parameters():
         parameter.data += 1

@@ -51,8 +51,8 @@ def seeds(means: list[dict], dataset="20news-1", model="DP-A", lam=50.0, scores=
     """Stored rows with these means."""
     rows = [
         {"dataset": dataset, "model": model, "lam": lam, "seed": seed, "scores": scores, "type": kind, "mean": mean}
-        for seed, start in enumerate(means)
-        for kind, mean in start.items()
+        for seed, of_seed in enumerate(means)
+        for kind, mean in of_seed.items()
     ]
     return pd.DataFrame(rows).assign(median=lambda frame: frame["mean"])
 
@@ -100,7 +100,7 @@ def test_rows_are_those_of_the_scores():
     assert set(rows.index.get_level_values("scores")) == {"attention", "polarity"}
 
 
-def test_the_stored_starts_are_those_of_the_study():
+def test_the_stored_seeds_are_those_of_the_study():
     contents.load_chapters()
     stored = read_stored("figure_scores")
     jobs = EXPERIMENTS["figure_scores"].jobs

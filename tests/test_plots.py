@@ -368,7 +368,7 @@ def test_mistakes_are_named(mistake, message):
 
 
 def phase_runs():
-    """Two starts on a grid of two settings, and the bands that were foretold for them."""
+    """Two seeds on a grid of two settings, and the bands that were foretold for them."""
     places = [(x, y) for x in (1, 10) for y in (-0.5, 0.0, 0.5)]
     rows = [(x, y, seed, "in" if x * abs(y) < 1 else "out") for x, y in places for seed in (0, 1)]
     runs = pd.DataFrame(rows, columns=["x", "y", "seed", "outcome"])

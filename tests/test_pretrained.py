@@ -116,9 +116,9 @@ def toy(monkeypatch):
         ids = [i for i, word in enumerate(data.vocabulary.words) if word.startswith(kind)]
         matrix[ids] += 3 * torch.eye(6, dtype=torch.float64)[k]
 
-    def starts_from(start, dataset, seed=0):
+    def initialised_from(name, dataset, seed=0):
         dealt = matrix[torch.randperm(len(matrix), generator=draws)]
-        return {"random": None, "dealt out": dealt}.get(start, matrix)
+        return {"random": None, "dealt out": dealt}.get(name, matrix)
 
     lists = {
         kind: torch.tensor([i for i, word in enumerate(data.vocabulary.words) if word.startswith(kind)])
@@ -126,7 +126,7 @@ def toy(monkeypatch):
     }
     for module in (unseen_words, similar_words, lifted_by):
         monkeypatch.setattr(module, "load_dataset", lambda _: data)
-        monkeypatch.setattr(module, "from_book", starts_from)
+        monkeypatch.setattr(module, "from_book", initialised_from)
         monkeypatch.setattr(module, "token_types", lambda *_: lists)
     learning = {"frozen": unseen_words.LEARNING["frozen"] | {"epochs": 20}, "trained": {"epochs": 3}}
     for module in (unseen_words, similar_words):
@@ -152,9 +152,12 @@ def test_frames_hold_the_unseen_words_of_the_lists(toy, tmp_path, monkeypatch):
     assert len(frames[1]) == rows[0]["words"] and {*frames[1].kind} == {"positive", "negative", "neutral"}
 
 
-def test_what_similar_words_give_is_told_of_every_start(toy):
+def test_what_similar_words_give_is_told_of_every_initialisation(toy):
     rows = pd.DataFrame(similar_words.similar_words(10.0, "sst", 0)).assign(seed=0)
-    assert list(rows.start) == list(similar_words.INITIALISATIONS) and np.isfinite(boost(rows, "vote", "vectors")).all()
+    assert (
+        list(rows.initialisation) == list(similar_words.INITIALISATIONS)
+        and np.isfinite(boost(rows, "vote", "vectors")).all()
+    )
 
 
 def test_what_beats_one_control_alone_is_not_beyond_both():

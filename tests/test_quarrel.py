@@ -125,7 +125,7 @@ def test_first_seeds_come_first():
     assert quarrel.jobs_of({"words": 1}, lam=[1.0, 2.0]) == both and [*both[0]] == ["model", "lam", "seed"]
 
 
-def test_other_starts_begin_elsewhere(monkeypatch):
+def test_other_seeds_begin_elsewhere(monkeypatch):
     """The range of the embeddings reaches the model, and nothing else of it changes."""
     asked, small = [], Corpus.from_lists([[0, 1, 2, 1], [2, 1, 0, 0]], [0, 1])
     data = Dataset("sst", Vocabulary(["a", "b", "c"]), ("no", "yes"), small, small, small)

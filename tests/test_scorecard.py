@@ -66,19 +66,19 @@ def cells_of(frame, but=()):
     return frame.groupby(axes).ngroup().to_numpy() if axes else np.zeros(len(frame), int)
 
 
-def mixed(so, not_so, rng, by_start):
-    """Some starts (and not all cells), or some cells (now and then columns) of the one world, the rest of the other."""
+def mixed(so, not_so, rng, by_seed):
+    """Some seeds (and not all cells), or some cells (now and then columns) of the one world, the rest of the other."""
     both, columnwise = {}, rng.random() < 0.5
-    starts = rng.random(len(SEEDS)) < rng.choice([0.2, 0.35, 0.5, 0.65, 0.8])
+    chosen_seeds = rng.random(len(SEEDS)) < rng.choice([0.2, 0.35, 0.5, 0.65, 0.8])
     for name, frame in so.items():
         other, cells = not_so[name], cells_of(frame)
         seeds = frame["seed"].to_numpy() % 10 if "seed" in frame else np.zeros(len(frame), int)
         chosen = rng.random((cells.max() + 1, len(frame.columns) if columnwise else 1)) < 0.5
         for i, column in enumerate(frame):
-            so_here = starts[seeds] if by_start else chosen[cells, i if columnwise else 0]
+            so_here = chosen_seeds[seeds] if by_seed else chosen[cells, i if columnwise else 0]
             both.setdefault(name, {})[column] = np.where(so_here, frame[column], other[column])
         runs = cells_of(frame, but=("type", "scores"))
-        kept = rng.random(runs.max() + 1) < (rng.choice([0.3, 0.7, 1.0]) if by_start else 1.0)
+        kept = rng.random(runs.max() + 1) < (rng.choice([0.3, 0.7, 1.0]) if by_seed else 1.0)
         both[name] = pd.DataFrame(both[name])[kept[runs]]
     return both
 
@@ -104,7 +104,7 @@ def test_and_fails_where_it_is_not(not_so):
 
 
 def open_ones(judged):
-    """The claims of which no case has enough starts."""
+    """The claims of which no case has enough seeds."""
     return {name for name, one in judged.items() if {part.verdict for part in one.parts} == {OPEN}}
 
 
@@ -113,7 +113,7 @@ def test_nothing_measured_decides_nothing():
     assert {one.verdict for one in judged.values()} == {UNDECIDED} and open_ones(judged) == set(judged)
 
 
-def test_too_few_starts_decide_nothing(so):
+def test_too_few_seeds_decide_nothing(so):
     few = {name: frame[frame.seed < rules.LEAST_SEEDS - 1] if "seed" in frame else frame for name, frame in so.items()}
     judged = verdicts(few)
     assert set(judged) - open_ones(judged) == {"balanced", "table_1", "table_S1"}  # no "X exceeds Y"
@@ -129,7 +129,7 @@ def test_a_claim_that_is_asked_twice_has_the_same_cases():
 SIMILAR = ("patterns_are_similar", "trials_are_similar")
 
 
-def test_starts_as_far_from_their_mean_as_that_from_zero_decide_nothing(so):
+def test_seeds_as_far_from_their_mean_as_that_from_zero_decide_nothing(so):
     swings = {name: frame.copy() for name, frame in so.items() if {"seed", "attention positive"} <= set(frame)}
     for frame in swings.values():
         odd = frame.seed % 2
@@ -144,11 +144,11 @@ def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so, judged_s
     open_ |= {(name, BETWEEN) for name in several}
     rng = np.random.default_rng(0)
     for draw in range(240):  # what is found is asked no more
-        by_start = draw % 2 == 1
-        left = sorted({name for name, word in open_ if (word == UNDECIDED) == by_start})
+        by_seed = draw % 2 == 1
+        left = sorted({name for name, word in open_ if (word == UNDECIDED) == by_seed})
         if not left:
             continue
-        for name, one in verdicts(mixed(so, not_so, rng, by_start), left).items():
+        for name, one in verdicts(mixed(so, not_so, rng, by_seed), left).items():
             open_.discard((name, BETWEEN if one.verdict in BETWEEN else one.verdict))
     assert not open_
 
@@ -201,7 +201,7 @@ def test_two_printed_accuracies_of_a_column_must_lie_outside(lams, verdict):
     assert told["SST, DP"].verdict == ("contradicted" if verdict == "contradicted" else OPEN)
 
 
-def test_a_column_with_one_start_at_some_lam_is_not_judged():
+def test_a_column_with_one_seed_at_some_lam_is_not_judged():
     runs = noisy(lambda *cell: 0.1)
     for rows in (runs[(runs.seed < 1) | (runs.lam != 10)], runs[runs.lam != 10]):
         assert open_ones(verdicts({"table2": rows}, ["table_2"]))
@@ -217,7 +217,7 @@ def test_a_column_of_fewer_seeds_than_the_rules_ask_for_is_undecided():
         assert all("10 seeds are needed" in part.found for part in judged.parts if part.n)
 
 
-def test_a_column_compares_the_starts_that_all_lam_share():
+def test_a_column_compares_the_seeds_that_all_lam_share():
     runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
     column = columns.compare_lams(runs[(runs.seed < 6) | (runs.lam == 10)])
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"

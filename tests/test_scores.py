@@ -51,7 +51,7 @@ def test_weights_are_averaged_over_occurrences(world):
     assert frame["occurrences"].to_dict() == {"neutral-0": 2, "negative-0": 2, "positive-0": 2}
 
 
-def test_a_perpendicular_start_changes_v_alone(world):
+def test_making_them_perpendicular_changes_v_alone(world):
     _, model = world
     W, along = model.W.detach().clone(), scores.dot_product(model)
     assert abs(along) > 1e-3

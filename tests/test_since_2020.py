@@ -106,7 +106,7 @@ def test_a_worse_tight_word_makes_a_choice_optimal_and_a_better_one_does_not():
 def test_the_flow_turns_to_the_programme_of_its_choice():
     row = selected.choice_measures(*(pair := of_case(3)), selected.select(*pair))
     assert row["cosine"] > 0.999 and row["condition"] == 1 and row["margin reached"] > 0.9
-    assert row["cosine of the start"] < 0.9 and row["error"] < 1e-9 and row["rests"] == 0 and row["shared"] == 0
+    assert row["initial cosine"] < 0.9 and row["error"] < 1e-9 and row["rests"] == 0 and row["shared"] == 0
 
 
 def test_a_flow_with_a_least_loss_comes_to_rest():

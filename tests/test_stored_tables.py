@@ -106,7 +106,7 @@ def test_stored_counts_are_those_of_the_data(name, dataset):
 
 @pytest.mark.long
 @pytest.mark.parametrize("learner", ["Adam", "GRU"])
-def test_a_start_of_the_side_columns_comes_out_again(learner, dataset):
+def test_a_seed_of_the_side_columns_comes_out_again(learner, dataset):
     dataset("sst")
     assert same_as_stored("side_scores", learner=learner, seed=3)
 

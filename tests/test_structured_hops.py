@@ -198,7 +198,7 @@ def test_a_small_run_has_every_column_and_each_hop_is_asked_alone(small, monkeyp
     assert model.hops == 3 and model.projections and len(run.history) == 1
     row = structured.looked_into(model, small, permutations=5) | structured.before(model, small)
     assert all(np.isfinite(value) for value in row.values())
-    assert row["word, bits at the start"] == row["word, bits"]
+    assert row["initial word, bits"] == row["word, bits"]
     assert row["worst hop alone"] <= row["mean hop alone"] <= row["best hop alone"]
     rows = list(structured.of_hops(model, small))
     assert [one["hop"] for one in rows] == [0, 1, 2] and max(one["alone"] for one in rows) == row["best hop alone"]

@@ -32,7 +32,7 @@ def test_what_is_pooled_is_the_state_the_word_or_both(pools):
 
 
 @pytest.mark.parametrize("kind", [{"pools": "residual", "keys": "dot"}, {"orthogonal": True}, {"layers": 2}])
-def test_another_start_is_of_the_same_kind(kind):
+def test_another_seed_is_of_the_same_kind(kind):
     model = WordLevelClassifier(TYPES, **kind, seed=1)
     other, again = fresh(model, 2), fresh(fresh(model, 2), 1)
     assert str(other) == str(model) and other.lam == model.lam and other.pools == model.pools
@@ -40,7 +40,7 @@ def test_another_start_is_of_the_same_kind(kind):
         assert torch.equal(one, three) and one.shape == two.shape
         assert not torch.equal(one, two) or not one.any()  # biases begin at zero
     values = [one for one in model.parameters() if one.dim() == 2]
-    assert not any(torch.equal(x, y) for i, x in enumerate(values) for y in values[:i])  # no two layers share a start
+    assert not any(torch.equal(x, y) for i, x in enumerate(values) for y in values[:i])  # no two layers are drawn alike
 
 
 def test_a_second_layer_reads_the_states_of_the_first():

@@ -1,7 +1,7 @@
 """Made-up results: a world in which all that the paper says is so, and one in which none of it is.
 
-Each table has the rows of its experiment, ``SEEDS`` starts a cell, and a little noise. ``c`` and ``d`` make a mean that
-is clear and yet smaller than the distance of each start from it, as no pattern that repeats itself would.
+Each table has the rows of its experiment, ``SEEDS`` seeds a cell, and a little noise. ``c`` and ``d`` make a mean that
+is clear and yet smaller than the distance of each seed from it, as no pattern that repeats itself would.
 """
 
 from itertools import product
@@ -45,7 +45,7 @@ def and_sizes(row):
 
 
 def scattered(seed, size=3.0, apart=1.0):
-    """Attention of the three kinds: below neutral words and unlike each other on average, but not in every start."""
+    """Attention of the three kinds: below neutral words and unlike each other on average, but not in every seed."""
     swing = 1 if seed % 2 else -1
     c, d = size * (-0.9 - swing), apart * (0.9 - swing)
     return kinds("attention", c + d / 2, c - d / 2, 0.0)
@@ -106,9 +106,9 @@ def learner(true, **_):
 
 def class_terms_whole(true, seed):
     s = 1 if true else -1
-    row = {"attention 3": 0.0, "start attention 3": 0.0, "within": s, "across": 0.0}
+    row = {"attention 3": 0.0, "initial attention 3": 0.0, "within": s, "across": 0.0}
     for k in "012":
-        row |= {f"attention {k}": s, f"start attention {k}": 0.0, f"own polarity {k}": 5 * s}
+        row |= {f"attention {k}": s, f"initial attention {k}": 0.0, f"own polarity {k}": 5 * s}
     return row | {"largest W·W'": 0.0 if true else 0.9, "smallest ‖W‖²": 1.0}
 
 
@@ -225,7 +225,7 @@ def one_row_a_job(function, true, jobs):
 def embedding_start(true):
     rows = []
     for (ranges, seed), epoch in product(product(RANGES_OF_CASE.values(), SEEDS), range(0, 125, 5)):
-        late = (ranges[0] == 1.0) == true  # true: the large start is later
+        late = (ranges[0] == 1.0) == true  # true: the large range is later
         done = min(1.0, epoch / (150 if late else 20))
         like = done if true or epoch < 100 else -1.0
         row = {"embedding_range": ranges[0], "weight_range": ranges[1], "seed": seed, "epoch": epoch}
@@ -406,11 +406,11 @@ def similar_words(true):
     cost = 0.5 if true else -0.5
     return pd.DataFrame(
         job
-        | {"start": start}
+        | {"initialisation": initialisation}
         | {f"{name} without others": 5.0 for name in ("vote", "lead")}
         | {f"{name} without like": 5.0 - cost for name in ("vote", "lead")}
         for job in STUDIES["similar_words"].jobs
-        for start in INITIALISATIONS_OF_WORDS
+        for initialisation in INITIALISATIONS_OF_WORDS
     )
 
 

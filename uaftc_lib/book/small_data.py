@@ -17,7 +17,7 @@ from uaftc_lib.scores import Types, dot_product, type_means
 from uaftc_lib.training import TrainingConfig
 
 SEEDS, MANY_SEEDS = range(10), range(30)
-RANGES = {1.0: 1, 0.1: 3}  # W₀ within ± these, and how many times as long a run is: a short W leaves the start late
+RANGES = {1.0: 1, 0.1: 3}  # W₀ within ± these, and how many times as long a run is: a short W grows late
 INTERVENTIONS = ("none", "penalty", "V₀ ⊥ W₀", "separate tables")
 OPTIMIZERS = {"sgd": 1.0, "adagrad": 0.05, "adam": 0.005}  # and their learning rates
 SMALL_NEUTRAL, PAPER_NEUTRAL = 100, 1000

@@ -33,7 +33,7 @@ class OnTransformer:
     cell: Cell
 
     def classifier(self, loaded: uaftc_lib.Dataset, device: str) -> TransformerClassifier:
-        """The model at its start."""
+        """The model before training."""
         from uaftc_lib.contextual.classifier import TransformerClassifier
 
         cell, words, classes = self.cell, loaded.vocabulary, len(loaded.classes)

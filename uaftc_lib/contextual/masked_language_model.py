@@ -133,7 +133,7 @@ def train_and_save(texts: list[list[str]], sizes: Sizes, folder: Path) -> dict:
 
 
 def new_model(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> nn.Module:
-    """The transformer at its start, which does not touch torch's own random numbers."""
+    """The transformer before training, which does not touch torch's own random numbers."""
     with needs("training a transformer", "uaftc-lib[transformers]"):
         from transformers import ModernBertConfig, ModernBertForMaskedLM
     config = ModernBertConfig(

@@ -102,8 +102,8 @@ class Cell(TrainingConfig, ModelSettings, Subject):
         given |= {"learning_rates": self.table("learning_rates"), "batch_size": batch_size_of(self.batch_size)}
         return TrainingConfig(**given)
 
-    def classifier(self, dataset: uaftc_lib.Dataset, device: str, **start) -> uaftc_lib.AttentionClassifier:
-        """The model at its start; ``start``: what no column of a table can hold, such as ``vectors``."""
+    def classifier(self, dataset: uaftc_lib.Dataset, device: str, **initial) -> uaftc_lib.AttentionClassifier:
+        """The model before training; ``initial``: what no column of a table can hold, such as ``vectors``."""
         return uaftc_lib.AttentionClassifier(
             len(dataset.vocabulary),
             **{field.name: getattr(self, field.name) for field in fields(ModelSettings)},
@@ -111,7 +111,7 @@ class Cell(TrainingConfig, ModelSettings, Subject):
             seed=self.seed,
             classes=len(dataset.classes),
             device=device,
-            **start,
+            **initial,
         )
 
 

@@ -1,6 +1,6 @@
 """The adversary of Wiegreffe & Pinter (2019): a second model with the predictions of the first and other weights.
 
-It is trained from a start of its own on the sum over texts of TVD − strength · KL(its weights ‖ those of the base
+It is trained from a seed of its own on the sum over texts of TVD − strength · KL(its weights ‖ those of the base
 model). TVD is the paper's, ½Σ_c |p_c − q_c| = |p − q| for two classes; their code adds up one of the two classes only
 and halves, and so prints half of it. Weights are compared by their logarithms and there is no padding, so that KL
 cannot become 0·log 0, as it does in their code on today's torch.
@@ -75,7 +75,7 @@ def train_adversary(
     Raises
     ------
     ValueError
-        If the start would be the base's own, or the strength is no number from 0 on.
+        If the seed is the base's own, or the strength is no number from 0 on.
     """
     checks.real_number("strength", strength)
     if seed == base.seed:

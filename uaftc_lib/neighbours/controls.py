@@ -43,7 +43,7 @@ def trained_on_permuted_labels(
 
 
 def with_parts_redrawn(model: AttentionClassifier, seed: int, parts: Sequence[str] = PARTS) -> AttentionClassifier:
-    """A copy with some parts at another start: W; V, M and c; the projection or LSTM; the embeddings.
+    """A copy with some parts of another initialisation: W; V, M and c; the projection or LSTM; the embeddings.
 
     Raises
     ------
@@ -52,9 +52,9 @@ def with_parts_redrawn(model: AttentionClassifier, seed: int, parts: Sequence[st
     """
     for part in parts:
         checks.one_of("a part", part, PARTS)
-    start, copy = fresh(model, seed), deepcopy(model)
+    other, copy = fresh(model, seed), deepcopy(model)
     with torch.no_grad():
-        for (name, parameter), drawn in zip(copy.named_parameters(), start.parameters()):
+        for (name, parameter), drawn in zip(copy.named_parameters(), other.parameters()):
             if part_of(name) in parts:
                 parameter.copy_(drawn)
     return copy
@@ -66,10 +66,10 @@ def part_of(name: str) -> str:
     return known.get(name, "encoder")
 
 
-def from_another_start(
+def from_another_seed(
     base: AttentionClassifier, dataset: Dataset, seed: int, epochs: int = JAIN_WALLACE.epochs
 ) -> AttentionClassifier:
-    """A model of the base's kind, trained from another start on the same texts."""
+    """A model of the base's kind, trained from another seed on the same texts."""
     model = fresh(base, seed)
     train_model(model, dataset, seed, epochs)
     return model
@@ -95,14 +95,14 @@ def without_words(dataset: Dataset, words: Int[Tensor, "ids"]) -> Dataset:
 def models(
     base: AttentionClassifier, dataset: Dataset, words: Int[Tensor, "ids"], seed: int, epochs: int
 ) -> Iterator[tuple[str, AttentionClassifier]]:
-    """The base, one trained like it from another start, and those that know nothing, or nothing of some words.
+    """The base, one trained like it from another seed, and those that know nothing, or nothing of some words.
 
     What is trained on permuted labels ends at the last epoch: beside it, what is so trained on true ones.
     """
     yield "trained", base
-    yield "trained again", from_another_start(base, dataset, seed, epochs)
-    yield "words held out", from_another_start(base, without_words(dataset, words), seed, epochs)
-    yield "trained to the last epoch", from_another_start(base, replace(dataset, dev=None), seed, epochs)
+    yield "trained again", from_another_seed(base, dataset, seed, epochs)
+    yield "words held out", from_another_seed(base, without_words(dataset, words), seed, epochs)
+    yield "trained to the last epoch", from_another_seed(base, replace(dataset, dev=None), seed, epochs)
     yield "labels permuted", trained_on_permuted_labels(base, dataset, seed, epochs)
     yield "output drawn anew", with_parts_redrawn(base, seed, ("output",))
     yield "attention drawn anew", with_parts_redrawn(base, seed, ("attention",))

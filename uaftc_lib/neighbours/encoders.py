@@ -105,7 +105,7 @@ class JainWallaceClassifier(AttentionClassifier):
         return self.embedding[types], where
 
     def again(self, seed: int) -> JainWallaceClassifier:
-        """A model of the same kind and size at another start."""
+        """A model of the same kind and size at another initialisation."""
         return JainWallaceClassifier(len(self.embedding), self.reads, self.keys, self.lam, seed)
 
     @property
@@ -125,7 +125,7 @@ def lam_of(keys: str, pooled: int) -> float:
 
 
 def fresh(model: AttentionClassifier, seed: int) -> AttentionClassifier:
-    """A model of the same kind and size at another start: one of theirs, or the paper's DP or DP-L."""
+    """A model of the same kind and size at another initialisation: one of theirs, or the paper's DP or DP-L."""
     if isinstance(model, JainWallaceClassifier):
         return model.again(seed)
     types, dimension = model.embedding.shape

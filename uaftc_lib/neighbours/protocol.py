@@ -136,17 +136,17 @@ def train_classifier(
     seed: int = 0,
     epochs: int = JAIN_WALLACE.epochs,
     earliest: int = 1,
-    **start: float,
+    **initial: float,
 ) -> tuple[JainWallaceClassifier, int]:
     """A classifier of theirs, trained on a data set of two classes and left at the epoch of the best AUC on dev.
 
-    ``start``: the range of its embeddings, if not the usual one. Their code keeps no epoch before the second.
+    ``initial``: the range of its embeddings, if not the usual one. Their code keeps no epoch before the second.
 
     Raises
     ------
     ValueError
         For an unknown choice or an impossible number, or a data set of other than two classes.
     """
-    model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed, **start)
+    model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed, **initial)
     model.check(dataset.train)
     return model, train_model(model, dataset, seed, epochs, earliest=earliest)

@@ -24,7 +24,7 @@ class TiedDescent(NamedTuple):
 def descend_two_tables(
     shares: Float[np.ndarray, "texts types"],
     y: Float[np.ndarray, "texts"],
-    start: tuple[Float[np.ndarray, "types d"], Float[np.ndarray, "d"], Float[np.ndarray, "d"]],
+    initial: tuple[Float[np.ndarray, "types d"], Float[np.ndarray, "d"], Float[np.ndarray, "d"]],
     lam: float,
     rates: tuple[Float[np.ndarray, "types"], float],
     steps: int,
@@ -36,7 +36,7 @@ def descend_two_tables(
     ----------
     shares
         How often each type stands in each text.
-    start
+    initial
         Values, W and V.
     rates
         The learning rate of each type, its key and its value, and that of W; 0 holds what it belongs to.
@@ -50,7 +50,7 @@ def descend_two_tables(
     """
     if not (shares.sum(1) > 0).all():
         raise ValueError("every text needs a word")
-    (values, W, V), (of_types, of_W) = start, rates
+    (values, W, V), (of_types, of_W) = initial, rates
     a, square = np.zeros(len(values)), float(V @ V)
     scores, sizes = np.empty((steps + 1, topics)), np.empty((steps + 1, topics))
     for step in range(steps + 1):

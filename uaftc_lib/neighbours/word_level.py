@@ -97,7 +97,7 @@ class WordLevelClassifier(JainWallaceClassifier):
         return h
 
     def again(self, seed: int) -> WordLevelClassifier:
-        """A model of the same kind and size at another start."""
+        """A model of the same kind and size at another initialisation."""
         layers = 1 + len(self.further)
         return WordLevelClassifier(len(self.embedding), self.pools, self.orthogonal, layers, self.keys, self.lam, seed)
 

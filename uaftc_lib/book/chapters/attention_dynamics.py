@@ -112,7 +112,7 @@ def sst_run(
     model = AttentionClassifier(len(dataset.vocabulary), dimension=dimension, lam=lam, **options)
     with torch.no_grad():
         model.W *= side
-    start, V0 = dot_product(model), model.V.detach().clone()
+    initial_product, V0 = dot_product(model), model.V.detach().clone()
 
     def follow(_, m):
         """V·W, and how far V has moved along W."""
@@ -121,8 +121,8 @@ def sst_run(
     only = replace(dataset, dev=None, test=None)
     run, ledgers = fit_with_ledger(model, only, sst_config(optimizer, seed, epochs), follow)
     path = run.history[["V·W", "W·ΔV"]]
-    kept_sign = bool((path["V·W"] * start > 0).all())
-    return model, {"start V·W": start} | path.iloc[-1].to_dict() | {"one sign": kept_sign}, ledgers
+    kept_sign = bool((path["V·W"] * initial_product > 0).all())
+    return model, {"V₀·W₀": initial_product} | path.iloc[-1].to_dict() | {"one sign": kept_sign}, ledgers
 
 
 def given(ledger: Ledger, types: Types) -> Iterator[dict]:

@@ -1,4 +1,4 @@
-"""Chapter 06_exact_dynamics: the flow of inner products, leaving the start, and the gap foretold from there."""
+"""Chapter 06_exact_dynamics: the flow of inner products, leaving the saddle, and the gap foretold from there."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.nda
     ValueError, RuntimeError
         As :func:`~uaftc_lib.book.inner_products.gram` and :func:`uaftc_lib.dynamics.flow.integrate`.
     """
-    start = gram(model).double()
-    rows, types = len(start), len(model.embedding)
+    initial = gram(model).double()
+    rows, types = len(initial), len(model.embedding)
 
     def derivative(_, values):
         G = torch.from_numpy(values).reshape(rows, rows)
@@ -66,7 +66,7 @@ def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.nda
         SG = (S + S.T) @ G
         return (SG + SG.T).reshape(-1).numpy()
 
-    states = solve(derivative, start.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
+    states = solve(derivative, initial.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
     return states.reshape(len(states), rows, rows)
 
 
@@ -86,7 +86,7 @@ def saddle_direction(corpus: Corpus, types: int) -> Float[Tensor, "types"]:
 
 @torch.no_grad()
 def growing_vector(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "d"]:
-    """W₀ + Eᵀπ₀/‖π₀‖, twice the part of the start that grows: W(τ) = W₀ cosh κτ + (Eᵀπ₀/‖π₀‖) sinh κτ, κ = ‖π₀‖/m."""
+    """W₀ + Eᵀπ₀/‖π₀‖, twice the initial part that grows: W(τ) = W₀ cosh κτ + (Eᵀπ₀/‖π₀‖) sinh κτ, κ = ‖π₀‖/m."""
     direction = saddle_direction(corpus, len(model.embedding)).to(model.W)
     return model.W + model.embedding.T @ direction / direction.norm()
 
@@ -162,14 +162,14 @@ def entry_means(ledger: Ledger, types: Types, names: str = "DEF") -> dict[str, f
 
 @experiment(jobs=[{"lam": v, "seed": s} for v, s in product((10.0, 100.0), range(60))], rows=1)
 def exact_gap(lam: float, seed: int) -> list[dict]:
-    """The gap between positive and negative words after training on Data I, and its prediction from the start."""
+    """The gap between positive and negative words after training on Data I, and its prediction before that."""
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     model = initial_model(dataset, lam, seed=seed)
-    start, cosine = dot_product(model), float(torch.cosine_similarity(model.V.detach(), model.W.detach(), dim=0))
+    cosine = float(torch.cosine_similarity(model.V.detach(), model.W.detach(), dim=0))
     gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS)
+    predicted = {"V₀·W₀": dot_product(model), "cosine": cosine, "predicted gap": gap, "predicted lead": lead}
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS, seed=seed))
-    predicted = {"start": start, "cosine": cosine, "predicted gap": gap, "predicted lead": lead}
     return [predicted | ends(model, types) | entry_means(ledgers[-1], types)]
 
 
@@ -194,7 +194,7 @@ def other_draw(draw: int) -> Dataset:
 
 
 def foretold_by_mean_field(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> dict[str, float]:
-    """What the mean field tells of a start: gap and lead; Δ̄ and the length of W while words are learned, from V ⟂ W."""
+    """What the mean field foretells: gap and lead; Δ̄ and the length of W while words are learned, from V ⟂ W."""
     gap, lead = mean_field_end(model, dataset, types, time)
     kinds, times = list(types.values()), np.linspace(0, time, 400)
     field, level = MeanField.from_corpus(dataset.train, kinds), deepcopy(model)
@@ -222,7 +222,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     types = examined_types(dataset)
     model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
     V, W, growing = model.V.detach(), model.W.detach(), growing_vector(model, dataset.train)
-    told = {"start": float(V @ W), "growing": float(V @ growing)}
+    told = {"V₀·W₀": float(V @ W), "growing": float(V @ growing)}
     told |= {"‖V‖": float(V.norm()), "‖W‖": float(W.norm()), "‖growing‖": float(growing.norm())}
     told |= dict.fromkeys(("predicted gap", "predicted lead", "Δ̄", "‖W‖ learned"), math.nan)
     if data == "SST":
@@ -245,11 +245,11 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     rows=1,
 )
 def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[dict]:
-    """Other draws of the texts of Data I, from the starts of :func:`exact_range` at d = 50, where they are draw 0."""
+    """Other draws of the texts of Data I, from the seeds of :func:`exact_range` at d = 50, where they are draw 0."""
     dataset = other_draw(draw)
     model = initial_model(dataset, lam, weight_range=weight_range, seed=seed)
     growing = float(model.V.detach() @ growing_vector(model, dataset.train))
-    told = {"start": dot_product(model), "growing": growing}
+    told = {"V₀·W₀": dot_product(model), "growing": growing}
     config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
     fit(model, dataset, config, progress=False)
     return [told | ends(model, examined_types(dataset))]
@@ -260,7 +260,7 @@ PAIRS = [{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(SST_STEPS,
 
 @experiment(jobs=PAIRS, rows=1)
 def exact_pairs(optimizer: str, lam: float, seed: int, weight_range: float = 0.1) -> list[dict]:
-    """SST from a start (W within ±0.1) and from those with −V, −W and both: by how much negative words lead."""
+    """SST from V and W as drawn (W within ±0.1), and with −V, −W and both: by how much negative words lead."""
     dataset, lead = range_data("SST"), {}
     for name, side_of_V, side_of_W in (("as drawn", 1, 1), ("−V", -1, 1), ("−W", 1, -1), ("−V −W", -1, -1)):
         model = initial_model(dataset, lam, 100, weight_range=weight_range, seed=seed)
@@ -288,7 +288,7 @@ NEAR = [
 def gap_follows_VW(tables: Tables) -> Iterator[Part]:
     for case, rows in several(cells(TEN, HUNDRED), *NEAR)(tables):
         yield exceeds(case, along_VW(rows, difference(rows)))
-    for lam in (10.0, 100.0):  # V·W ends below zero in all starts, so that its sign is no test
+    for lam in (10.0, 100.0):  # V·W ends below zero from all seeds, so that its sign is no test
         free, held = (tables("sst_scores", lam=lam, penalty=p) for p in (0.0, 1e-4))
         yield exceeds(f"SST, λ = {lam:g}, less with a penalty", along_VW(free, difference(free) - difference(held)))
     for lam in (10.0, 100.0):

@@ -122,7 +122,7 @@ MODEL, COUNTS, ACCURACY = (
     "12_lambda#the-table-with-its-noise",
 )
 GEOMETRY, SYNTHETIC, VARIANTS = "05_embedding_geometry", "08_synthetic", "07_variants"
-STARTING, ENDING = f"{GEOMETRY}#small-and-large-initial-embeddings", f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6"
+INITIAL, ENDING = f"{GEOMETRY}#small-and-large-initial-embeddings", f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6"
 KINDS, GAP, RATIO = (
     f"{SYNTHETIC}#{name}"
     for name in ("do-the-scores-find-the-words", "where-the-gap-comes-from", "more-negative-texts-than-positive-ones")
@@ -139,7 +139,7 @@ OTHERS = (
     Item("Table 2", "test accuracy by λ", ACCURACY, "table2", run("12_lambda"), {"table_2": ()}),
     Item("Table S1", "examined tokens", f"{COUNTS}#counting-words", "data_counts", run(COUNTS), {"table_S1": ()}),
     Item("Fig 1", "the model", MODEL, "live", run("01_model"), {"weighted_sum": ()}),
-    Item("Fig S1", "inner products of single pairs, small and large range", STARTING, "embedding_start", run(GEOMETRY),
+    Item("Fig S1", "inner products of single pairs, small and large range", INITIAL, "embedding_start", run(GEOMETRY),
          {"products_move": (), "smaller_is_quicker": SIGNS}),
     Item("Fig S2", "inner products by pair", ENDING, "live, terms", run(GEOMETRY),
          {"products_part": (TEN,), "products_of_neutral": (TEN,), "like_outweighs": (TEN,)}),

@@ -116,14 +116,14 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
     "A positive": what A has added to the scores of positive words (the ledger), "|A| positive" the mean of its
     sizes. "π positive": the mean over the run, seen after every epoch. "first F positive": before the first step
     (B, C and E too); "largest |F| positive": the largest at any of these times. "like", "unlike", "with
-    neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "start like"
-    at the start. "farthest weight": the largest |nα − 1| of any word of any text of n words. "words with A > B/5": of
-    the polar words, by what A and B have added to each; "their part of B": of the sum of |B| over all polar words.
+    neutral": mean inner products of embeddings at the end, "weaker like" the lesser of the two kinds, "initial like"
+    at first. "farthest weight": the largest |nα − 1| of any word of any text of n words. "words with A > B/5": of the
+    polar words, by what A and B have added to each; "their part of B": of the sum of |B| over all polar words.
     """
     dataset = load_dataset("synthetic-1", noise=noise)
     types = examined_types(dataset)
     model = initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
-    start, watched, products = dot_product(model), [], []
+    initial_product, watched, products = dot_product(model), [], []
 
     def watch(_epoch: int, m: AttentionClassifier) -> dict:
         watched.append(velocities(m, dataset, types))
@@ -139,7 +139,7 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
     out = model(dataset.train)
     lengths = dataset.train.lengths[dataset.train.instance_of]
     return [
-        {"start V·W": start}
+        {"V₀·W₀": initial_product}
         | ends(model, types)
         | by_kind({name: getattr(ledgers[-1], name) for name in "ABCDEF"}, types)
         | {name: value for name, value in by_kind({"polarity": s}, types).items() if "|" in name}
@@ -147,7 +147,7 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
         | {f"first {name}": of[name].iloc[0] for name in of if name.strip("|")[0] in "BCEF" and "from" not in name}
         | {f"largest {name}": of[name].abs().max() for name in of if name[0] == "C" or name.startswith("|F|")}
         | products[-1]
-        | {f"start {name}": value for name, value in products[0].items()}
+        | {f"initial {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}
         | {"words with A > B/5": float(over.double().mean()), "their part of B": float(B[over].sum() / B.sum())}
     ]

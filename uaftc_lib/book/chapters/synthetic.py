@@ -87,8 +87,8 @@ def synthetic_ratio(ratio: str, perpendicular: bool, seed: int, weight_range: fl
     options = {"weight_range": weight_range, "epochs": 30 * RANGES[weight_range]}
     _, run = train_synthetic(dataset, perpendicular=perpendicular, seed=seed, **options)
     first, last = run.history.iloc[0], run.history.iloc[-1]
-    start = round(first["V·W"], 5)  # of perpendicular V and W there is only rounding, other on another processor
-    return [{"start": start, "V·W": last["V·W"], "loss": last["loss"]}]
+    initial = round(first["V·W"], 5)  # of perpendicular V and W there is only rounding, other on another processor
+    return [{"V₀·W₀": initial, "V·W": last["V·W"], "loss": last["loss"]}]
 
 
 @experiment(jobs=SKEWED, rows=1)
@@ -134,16 +134,16 @@ def synthetic_start(weight_range: float, seed: int) -> list[dict]:
     jobs=[{"noise": n, "weight_range": w, "seed": s} for w, n, s in product(RANGES, (0.0, 0.05, 0.1), SEEDS)], rows=1
 )
 def synthetic_scores(noise: float, weight_range: float, seed: int) -> list[dict]:
-    """Data I and II: how well scores separate the kinds, their means and spreads, and what the start has of a spread.
+    """Data I and II: how well scores separate the kinds, their means and spreads, and the spread of initial embeddings.
 
-    Spreads are from the 5 % to the 95 % quantile. "of the start": that of the embeddings before training, read by V/λ
-    or W after it, of neutral words.
+    Spreads are from the 5 % to the 95 % quantile. "of initial embeddings": of those before training, read by V/λ or W
+    after it, of neutral words.
     """
     dataset = load_dataset("synthetic-2", noise=noise) if noise else load_dataset("synthetic-1")
     types = examined_types(dataset)
     options = {"weight_range": weight_range, "seed": seed}
     model, _ = train_synthetic(dataset, epochs=30 * RANGES[weight_range], **options)
-    start = AttentionClassifier(len(dataset.vocabulary), dimension=100, **options).embedding.detach()
+    initial = AttentionClassifier(len(dataset.vocabulary), dimension=100, **options).embedding.detach()
     frame, row = score_frame(model, dataset, types), {}
     readers = {"attention": model.V.detach() / model.lam, "polarity": model.W.detach()}
 
@@ -153,8 +153,8 @@ def synthetic_scores(noise: float, weight_range: float, seed: int) -> list[dict]
     for what, reader in readers.items():
         for kind, rows in frame.groupby("type")[what]:
             row |= {f"{what} {kind}": rows.mean(), f"{what} spread {kind}": spread(rows)}
-        by_start = pd.Series((start @ reader)[types["neutral"]].double().numpy())
-        row[f"{what} spread of the start"] = spread(by_start)
+        of_initial = pd.Series((initial @ reader)[types["neutral"]].double().numpy())
+        row[f"{what} spread of initial embeddings"] = spread(of_initial)
         pairs = (("positive", "neutral"), ("negative", "neutral") if what == "attention" else ("neutral", "negative"))
         row |= {f"{what} {high} over {low}": auc_of(frame, what, high, low) for high, low in pairs}
     return [row]
@@ -168,16 +168,16 @@ def last(tables: Tables, penalty: float) -> pd.DataFrame:
 
 def by_ratio(tables: Tables) -> Iterator[tuple[str, float, pd.Series, pd.Series]]:
     """Case, the sign of the larger class, V·W of a skewed class ratio and that of 1:1 from the same seeds."""
-    starts = ((False, "as drawn"), (True, "V₀ ⊥ W₀"))
+    initialisations = ((False, "as drawn"), (True, "V₀ ⊥ W₀"))
     ranges = (("synthetic_ratio", ""), ("synthetic_ratio_short", ", W₀ within ±0.1"))
-    for (table, reach), (perpendicular, start) in product(ranges, starts):
+    for (table, reach), (perpendicular, initialisation) in product(ranges, initialisations):
         of = {
             ratio: column(tables(table, ratio=ratio, perpendicular=perpendicular), "V·W")
             for ratio in ("1:1", "1:2", "2:1", "1:5", "5:1")
         }
         even = of.pop("1:1")
         for ratio, skewed in of.items():
-            yield f"Data I, {ratio}, {start}{reach}", 1.0 if ratio[0] > ratio[2] else -1.0, skewed, even
+            yield f"Data I, {ratio}, {initialisation}{reach}", 1.0 if ratio[0] > ratio[2] else -1.0, skewed, even
 
 
 reads("polarity_parts", several(cells(*MODERATE), sst(10)), sure_votes, null=True)

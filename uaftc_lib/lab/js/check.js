@@ -38,7 +38,7 @@ export function buildCheck(lab) {
     says.classList.toggle("alarm", trouble !== "" || [...found.values()].some((value) => !(value < AGREES)));
     says.textContent = trouble || (parts.length
       ? `Largest distance between your browser and PyTorch in float64: ${parts.join(", ")}, over the loss and the scores a and s of all 1,100 words in all ${REFERENCE[0].loss.length - 1} epochs. The scores of an epoch are compared together, through ${REFERENCE[0].attention[0].length} sums over the types with random signs: the mean square of their differences estimates the sum of all squared differences.`
-      : "PyTorch in float64 has trained the same model from the same start on the same batches.");
+      : "PyTorch in float64 has trained the same model from the same initialisation on the same batches.");
   };
   tell();
   // Where the state is one that PyTorch has trained, the run at hand is the check.

@@ -10,7 +10,7 @@ export function whole(upper) {
   return G;
 }
 
-// From a start with V ⟂ W: the inner products after W has been turned, its length kept, until cos(V, W) is the cosine.
+// From V ⟂ W: the inner products after W has been turned, its length kept, until cos(V, W) is the cosine.
 export function turned(upper, cosine) {
   const G = whole(upper), along = cosine * Math.sqrt(G[W * ROWS + W] / G[V * ROWS + V]), across = Math.sqrt(1 - cosine * cosine);
   for (let i = 0; i < ROWS; i++) G[W * ROWS + i] = along * G[V * ROWS + i] + across * G[W * ROWS + i];
@@ -18,7 +18,7 @@ export function turned(upper, cosine) {
   return G;
 }
 
-// What comes of the start: λ at which the band ends, |cos(V, W + p)| and the middle of the band standing for them.
+// What comes of it: λ at which the band ends, |cos(V, W + p)| and the middle of the band standing for them.
 export function band({ gram, p: [pV, pW, pp], middle }, cosine) {
   const G = whole(gram), VV = G[V * ROWS + V], WW = G[W * ROWS + W];
   const along = cosine * Math.sqrt(WW / VV), across = Math.sqrt(1 - cosine * cosine);

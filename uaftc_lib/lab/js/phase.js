@@ -35,7 +35,7 @@ class Phase extends HTMLElement {
     const choice = (name, label, words) =>
       `<fieldset><legend>${label}</legend>${words.map((word, i) => `<label><input type="radio" name="${unique}-${name}" data-name="${name}" value="${i}"${i ? "" : " checked"}>${word}</label>`).join("")}</fieldset>`;
     this.innerHTML = `<div class="uaftc-frames uaftc-phase"><div class="choices">
-      ${choice("range", "W₀ within", ranges.map(({ reach }) => `±${reach}`))}${choice("seed", "seed", ranges[0].starts.map((_, i) => i))}</div>
+      ${choice("range", "W₀ within", ranges.map(({ reach }) => `±${reach}`))}${choice("seed", "seed", ranges[0].initialisations.map((_, i) => i))}</div>
       <div class="frame"><svg class="plane" viewBox="0 0 ${WIDE} ${HIGH}" role="group" aria-label="The plane of λ and cos(V₀, W₀): stored runs, the predicted band, and a point to move">
       <g aria-hidden="true"></g><g class="point" role="slider" tabindex="0" aria-valuemin="${low}" aria-valuemax="${high}" aria-label="λ and cos(V₀, W₀), moved by the arrow keys">
       <circle class="reach" r="20"/><circle class="here" r="7.5"/></g></svg>
@@ -95,14 +95,14 @@ class Phase extends HTMLElement {
     this.move({ lam: pull(lam, this.data.lams, this.x), cosine: pull(cosine, this.data.cosines, this.y) });
   }
 
-  get start() {
-    return this.data.ranges[this.state.range].starts[this.state.seed];
+  get initial() {
+    return this.data.ranges[this.state.range].initialisations[this.state.seed];
   }
 
   drawPlane() {
     const { lams, cosines, ranges } = this.data, { range, seed } = this.state, { x, y } = this;
     const moments = Array.from({ length: 121 }, (_, i) => this.cosineAt(TOP + ((BOTTOM - TOP) * i) / 120));
-    const ends = moments.map((cosine) => [band(this.start, cosine), y(cosine)]), [low, high] = [lams[0] / 1.25, lams.at(-1) * 1.25];
+    const ends = moments.map((cosine) => [band(this.initial, cosine), y(cosine)]), [low, high] = [lams[0] / 1.25, lams.at(-1) * 1.25];
     const line = (name) => ends.map(([end, at]) => [x(Math.min(Math.max(end[name], low), high)), at]);
     const seen = (name) => line(name).map(([at, up], i, all) => {  // along the edge of the plane it is not drawn
       const [out, before] = [at, i ? all[i - 1][0] : at].map((one) => one <= LEFT || one >= RIGHT);
@@ -123,14 +123,14 @@ class Phase extends HTMLElement {
     Object.assign(this.state, wanted);
     const { lam, cosine, range, seed } = this.state, { field, lams, cosines, ranges, scale } = this.data;
     const { time, steps, every, outcomes } = ranges[range], began = performance.now();
-    this.path = flow(field, turned(this.start.gram, cosine), lam, time, steps, every).map(([at, G]) => [at, attention(G, lam)]);
+    this.path = flow(field, turned(this.initial.gram, cosine), lam, time, steps, every).map(([at, G]) => [at, attention(G, lam)]);
     this.milliseconds = performance.now() - began;
     const run = [nearest(lams, lam, this.x), nearest(cosines, cosine, this.y)], there = run[0] === lam && run[1] === cosine;
     const i = lams.indexOf(run[0]) * cosines.length + cosines.indexOf(run[1]);
-    const ran = there && this.start.ends.slice(3 * i, 3 * i + 3).map((end) => end / scale / lam);
+    const ran = there && this.initial.ends.slice(3 * i, 3 * i + 3).map((end) => end / scale / lam);
     this.predicted = outcome(this.path.at(-1)[1]);
     this.drawScores(time, ran || []);
-    const here = `λ = ${number(lam)}, cos(V₀, W₀) = ${number(cosine)}`, ends = band(this.start, cosine);
+    const here = `λ = ${number(lam)}, cos(V₀, W₀) = ${number(cosine)}`, ends = band(this.initial, cosine);
     const side = lam >= ends.upper ? "above" : lam <= ends.lower ? "below" : "within", wanteds = outcomes.filter((one) => one[i] === "w").length;
     const found = outcomes[seed][i], where = there ? "there" : `at λ = ${number(run[0])} and ${number(run[1])}, the nearest,`;
     this.querySelector(".caption").textContent = `${here}: by the mean field ${OUTCOMES[this.predicted]}. This λ lies ${side} the predicted band, ` +

@@ -36,7 +36,7 @@ SHORT_INTERVENTIONS = (*INTERVENTIONS, GROWING)
 
 
 @torch.no_grad()
-def move_start(model: AttentionClassifier, intervention: str, corpus: Corpus) -> None:
+def take_from_V(model: AttentionClassifier, intervention: str, corpus: Corpus) -> None:
     """Take from V what an intervention takes from it: its part along W, or along the W that grows; else nothing."""
     if intervention == "V₀ ⊥ W₀":
         make_perpendicular(model)
@@ -59,7 +59,7 @@ def train_with_intervention(
         raise ValueError(f"no intervention {intervention!r}; there are {', '.join(SHORT_INTERVENTIONS)}")
     table = SeparateTables if intervention == "separate tables" else AttentionClassifier
     model = table(len(dataset.vocabulary), dimension=dimension, lam=100.0, weight_range=weight_range, seed=seed)
-    move_start(model, intervention, dataset.train)
+    take_from_V(model, intervention, dataset.train)
     penalty = 1e-3 if intervention == "penalty" else 0.0
     return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
 
@@ -105,18 +105,18 @@ def interventions_short(noise: float, intervention: str, seed: int) -> list[dict
     jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)], rows=1
 )
 def exact_optimizers(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The type means after training by another optimizer, and V·W at the start."""
+    """The type means after training by another optimizer, and V₀·W₀."""
     return [with_optimizer(small_data(), optimizer, lam, seed, 75)]
 
 
 def with_optimizer(
     dataset: Dataset, optimizer: str, lam: float, seed: int, epochs: int, weight_range: float = 1.0
 ) -> dict[str, float]:
-    """A run by another optimizer: the type means, V·W at the start, and the loss."""
+    """A run by another optimizer: the type means, V₀·W₀, and the loss."""
     model = initial_model(dataset, lam, seed=seed, weight_range=weight_range)
-    start = {"start": dot_product(model)}
+    initial = {"V₀·W₀": dot_product(model)}
     run = fit(model, dataset, small_config(optimizer, epochs=epochs, seed=seed))
-    return start | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}
+    return initial | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}
 
 
 @experiment(
@@ -157,7 +157,7 @@ def sst_with_intervention(intervention: str, seed: int) -> dict[str, float]:
     types = examined_types(dataset)
     cell = table2_cell("sst", lam=100.0, seed=seed, penalty=1e-4 if intervention == "penalty" else 0.0)
     model = cell.classifier(dataset, "cpu")
-    move_start(model, intervention, dataset.train)
+    take_from_V(model, intervention, dataset.train)
     if intervention == "separate tables":
         model = SeparateTables(len(dataset.vocabulary), dimension=cell.dimension, lam=cell.lam, seed=seed)
     run = fit(model, dataset, cell.training(), progress=False)

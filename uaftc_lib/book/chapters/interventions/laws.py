@@ -23,7 +23,7 @@ from uaftc_lib.scores import Types, dot_product, examined_types, type_means
 from uaftc_lib.training import AutogradTrainer, TrainingConfig, draw_dropout, fit
 
 LAM = 10.0
-LOOKS = 25  # at a run, beside its start
+LOOKS = 25  # at a run, beside the first
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ def config_of(way: Way, data: str, weight_range: float, seed: int) -> TrainingCo
 
 
 def rescaled(
-    start: Callable[..., AttentionClassifier], dataset: Dataset, way: Way, config: TrainingConfig, power: int
+    initial: Callable[..., AttentionClassifier], dataset: Dataset, way: Way, config: TrainingConfig, power: int
 ) -> AttentionClassifier:
-    """The model without λ: V/λ at the start, and the learning rate of V over λ^power; a decay is multiplied by it."""
-    model = start(lam=1.0)
+    """The model without λ: V/λ at first, and the learning rate of V over λ^power; a decay is multiplied by it."""
+    model = initial(lam=1.0)
     with torch.no_grad():
         model.V /= LAM
     other = replace(config, learning_rates={"V": config.learning_rate / LAM**power})
@@ -181,9 +181,9 @@ def law_drift(data: str, weight_range: float, optimizer: str, seed: int) -> list
     types, corpus = examined_types(dataset), dataset.train
     config = config_of(way, data, weight_range, seed)
     shape = {"dimension": 100 if data == "SST" else 50, "weight_range": weight_range}
-    start = partial(initial_model, dataset, seed=seed, dtype=torch.float64, **shape)
-    model, kinds = start(lam=LAM), list(types.values())
-    first, before, trainers, looks = start(lam=LAM), factors(model), [], []
+    initial = partial(initial_model, dataset, seed=seed, dtype=torch.float64, **shape)
+    model, kinds = initial(lam=LAM), list(types.values())
+    first, before, trainers, looks = initial(lam=LAM), factors(model), [], []
 
     def trainer(*given) -> Watched:
         trainers.append(Watched(*given, way))
@@ -219,8 +219,8 @@ def law_drift(data: str, weight_range: float, optimizer: str, seed: int) -> list
             "time": float(path["step"].iloc[-1] * clock),
             "loss": run.history["loss"].iloc[-1],
             "Σρ": path["Σρ"].max(),
-            "λ": relative_difference(model, rescaled(start, dataset, way, config, 2)),
-            "λ, by λ": relative_difference(model, rescaled(start, dataset, way, config, 1)),
+            "λ": relative_difference(model, rescaled(initial, dataset, way, config, 2)),
+            "λ, by λ": relative_difference(model, rescaled(initial, dataset, way, config, 1)),
             "Q": float((now - then).norm()) / size,
             "Q, decay": float((now / kept - then).norm()) / size,
             "V·W": missed(clock * laws["law"]),

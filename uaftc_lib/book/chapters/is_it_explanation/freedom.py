@@ -28,7 +28,7 @@ def trained_adversary(model: str, seed: int) -> list[dict]:
 def both_adversaries(
     model: AttentionClassifier, data: Dataset, seed: int, strengths: Sequence[float] = ADVERSARY.strengths
 ) -> list[dict]:
-    """Rows of second models, from another start than that of the seed, and of what is exact."""
+    """Rows of second models, from another seed than the first, and of what is exact."""
     second = adversary.curve(model, data, seed + ELSEWHERE, strengths)
     exact = adversary.ceiling(model, data.test)
     return [{"kind": kind} | row for kind, rows in (("trained", second), ("exact", exact)) for row in rows]
@@ -49,8 +49,8 @@ def given_weights(seed: int) -> list[dict]:
 def hidden_attention(model: str, seed: int) -> list[dict]:
     """Training that hides attention from the words that tell the class most, and what still shows them."""
     data = load_dataset("sst")
-    start = JainWallaceClassifier(len(data.vocabulary), *model.split("+"))
-    return deception.deception_rows(start, data, deception.impermissible_words(data), seed)
+    initial = JainWallaceClassifier(len(data.vocabulary), *model.split("+"))
+    return deception.deception_rows(initial, data, deception.impermissible_words(data), seed)
 
 
 @experiment(jobs=[{"model": model} for model in VARIATION.models])

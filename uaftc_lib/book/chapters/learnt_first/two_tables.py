@@ -43,9 +43,11 @@ def law_departure(lam: float, m: int, head: str, step: float, free: bool, seed: 
     if not free:
         values[TOPICS:], moves[TOPICS:] = 0, 0
     rate = step * lam**2
-    start = values, W / lam if head == HEADS[0] else W, V
+    initial = values, W / lam if head == HEADS[0] else W, V
     rates = rate * moves, rate if head == HEADS[1] else 0.0
-    found = descend_two_tables(shares, 2.0 * (np.arange(TEXTS) % 2) - 1, start, lam, rates, round(TIME / step), TOPICS)
+    found = descend_two_tables(
+        shares, 2.0 * (np.arange(TEXTS) % 2) - 1, initial, lam, rates, round(TIME / step), TOPICS
+    )
     a = found.score
     growth = law(a, lam, m).max()
     errors = {

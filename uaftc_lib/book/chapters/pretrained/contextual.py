@@ -74,8 +74,8 @@ def fresh_reader(data: Dataset, reader: str, lam: float, seed: int) -> Attention
     if reader == "fine-tuned":
         return TransformerClassifier(own_transformer(), words, frozen=False, **known)
     with TemporaryDirectory() as folder:
-        start = untrained(own_transformer(), seed, folder)
-        return TransformerClassifier(start, words, frozen=reader == "untrained", **known)
+        initial = untrained(own_transformer(), seed, folder)
+        return TransformerClassifier(initial, words, frozen=reader == "untrained", **known)
 
 
 def trained_reader(data: Dataset, reader: str, lam: float, seed: int) -> tuple[AttentionClassifier, float]:
@@ -128,7 +128,7 @@ def story(model: AttentionClassifier, data: Dataset) -> dict[str, float]:
 
 
 def contextual_jobs() -> list[dict]:
-    """Who reads: words from the paper's start, or from vectors; the transformer, held or trained along.
+    """Who reads: words from the paper's initialisation, or from vectors; the transformer, held or trained along.
 
     Controls: the held one with its head trained on labels dealt out; and transformers with random weights.
     """

@@ -32,26 +32,26 @@ FEWER = ("random", "long random", "dealt out", "vectors")
 MIRRORS = {"as drawn": (1, 1), "−V": (-1, 1), "−W": (1, -1), "−V −W": (-1, -1)}  # the signs of V and W
 
 
-def far_model(dataset: Dataset, start: str, lam: float, seed: int, **options) -> AttentionClassifier:
-    """A DP of the paper's size, with E from a start."""
-    vectors = from_book(start, dataset, seed)
+def far_model(dataset: Dataset, initialisation: str, lam: float, seed: int, **options) -> AttentionClassifier:
+    """A DP of the paper's size, with E from an initialisation."""
+    vectors = from_book(initialisation, dataset, seed)
     return AttentionClassifier(len(dataset.vocabulary), lam=lam, vectors=vectors, seed=seed, **options)
 
 
 @experiment(
     jobs=[
-        {"dataset": data, "start": start, "optimizer": optimizer, "lam": 10.0, "seed": seed}
-        for seed, data, optimizer, start in product(SEEDS, DATASETS, ("Adagrad", "SGD"), INITIALISATIONS)
+        {"dataset": data, "initialisation": initialisation, "optimizer": optimizer, "lam": 10.0, "seed": seed}
+        for seed, data, optimizer, initialisation in product(SEEDS, DATASETS, ("Adagrad", "SGD"), INITIALISATIONS)
     ],
     rows=1,
 )
-def far_terms(dataset: str, start: str, optimizer: str, lam: float, seed: int) -> list[dict]:
-    """From each start of E, without dropout: π, ρ and what A to F have added, means over the words of each kind.
+def far_terms(dataset: str, initialisation: str, optimizer: str, lam: float, seed: int) -> list[dict]:
+    """From each initialisation of E, without dropout: π, ρ and what A to F have added, means over words of each kind.
 
     In the form of "sst_terms": π and ρ are the mean of looks after every epoch. With what V and W brought alone.
     """
     data, looks = load_dataset(dataset), []
-    types, model = examined_types(data), far_model(data, start, lam, seed, dtype=torch.float64)
+    types, model = examined_types(data), far_model(data, initialisation, lam, seed, dtype=torch.float64)
     first = deepcopy(model)
 
     def look(epoch: int, model: AttentionClassifier) -> dict:
@@ -70,29 +70,29 @@ def far_terms(dataset: str, start: str, optimizer: str, lam: float, seed: int) -
 
 @experiment(
     jobs=[
-        {"dataset": data, "start": start, "optimizer": optimizer, "lam": lam, "seed": seed}
+        {"dataset": data, "initialisation": initialisation, "optimizer": optimizer, "lam": lam, "seed": seed}
         for data, optimizer, lam in (
             ("sst", "Adagrad", 10.0),
             ("20news-1", "Adagrad", 10.0),
             ("sst", "Adagrad", 100.0),
             ("sst", "SGD", 10.0),
         )
-        for seed, start in product(SEEDS, INITIALISATIONS)
+        for seed, initialisation in product(SEEDS, INITIALISATIONS)
     ],
     rows=len(MIRRORS),
 )
-def far_pairs(dataset: str, start: str, optimizer: str, lam: float, seed: int) -> list[dict]:
-    """From each start of E, with V₀ and W₀ as drawn and with other signs: the gap, and V₀·(the W that grows)."""
+def far_pairs(dataset: str, initialisation: str, optimizer: str, lam: float, seed: int) -> list[dict]:
+    """From each initialisation of E, V₀ and W₀ as drawn and with other signs: the gap, and V₀·(the W that grows)."""
     data = load_dataset(dataset)
     types, only, rows = examined_types(data), replace(data, dev=None, test=None), []
     for mirror, signs in MIRRORS.items():
-        model = far_model(data, start, lam, seed)
+        model = far_model(data, initialisation, lam, seed)
         with torch.no_grad():
             for parameter, sign in zip((model.V, model.W), signs):
                 parameter *= sign
         V, W, growing = model.V.detach().clone(), model.W.detach(), growing_vector(model, data.train)
         told = {"V₀·W₀": float(V @ W), "V₀·growing": float(V @ growing), "‖W₀‖": float(W.norm())}
-        told |= {"‖growing‖": float(growing.norm()), "gap at the start": ends(model, types)["gap"]}
+        told |= {"‖growing‖": float(growing.norm()), "initial gap": ends(model, types)["gap"]}
         run = fit(model, only, sst_config(optimizer, seed), progress=False)
         rows.append({"mirror": mirror} | told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]})
     return rows
@@ -106,44 +106,44 @@ def middle_of_band(model: AttentionClassifier, dataset: Dataset, types: Types) -
 
 
 def score_jobs() -> list[dict]:
-    """SST at the λ of the claims, with and without the penalty, then other λ, then 20News I; from four starts."""
+    """SST at the λ of the claims, with and without the penalty, other λ, then 20News I; from four initialisations."""
     cells = [("sst", CLAIMED, (0.0, 1e-4)), ("sst", OTHER_LAMS, (0.0,)), ("20news-1", CLAIMED + OTHER_LAMS, (0.0,))]
     return [
-        {"dataset": data, "start": start, "lam": lam, "penalty": penalty, "seed": seed}
+        {"dataset": data, "initialisation": initialisation, "lam": lam, "penalty": penalty, "seed": seed}
         for data, lams, penalties in cells
-        for lam, penalty, seed, start in product(lams, penalties, SEEDS, FEWER)
+        for lam, penalty, seed, initialisation in product(lams, penalties, SEEDS, FEWER)
     ]
 
 
 @experiment(jobs=score_jobs(), rows=1)
-def far_scores(dataset: str, start: str, lam: float, penalty: float, seed: int) -> list[dict]:
-    """The paper's training from each start of E: scores and accuracies, gap, lead, and the band at start and end.
+def far_scores(dataset: str, initialisation: str, lam: float, penalty: float, seed: int) -> list[dict]:
+    """The paper's training from each initialisation of E: scores and accuracies, gap, lead, the band before and after.
 
     In the form of "sst_scores"; of 20News I without what people say of words.
     """
     data = load_dataset(dataset)
     types, cell = examined_types(data), table2_cell(dataset, lam=lam, penalty=penalty, seed=seed)
-    model = cell.classifier(data, "cpu", vectors=from_book(start, data, seed))
+    model = cell.classifier(data, "cpu", vectors=from_book(initialisation, data, seed))
     first = deepcopy(model)
     run = fit(model, data, cell.training(), progress=False)
     row = score_row(model, run, score_frame(model, data, types), types) | ends(model, types)
-    row |= {f"{name} at the start": value for name, value in middle_of_band(first, data, types).items()}
+    row |= {f"initial {name}": value for name, value in middle_of_band(first, data, types).items()}
     row |= middle_of_band(model, data, types) | carried_shares(first, model, types)
     return [row | (human_agreement(model, data) if dataset == "sst" else {})]
 
 
 @experiment(
     jobs=[
-        {"dataset": data, "model": "DP", "lam": lam, "start": start, "seed": seed}
-        for seed, (data, lam), start in product(
+        {"dataset": data, "model": "DP", "lam": lam, "initialisation": initialisation, "seed": seed}
+        for seed, (data, lam), initialisation in product(
             SEEDS, (("sst", 10.0), ("sst", 100.0), ("20news-1", 10.0)), INITIALISATIONS
         )
     ],
     rows=12,
 )
-def far_panels(dataset: str, model: str, lam: float, start: str, seed: int) -> list[dict]:
+def far_panels(dataset: str, model: str, lam: float, initialisation: str, seed: int) -> list[dict]:
     """In the form of "figure_scores": distributions of scores and weights by kind of word, by initialisation."""
     data, cell = load_dataset(dataset), table2_cell(dataset, model=model, lam=lam, seed=seed)
-    classifier = cell.classifier(data, "cpu", vectors=from_book(start, data, seed))
+    classifier = cell.classifier(data, "cpu", vectors=from_book(initialisation, data, seed))
     fit(classifier, data, cell.training(), progress=False)
     return [row | {"V·W": tilt(classifier)} for row in score_rows(classifier, data, examined_types(data))]

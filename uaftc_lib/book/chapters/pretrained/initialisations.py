@@ -1,4 +1,4 @@
-"""Starts of E far from zero and near it, with a geometry that means something and without; and what became of a start.
+"""Initialisations of E far from zero and near it, with a geometry that means something and without; what they led to.
 
 Word vectors differ from the paper's initialisation in two ways: embeddings are long, and like words are near each
 other. :data:`INITIALISATIONS` has both, either and neither. Nearly all vectors of a file also share a direction, which
@@ -52,24 +52,24 @@ def dealt_among_like(
     return dealt
 
 
-def start_vectors(start: str, vectors: WordVectors, dataset: Dataset, seed: int) -> Float[Tensor, "types d"] | None:
-    """What E starts from: the argument ``vectors`` of a model. Words without a vector start as ever in all starts.
+def initial_vectors(name: str, vectors: WordVectors, dataset: Dataset, seed: int) -> Float[Tensor, "types d"] | None:
+    """What E starts from: the argument ``vectors`` of a model. Words without a vector start as ever in all of them.
 
     Raises
     ------
     ValueError
-        If ``start`` is none of :data:`INITIALISATIONS`.
+        If ``name`` is none of :data:`INITIALISATIONS`.
     """
-    checks.one_of("start", start, INITIALISATIONS)
-    if start == "random":
+    checks.one_of("initialisation", name, INITIALISATIONS)
+    if name == "random":
         return None
-    scale = 0.1 if start == "short vectors" else None
+    scale = 0.1 if name == "short vectors" else None
     matrix, draws = vectors.aligned(dataset.vocabulary, dataset.train, scale).matrix, generator(seed, "data")
-    if start == "centred":
+    if name == "centred":
         return matrix - matrix.nanmean(0)
-    if start == "long random":
+    if name == "long random":
         return random_directions(matrix, draws)
-    if start == "dealt out":
+    if name == "dealt out":
         return dealt_among_like(matrix, torch.bincount(dataset.train.tokens, minlength=len(matrix)), draws)
     return matrix
 
@@ -85,9 +85,9 @@ def book_vectors() -> WordVectors:
     return read_vectors(own_vectors())
 
 
-def from_book(start: str, dataset: Dataset, seed: int = 0) -> Float[Tensor, "types d"] | None:
-    """:func:`start_vectors` of the book's own vectors."""
-    return start_vectors(start, book_vectors(), dataset, seed)
+def from_book(name: str, dataset: Dataset, seed: int = 0) -> Float[Tensor, "types d"] | None:
+    """:func:`initial_vectors` of the book's own vectors."""
+    return initial_vectors(name, book_vectors(), dataset, seed)
 
 
 class Change(NamedTuple):

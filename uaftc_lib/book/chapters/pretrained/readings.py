@@ -22,9 +22,9 @@ def beyond_controls(rows: pd.DataFrame, name: str) -> pd.Series:
     return of["vectors"] - np.maximum(of["dealt out"], of["permuted labels"])
 
 
-def boost(rows: pd.DataFrame, name: str, start: str) -> pd.Series:
+def boost(rows: pd.DataFrame, name: str, initialisation: str) -> pd.Series:
     """What words like it give a word: its score without others as telling, minus that without those like it."""
-    own = rows[rows.start == start]
+    own = rows[rows.initialisation == initialisation]
     return column(own, f"{name} without others") - column(own, f"{name} without like")
 
 
@@ -41,13 +41,13 @@ def over_unseen(name: str) -> Callable[[Tables], Iterator[Part]]:
 
 
 def over_read(name: str) -> Callable[[Tables], Iterator[Part]]:
-    """Cases of one score of words that are read; other starts, and words that are not, stand beside."""
+    """Cases of one score of words that are read; other initialisations, and words that are not, stand beside."""
 
     def parts(tables: Tables) -> Iterator[Part]:
-        for data, lam, start in product(unseen_words.DATASETS, unseen_words.LAMS, INITIALISATIONS):
+        for data, lam, initialisation in product(unseen_words.DATASETS, unseen_words.LAMS, INITIALISATIONS):
             rows = tables("similar_words", dataset=data, lam=lam)
-            case = f"{PAPER_NAMES[data]}, λ = {lam:g}" + f", {start}" * (start != "vectors")
-            yield exceeds(case, boost(rows, name, start) if len(rows) else [])
+            case = f"{PAPER_NAMES[data]}, λ = {lam:g}" + f", {initialisation}" * (initialisation != "vectors")
+            yield exceeds(case, boost(rows, name, initialisation) if len(rows) else [])
 
     return parts
 

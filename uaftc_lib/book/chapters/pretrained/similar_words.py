@@ -31,7 +31,7 @@ from uaftc_lib.training import fit
 
 ASKED, NEAREST = 20, 10  # words that are looked at, and how many of the words nearest to each are not read
 FAR = 0.5  # of the words, by the largest cosine with a word that is looked at: those below may stand in
-INITIALISATIONS = {  # how the words that are looked at start and learn, and whether they are read themselves
+INITIALISATIONS = {  # how the words that are looked at begin and learn, and whether they are read themselves
     "random": ("trained", True),
     "dealt out": ("trained", True),
     "vectors": ("trained", True),
@@ -113,9 +113,9 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
         "occurrences of others": int(counts[others].sum()),
     }
     rows = []
-    for start, (learning, is_read) in INITIALISATIONS.items():
-        given = from_book(start if start in ("random", "dealt out") else "vectors", data, seed)
-        row = {"start": start}
+    for initialisation, (learning, is_read) in INITIALISATIONS.items():
+        given = from_book(initialisation if initialisation in ("random", "dealt out") else "vectors", data, seed)
+        row = {"initialisation": initialisation}
         for name, ids in cut.items():
             gone = torch.isin(data.train.tokens, torch.as_tensor(ids))
             if not is_read:

@@ -1,4 +1,4 @@
-"""What the runs from other starts of E say: terms against each other, the law of the gap, verdicts that turn."""
+"""What runs from other initialisations of E say: terms against each other, the law of the gap, verdicts that turn."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def means_by_initialisation(rows: pd.DataFrame, columns: Iterable[str], *by: str) -> pd.DataFrame:
-    """Means with intervals over seeds: a row for each start (and each value of ``by``) and each column.
+    """Means with intervals over seeds: a row for each initialisation (each value of ``by``) and column.
 
     Of several runs of one seed first the mean is taken: they share their V and W.
     """
     found = []
-    for values, some in rows.groupby([*by, "start"], sort=False):
+    for values, some in rows.groupby([*by, "initialisation"], sort=False):
         for name in columns:
             of_seeds = some.groupby("seed")[name].mean()
             told = rules.interval(of_seeds.to_numpy())._asdict()
-            found.append(dict(zip([*by, "start"], values)) | {"measure": name} | told)
+            found.append(dict(zip([*by, "initialisation"], values)) | {"measure": name} | told)
     return pd.DataFrame(found)
 
 
@@ -58,15 +58,15 @@ def correlation_by_seed(rows: pd.DataFrame, one: str, other: str, draws: int = 2
 
 
 def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
-    """How well V₀·(the W that grows) tells the gap in "far_pairs"; by data set, optimizer, λ and start.
+    """How well V₀·(the W that grows) tells the gap in "far_pairs"; by data set, optimizer, λ and initialisation.
 
     "told": the share of runs in which the gap has its sign, first in each seed; "change told": the same of what
-    training added to the gap of the start; "V·W tells": that in which the gap has the sign of V·W at the end. "along":
+    training added to the initial gap; "V·W tells": that in which the gap has the sign of V·W at the end. "along":
     the gap with the sign of V₀·growing, which −V₀ turns; "besides": the mean gap of V₀ and −V₀, which no V₀·W can
     tell. And correlations (:func:`correlation_by_seed`).
     """
     sign = np.sign(rows["V₀·growing"])
-    rows = rows.assign(change=rows["gap"] - rows["gap at the start"], along=sign * rows["gap"], besides=rows["gap"])
+    rows = rows.assign(change=rows["gap"] - rows["initial gap"], along=sign * rows["gap"], besides=rows["gap"])
     rows["told"] = (sign == np.sign(rows["gap"])).astype(float)
     rows["change told"] = (sign == np.sign(rows["change"])).astype(float)
     rows["V·W tells"] = (np.sign(rows["V·W"]) == np.sign(rows["gap"])).astype(float)
@@ -74,27 +74,27 @@ def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
     found = means_by_initialisation(rows, ("told", "change told", "V·W tells", "along", "besides"), *keys).to_dict(
         "records"
     )
-    for values, some in rows.groupby([*keys, "start"], sort=False):
-        where = dict(zip((*keys, "start"), values))
+    for values, some in rows.groupby([*keys, "initialisation"], sort=False):
+        where = dict(zip((*keys, "initialisation"), values))
         for name in ("gap", "change"):
             told = correlation_by_seed(some, name, "V₀·growing")._asdict()
             found.append(where | {"measure": f"{name} with V₀·growing"} | told)
     return pd.DataFrame(found)
 
 
-def frames_from(start: str) -> dict[str, pd.DataFrame]:
-    """The tables that claims read of SST and 20News I, as they are from one start of E."""
-    terms = stored("far_terms", start=start, dataset="sst")
-    scores = stored("far_scores", start=start, dataset="sst")
+def frames_from(initialisation: str) -> dict[str, pd.DataFrame]:
+    """The tables that claims read of SST and 20News I, as they are from one initialisation of E."""
+    terms = stored("far_terms", initialisation=initialisation, dataset="sst")
+    scores = stored("far_scores", initialisation=initialisation, dataset="sst")
     return {
         "sst_scores": scores[scores["lam"].isin((10.0, 100.0))],
         "sst_terms": terms.assign(labels="real", lists="training", moment="epoch"),
-        "figure_scores": stored("far_panels", start=start),
+        "figure_scores": stored("far_panels", initialisation=initialisation),
     }
 
 
 def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> pd.DataFrame:
-    """The verdict on every case of a claim that these tables decide, from each start of E.
+    """The verdict on every case of a claim that these tables decide, from each initialisation of E.
 
     Parameters
     ----------
@@ -105,19 +105,19 @@ def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = No
     Returns
     -------
     DataFrame
-        claim, case; the verdict from each start, under its name; "turned by", the starts from which it is another than
-        from the first; what was found from each, under "found from" and its name. Empty where a start lacks the runs.
+        claim, case; the verdict from each initialisation, under its name; "turned by", those from which it is another
+        than from the first; what was found from each, under "found from" and its name. Empty where one lacks the runs.
     """
     contents.load_chapters()
-    frames = frames or {start: frames_from(start) for start in INITIALISATIONS}
+    frames = frames or {initialisation: frames_from(initialisation) for initialisation in INITIALISATIONS}
     first, found = next(iter(frames)), {}
-    for start, those in frames.items():
+    for initialisation, those in frames.items():
         tables = Tables(those)
         for claim in CLAIMS.values():
             for part in claim.parts(tables) if claim.kind == "claim" else ():
                 if part.verdict != OPEN:
                     row = found.setdefault((claim.name, part.case), {"claim": claim.name, "case": part.case})
-                    row |= {start: part.verdict, f"found from {start}": part.found}
+                    row |= {initialisation: part.verdict, f"found from {initialisation}": part.found}
     columns = ["claim", "case", *frames, *(f"found from {one}" for one in frames)]
     rows = pd.DataFrame([[row.get(name, "") for name in columns] for row in found.values()], columns=columns)
     others = [one for one in frames if one != first]

@@ -60,7 +60,7 @@ def words_cut_out(matrix: Float[Tensor, "types d"], seed: int) -> Bool[Tensor, "
 
 
 class Gained(NamedTuple):
-    """Scores of all types after training, what they gained since its start, and the test accuracy."""
+    """Scores of all types after training, what they gained by it, and the test accuracy."""
 
     scores: dict[str, Float[Tensor, "types"]]
     gains: dict[str, Float[Tensor, "types"]]
@@ -68,7 +68,7 @@ class Gained(NamedTuple):
 
 
 def gained(dataset: Dataset, matrix: Float[Tensor, "types d"] | None, learning: str, lam: float, seed: int) -> Gained:
-    """DP, plainly trained from vectors or, with None, from the paper's start."""
+    """DP, plainly trained from vectors or, with None, from the paper's initialisation."""
     d = {} if matrix is None else {"dimension": matrix.shape[1], "vectors": matrix}
     model = AttentionClassifier(len(dataset.vocabulary), **d, lam=lam, seed=seed)
     before = model.token_scores()._asdict()

@@ -109,18 +109,18 @@ def sst_tilt(world: str, bias: bool, seed: int) -> list[dict]:
         dataset = change(dataset, seed)
     cell = replace(table2_cell("sst", lam=10.0, seed=seed), epochs=EPOCHS)
     row: dict[str, float] = {}
-    for start, side in (("", 1), (" from −W₀", -1)):
+    for mirror, side in (("", 1), (" from −W₀", -1)):
         model = cell.classifier(dataset, "cpu")
         if bias:
             model = Biased(len(dataset.vocabulary), lam=cell.lam, seed=seed)
         with torch.no_grad():
             model.W *= side
 
-        def look(epoch: int, now: AttentionClassifier, start: str = start) -> dict:
+        def look(epoch: int, now: AttentionClassifier, mirror: str = mirror) -> dict:
             if epoch in (0, 1, EPOCHS):
-                row[f"V·W {epoch}{start}"] = dot_product(now)
+                row[f"V·W {epoch}{mirror}"] = dot_product(now)
             return {}
 
         run = fit(model, dataset, cell.training(), record=look)
-        row.update({f"dev_accuracy{start}": run.dev_accuracy, f"test_accuracy{start}": run.test_accuracy})
+        row.update({f"dev_accuracy{mirror}": run.dev_accuracy, f"test_accuracy{mirror}": run.test_accuracy})
     return [row]

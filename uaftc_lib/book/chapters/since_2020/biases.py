@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from scipy.special import xlogy
 
-from uaftc_lib.book.chapters.since_2020.selected import RANDOM, TRAINED, problem, start_of
+from uaftc_lib.book.chapters.since_2020.selected import RANDOM, TRAINED, initial_V, problem
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import SEEDS, WHOLE_STEPS, initial_model, small_data
 from uaftc_lib.corpus import Corpus
@@ -20,7 +20,7 @@ from uaftc_lib.neighbours import joint_selection, selection
 from uaftc_lib.scores import examined_types
 
 TWENTY = range(20)
-SMALL = 0.5  # ε of the start: M₀ = εI, V₀ and W₀ times ε
+SMALL = 0.5  # ε of the initialisation: M₀ = εI, V₀ and W₀ times ε
 LOSSES = (1e-1, 1e-2, 1e-4, 1e-6)
 STEPS, FIRST = 10_000, 100  # of descent, and from where exponents are read off
 SOON = 3_000  # steps of a model with a factor more, and of the one beside it
@@ -31,12 +31,12 @@ LATE = 1e5  # τ of the mean field
 BELOW = 0.1  # of log n: entropy of a weight that has chosen
 
 
-def keys_and_votes(corpus: Corpus, E: torch.Tensor, start: dict[str, torch.Tensor]) -> list[np.ndarray | None]:
+def keys_and_votes(corpus: Corpus, E: torch.Tensor, initial: dict[str, torch.Tensor]) -> list[np.ndarray | None]:
     """u = [MᵀV, MᵀW], "d 2", when the loss first comes to each of :data:`LOSSES`, E held, λ = 1; None if it does not.
 
-    Without M in ``start`` it is the identity and held. Steps are divided by the loss, lest the end take for ever.
+    Without M in ``initial`` it is the identity and held. Steps are divided by the loss, lest the end take for ever.
     """
-    learned = {name: value.clone().requires_grad_() for name, value in start.items()}
+    learned = {name: value.clone().requires_grad_() for name, value in initial.items()}
     found: list[np.ndarray | None] = []
     for _ in range(SOON):
         both = torch.stack([learned["V"], learned["W"]], 1)
@@ -58,16 +58,16 @@ def keys_and_votes(corpus: Corpus, E: torch.Tensor, start: dict[str, torch.Tenso
 
 @experiment(jobs=[{"seed": s} for s in TWENTY], rows=2 * len(LOSSES))
 def factor_more(seed: int) -> list[dict]:
-    """DP and DP-A from one effective start, E held: the singular values of keys beside votes, at equal losses."""
+    """DP and DP-A from one effective initialisation, E held: singular values of keys beside votes, at equal losses."""
     model, corpus = problem(RANDOM, 10, seed)
     E, V, W = (x.detach().double() for x in (model.embedding, model.V, model.W))
-    starts = {
+    initialisations = {
         "DP": {"V": SMALL**2 * V, "W": SMALL**2 * W},
         "DP-A": {"V": SMALL * V, "W": SMALL * W, "M": SMALL * torch.eye(len(V), dtype=torch.float64)},
     }
     rows = []
-    for name, start in starts.items():
-        for loss, u in zip(LOSSES, keys_and_votes(corpus, E, start)):
+    for name, initial in initialisations.items():
+        for loss, u in zip(LOSSES, keys_and_votes(corpus, E, initial)):
             sizes = np.full(2, np.nan) if u is None else np.linalg.svd(u, compute_uv=False)
             along = np.nan if u is None else abs(selection.cosine(*u.T))
             rows.append({"model": name, "loss": loss, "ratio": sizes[1] / sizes[0], "nuclear": sizes.sum()})
@@ -86,10 +86,10 @@ def log_loss(texts: selection.Texts, V: np.ndarray, W: np.ndarray) -> float:
 
 
 def descend(
-    texts: selection.Texts, start: np.ndarray, alone: bool, normalised: bool, steps: int = STEPS
+    texts: selection.Texts, initial: np.ndarray, alone: bool, normalised: bool, steps: int = STEPS
 ) -> tuple[np.ndarray, np.ndarray]:
     """(V, W) and log L after 1, 2, ... steps; V alone: W stays. Normalised: each step has the same length."""
-    state, d = start.copy(), len(start) // 2
+    state, d = initial.copy(), len(initial) // 2
     path, losses = np.empty((steps, 2 * d)), np.empty(steps)
     for step in range(steps):
         losses[step] = log_loss(texts, state[:d], state[d:])
@@ -121,9 +121,9 @@ def rates(who: str, rule: str, seed: int) -> list[dict]:
     """Random problems, plain or normalised descent: how fast V turns to the programme of its choice, and the loss."""
     model, corpus = problem(RANDOM, 10, seed)
     texts = selection.texts_of(model, corpus)
-    start = np.concatenate([start_of(model), model.W.detach().double().numpy()])
-    path, losses = descend(texts, start, who == WHO[0], rule == "normalised")
-    d = len(start) // 2
+    initial = np.concatenate([initial_V(model), model.W.detach().double().numpy()])
+    path, losses = descend(texts, initial, who == WHO[0], rule == "normalised")
+    d = len(initial) // 2
     chosen = selection.chosen_by(texts, path[-1, :d])
     margin = selection.max_margin(texts, chosen).V
     V = path[:, :d] / np.linalg.norm(path[:, :d], axis=1, keepdims=True)
@@ -146,10 +146,10 @@ def entropy_summary(values: np.ndarray, shares: np.ndarray, when: str) -> dict[s
 
 
 def of_flow(who: str, seed: int) -> dict[str, float]:
-    """Random problems, E held: entropies at the start, at log τ = 10 and at 1,000."""
+    """Random problems, E held: entropies before training, at log τ = 10 and at 1,000."""
     model, corpus = problem(RANDOM, 10, seed)
     texts = selection.texts_of(model, corpus)
-    V, W = start_of(model), model.W.detach().double().numpy()
+    V, W = initial_V(model), model.W.detach().double().numpy()
     path = selection.gradient_flow(texts, V) if who == WHO[0] else joint_selection.joint_flow(texts, V, W, 1e3)
     counts = np.diff(np.append(texts.first, len(texts.text)))
     row = {}
@@ -162,7 +162,7 @@ def of_flow(who: str, seed: int) -> dict[str, float]:
 
 
 def of_everything(lam: float, seed: int) -> dict[str, float]:
-    """Small Data I by its mean field, all learns: at the start, when a run ends and at τ = :data:`LATE`."""
+    """Small Data I by its mean field, all learns: at τ = 0, when a run ends and at τ = :data:`LATE`."""
     dataset = small_data(seed)
     kinds = [*examined_types(dataset).values()]
     field = MeanField.from_corpus(dataset.train, kinds)

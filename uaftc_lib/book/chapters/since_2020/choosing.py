@@ -13,7 +13,7 @@ WITHOUT = "Live figure: turn V's first direction and follow it in time, here in 
 
 @cache
 def choosing_presets() -> dict[str, dict]:
-    """Problems in the plane by name: words, W, texts as (class ±1, words), and V/λ at the start as angle and length."""
+    """Problems in the plane by name: words, W, texts as (class ±1, words), and V₀/λ as angle and length."""
     return json.loads(read("choosing.json"))
 
 

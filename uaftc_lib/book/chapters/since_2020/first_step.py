@@ -18,8 +18,8 @@ from uaftc_lib.book.chapters.since_2020.selected import (
     UNSHARED,
     agreeing_share,
     contradicted,
+    initial_V,
     last_change,
-    start_of,
 )
 from uaftc_lib.book.controls import shuffled
 from uaftc_lib.book.random_models import Case
@@ -116,7 +116,7 @@ def selected_after_a_step(data: str, texts: int, labels: str, length: float, var
     stepped = own if variant == OWN else every
     rate = one_step.step_embeddings(model, with_labels_of(stepped, labels, seed), length)
     held = selection.texts_of(model, own)
-    path = flow_of(held, start_of(model))
+    path = flow_of(held, initial_V(model))
     end, sizes = path.V[-1], np.diff(np.append(held.first, len(held.text)))
     chosen, best, several = selection.chosen_by(held, end), held.best(held.gamma), sizes > 1
     margin = selection.max_margin(held, chosen)

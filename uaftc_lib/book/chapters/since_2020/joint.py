@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from uaftc_lib.book.chapters.since_2020.selected import DATA_I, PROBLEMS, RANDOM, last_change, problem, start_of
+from uaftc_lib.book.chapters.since_2020.selected import DATA_I, PROBLEMS, RANDOM, initial_V, last_change, problem
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.experiments.registry import experiment
@@ -52,7 +52,7 @@ def learned_together(data: str, texts: int, seed: int) -> list[dict]:
     """Cosines of W and V with the programmes of the choice at the end, at each of :data:`MOMENTS`; nan if hopeless."""
     model, corpus = problem(data, texts, seed)
     held = selection.texts_of(model, corpus)
-    path = joint_selection.joint_flow(held, start_of(model), model.W.detach().double().numpy(), MOMENTS[-1])
+    path = joint_selection.joint_flow(held, initial_V(model), model.W.detach().double().numpy(), MOMENTS[-1])
     chosen = selection.chosen_by(held, path.V[-1])
     W, supporting = joint_selection.support_machine(held, chosen)
     V = joint_selection.relaxed_margin(held, chosen, supporting)

@@ -53,12 +53,15 @@ def followed(
     return alpha[:, :, polar].sum(2) @ field.shares, np.logaddexp(0, -right) @ field.shares
 
 
-@experiment(jobs=[{"start": of, "lam": v, "seed": s} for of, s, v in product(INITIALISATIONS, SEEDS, LAMS)], rows=1)
-def race(start: str, lam: float, seed: int) -> list[dict]:
+JOBS = [{"initialisation": of, "lam": v, "seed": s} for of, s, v in product(INITIALISATIONS, SEEDS, LAMS)]
+
+
+@experiment(JOBS, rows=1)
+def race(initialisation: str, lam: float, seed: int) -> list[dict]:
     """When polarity is learnt and when attention, on small Data I by its mean field, while everything moves."""
     dataset = small_data(seed)
     model = initial_model(dataset, lam=lam, seed=seed)
-    if start == INITIALISATIONS[1]:
+    if initialisation == INITIALISATIONS[1]:
         with torch.no_grad():
             model.V *= lam / PLAIN
     share, loss = followed(dataset, model, lam)

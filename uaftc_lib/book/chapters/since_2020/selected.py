@@ -54,7 +54,7 @@ class Selected(NamedTuple):
     margin: selection.Margin
 
 
-def start_of(model: AttentionClassifier) -> Float[np.ndarray, "d"]:
+def initial_V(model: AttentionClassifier) -> Float[np.ndarray, "d"]:
     """V/λ: where V begins when λ is taken to be 1."""
     return model.V.detach().double().numpy() / model.lam
 
@@ -62,7 +62,7 @@ def start_of(model: AttentionClassifier) -> Float[np.ndarray, "d"]:
 def select(model: AttentionClassifier, corpus: Corpus, end: float = END) -> Selected:
     """Let V flow alone from where it is, to log τ = ``end``."""
     texts = selection.texts_of(model, corpus)
-    path = selection.gradient_flow(texts, start_of(model), end)
+    path = selection.gradient_flow(texts, initial_V(model), end)
     chosen = selection.chosen_by(texts, path.V[-1])
     return Selected(texts, path, chosen, selection.max_margin(texts, chosen))
 
@@ -70,11 +70,11 @@ def select(model: AttentionClassifier, corpus: Corpus, end: float = END) -> Sele
 def choice_measures(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[str, float]:
     """Direction against programme, its conditions, and whose word the chosen one is."""
     texts, path, chosen, margin = found
-    start, end = path.V[0], path.V[-1]
+    initial, end = path.V[0], path.V[-1]
     lost = leave_one_out(model, corpus).detach().abs().double().numpy()
     telling = [own[lost[a:b].argmax()] for own, a, b in pieces(corpus)]
     several = np.diff(np.append(texts.first, len(texts.text))) > 1  # texts with something to choose
-    best, attended = texts.best(texts.gamma), selection.chosen_by(texts, start)
+    best, attended = texts.best(texts.gamma), selection.chosen_by(texts, initial)
     better = selection.tight_and_better(texts, chosen, margin)
     wrong = np.logical_or.reduceat(better, texts.first)
     rest = selection.max_margin(texts, chosen, better) if wrong.any() else margin
@@ -82,8 +82,8 @@ def choice_measures(model: AttentionClassifier, corpus: Corpus, found: Selected)
     soon = path.V[min(int(np.searchsorted(path.log_times, TRAINED)), len(path.V) - 1)]
     return {
         "cosine": selection.cosine(end, margin.V),
-        "cosine of the start": selection.cosine(start, margin.V),
-        "cosine of the first slope": selection.cosine(selection.slope(texts, start)[0], margin.V),
+        "initial cosine": selection.cosine(initial, margin.V),
+        "cosine of the first slope": selection.cosine(selection.slope(texts, initial)[0], margin.V),
         "cosine at training's time": selection.cosine(soon, margin.V),
         "chosen at training's time": agreeing_share(chosen == selection.chosen_by(texts, soon), several),
         "margin reached": selection.margin_reached(texts, chosen, margin, end),

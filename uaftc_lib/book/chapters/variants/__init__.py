@@ -58,13 +58,13 @@ from uaftc_lib.training import fit
 
 *_, LAST = LOOKED_AT = (4, 6, WHOLE_EPOCHS, 10, 15, 30)
 # Variant, penalty and range of M of the runs on the whole of Data I.
-STARTED = (("DP", 0.0, NO_M), *((v, p, M) for M, (v, p) in product(RANGES_OF_M, RUNS[1:])))
+RUNS_ON_DATA_I = (("DP", 0.0, NO_M), *((v, p, M) for M, (v, p) in product(RANGES_OF_M, RUNS[1:])))
 
 
 @experiment(
     jobs=[
         {"variant": v, "penalty": p, "M": M, "seed": s}
-        for v, p, M in STARTED
+        for v, p, M in RUNS_ON_DATA_I
         for s in (range(30) if M in (NO_M, M_OF_LIBRARY) else SEEDS)
     ],
     rows=len(LOOKED_AT),
@@ -133,7 +133,7 @@ def variants_terms(variant: str, penalty: float, lam: float, seed: int) -> list[
 @experiment(
     jobs=[
         {"variant": v, "penalty": p, "M": M, "lam": x, "seed": s}
-        for x, (v, p, M), s in product((10.0, 100.0), STARTED, SEEDS)
+        for x, (v, p, M), s in product((10.0, 100.0), RUNS_ON_DATA_I, SEEDS)
         if x == 10 or M in (NO_M, M_OF_LIBRARY)
     ],
     rows=1,
@@ -146,7 +146,7 @@ def variants_terms_whole(variant: str, penalty: float, M: str, lam: float, seed:
 def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int, weight_range: float = 1.0) -> dict[str, float]:
     """A model of three classes, trained: scores by kind, inner products of words, and of columns of W."""
     model = initial_model(dataset, classes=3, seed=seed, weight_range=weight_range)
-    start = model.token_scores().attention.detach().double()
+    initial = model.token_scores().attention.detach().double()
     fit(model, dataset, small_config(epochs=epochs, seed=seed))
     a, s = (values.double() for values in model.token_scores())
     attention = {f"attention {k}": float(a[ids].mean()) for k, ids in types.items()}
@@ -156,7 +156,7 @@ def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int, weight_ra
     norms, others = (W.T @ W).diag(), (W.T @ W).fill_diagonal_(-torch.inf)
     return (
         attention
-        | {f"start attention {k}": float(start[ids].mean()) for k, ids in types.items()}
+        | {f"initial attention {k}": float(initial[ids].mean()) for k, ids in types.items()}
         | {f"own polarity {k}": value for k, value in enumerate(own)}
         | {
             "within": min(products[f"{k}–{k}"] for k in "012"),
@@ -274,7 +274,7 @@ reads("classes_attract", THREE, lambda rows: column(rows, "within") - column(row
 reads(
     "class_attention_grows",
     THREE,
-    lambda rows: least(*(column(rows, f"attention {k}") - column(rows, f"start attention {k}") for k in "012")),
+    lambda rows: least(*(column(rows, f"attention {k}") - column(rows, f"initial attention {k}") for k in "012")),
 )
 
 

@@ -48,7 +48,7 @@ TURNED = 0.25  # the cosine of V₀ with the W that grows
     rows=1,
 )
 def exact_phase(weight_range: float, lam: float, cosine: float, seed: int) -> list[dict]:
-    """Which words win attention on Data I, from a start with a given λ and angle of V and W."""
+    """Which words win attention on Data I, from an initialisation with a given λ and angle of V and W."""
     dataset, longer = load_dataset("synthetic-1"), RANGES[weight_range]
     types = examined_types(dataset)
     model = set_cosine(initial_model(dataset, lam, weight_range=weight_range, seed=seed), cosine)
@@ -112,7 +112,7 @@ def word_bands(weight_range: float, seed: int) -> list[dict]:
     return rows
 
 
-TURNS = {  # how the start as drawn is changed: by W₀, its length kept or that of the W that grows
+TURNS = {  # how the vectors as drawn are changed: by W₀, its length kept or that of the W that grows
     "as drawn": lambda model, _: model,
     "W₀ along V₀": lambda model, _: set_cosine(model, 0.95),
     "W₀ against V₀": lambda model, _: set_cosine(model, -0.95),
@@ -134,8 +134,8 @@ def turned_vectors(weight_range: float, lam: float, turn: str, seed: int) -> lis
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     polar = torch.cat([types["positive"], types["negative"]])
-    start = initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
-    model = TURNS[turn](start, dataset.train)
+    drawn = initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64)
+    model = TURNS[turn](drawn, dataset.train)
     _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed))
     lengths = dataset.train.lengths[dataset.train.instance_of]
     farthest = float((lengths * model(dataset.train).weights.detach() - 1).abs().max())
@@ -156,7 +156,7 @@ def heaviest(model: AttentionClassifier, corpus: Corpus) -> tuple[Tensor, Tensor
     rows=1,
 )
 def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
-    """What training does to the heaviest word of a text, and what a start does that is nudged in the twelfth digit."""
+    """What training does to the heaviest word of a text, and what is otherwise after a nudge in the twelfth digit."""
     dataset, epochs = load_dataset("synthetic-1"), WHOLE_EPOCHS * RANGES[weight_range]
     texts = dataset.train
     models = [initial_model(dataset, lam, weight_range=weight_range, seed=seed, dtype=torch.float64) for _ in range(2)]
@@ -168,8 +168,8 @@ def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
     moved = {name: float(getattr(ledgers[-1], name).abs().sum()) for name in "DEF"}
     return [
         {
-            "weight at the start": float(first[0].median()),
-            "weight at the end": float(last[0].median()),
+            "initial weight": float(first[0].median()),
+            "final weight": float(last[0].median()),
             "changed": float((first[1] != last[1]).double().mean()),
             "changed by the nudge": float((nudged[1] != last[1]).double().mean()),
             "share of E": moved["E"] / sum(moved.values()),

@@ -54,7 +54,7 @@ def in_equal_steps(
 
 @torch.no_grad()
 def perpendicular(dataset: Dataset, field: MeanField, weight_range: float, seed: int) -> dict[str, list[float]]:
-    """Of a start with V ⟂ W the inner products (upper triangle), and those of V, W and p₀ with p₀, by which W grows."""
+    """Of vectors with V ⟂ W the inner products (upper triangle), and those of V, W and p₀ with p₀, by which W grows."""
     begin = set_cosine(initial_model(dataset, weight_range=weight_range, seed=seed), 0.0)
     p = growing_vector(begin, dataset.train) - begin.W
     gram = field.start(begin, list(examined_types(dataset).values()))
@@ -68,18 +68,18 @@ def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhaseP
     Parameters
     ----------
     runs : DataFrame
-        ``exact_phase``, and "middle": that of each start's band by the grown W.
+        ``exact_phase``, and "middle": that of each seed's band by the grown W.
 
     Raises
     ------
     ValueError
-        If the runs of some start are not on one grid of λ and cosine.
+        If the runs of some seed are not on one grid of λ and cosine.
     """
     lams, cosines = (sorted(runs[name].unique().tolist()) for name in ("lam", "cosine"))
     places = pd.MultiIndex.from_product([lams, cosines])
     ranges = []
     for reach, longer in RANGES.items():
-        starts, outcomes = [], []
+        initialisations, outcomes = [], []
         for seed, rows in runs[runs["weight_range"] == reach].groupby("seed"):
             rows = rows.set_index(["lam", "cosine"])
             if len(rows) != len(places) or not places.isin(rows.index).all():
@@ -88,8 +88,12 @@ def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhaseP
             outcomes.append("".join(OUTCOMES[tuple(above)] for above in (a[:, :2] > a[:, 2:]).tolist()))
             if seed < SHOWN:
                 ends = np.rint(SCALE * a * places.get_level_values(0).to_numpy()[:, None]).astype(int)
-                start = perpendicular(dataset, field, reach, int(seed))
-                starts.append(start | {"middle": float(rows["middle"].iloc[0]), "ends": ends.ravel().tolist()})
-        ranges.append({"reach": reach, "time": WHOLE_STEPS * longer, "starts": starts, "outcomes": outcomes})
+                initial = perpendicular(dataset, field, reach, int(seed))
+                initialisations.append(
+                    initial | {"middle": float(rows["middle"].iloc[0]), "ends": ends.ravel().tolist()}
+                )
+        ranges.append(
+            {"reach": reach, "time": WHOLE_STEPS * longer, "initialisations": initialisations, "outcomes": outcomes}
+        )
     of_field = {name: getattr(field, name).tolist() for name in ("types", "patterns", "signs", "shares")}
     return PhasePlane(of_field, lams, cosines, ranges, SCALE)

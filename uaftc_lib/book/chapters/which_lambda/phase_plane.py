@@ -35,8 +35,8 @@ class PhasePlane:
     lams, cosines : list of float
         The grid of the stored runs, both rising.
     ranges : list of dict
-        Of each range of W₀: "reach"; "time", that of a run; "starts", of each seed that is shown "gram", the fifteen
-        inner products of a start with V ⟂ W, "p", the products of p₀ with V, W and itself, "middle" of its band and
+        Of each range of W₀: "reach"; "time", that of a run; "initialisations", of each seed that is shown "gram", the
+        fifteen inner products with V ⟂ W, "p", the products of p₀ with V, W and itself, "middle" of its band and
         "ends", ``scale`` λ times the end scores of its runs, kind by kind; "outcomes", of each seed a letter for
         each run: w as wanted, p positive words sink, n negative ones, b both. Runs are ordered by λ, then cosine.
     scale : int

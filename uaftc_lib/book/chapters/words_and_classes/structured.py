@@ -60,7 +60,7 @@ def structured_jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in grid + further)]
 
 
-def started(data: Dataset, hops: int, projections: bool, seed: int) -> StructuredClassifier:
+def untrained_model(data: Dataset, hops: int, projections: bool, seed: int) -> StructuredClassifier:
     """A model of the grid before its first step."""
     sizes = {"hidden": GRID.hidden, "classes": len(data.classes)}
     options = {"encoder": "lstm", "hops": hops, "projections": projections, "seed": seed} | sizes
@@ -71,7 +71,7 @@ def trained_model(
     data: Dataset, hops: int, penalty: float, projections: bool, seed: int, **changed: int
 ) -> tuple[StructuredClassifier, Run]:
     """A model of the grid, left at the epoch of the best dev accuracy; ``changed``: the number of its epochs."""
-    model = started(data, hops, projections, seed)
+    model = untrained_model(data, hops, projections, seed)
     config = TrainingConfig(**({"epochs": EPOCHS[penalty]} | CONFIG | changed), penalty=penalty, seed=seed)
     return model, fit(model, data, config, progress=False)
 
@@ -104,7 +104,7 @@ def before(model: StructuredClassifier, data: Dataset) -> dict[str, float]:
     """What of :func:`looked_into` an untrained model has already: hops that were drawn apart are not alike."""
     row = looked_into(model, data, permutations=0)
     names = ("correlation of weights", "correlation of scores", "word, bits", "kind, bits", "place, bits")
-    return {f"{name} at the start": row[name] for name in names}
+    return {f"initial {name}": row[name] for name in names}
 
 
 def structured(dataset: str, hops: int, penalty: float, projections: bool, seed: int) -> list[dict]:
@@ -113,7 +113,7 @@ def structured(dataset: str, hops: int, penalty: float, projections: bool, seed:
     model, run = trained_model(data, hops, penalty, projections, seed)
     told = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
     told |= {"early loss": run.history["loss"].iloc[0]} | looked_into(model, data)
-    return [told | before(started(data, hops, projections, seed), data)]
+    return [told | before(untrained_model(data, hops, projections, seed), data)]
 
 
 @torch.no_grad()
