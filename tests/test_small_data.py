@@ -105,7 +105,7 @@ def test_interventions_change_the_model_as_they_should():
 
 
 def test_descent_is_the_reference_with_momentum_and_a_decay_of_each_parameter():
-    """On one batch: a decay takes ηκ of what was drawn, momentum 0.9 of the first step is taken again with the second."""
+    """On one batch: a decay takes ηκ of what was drawn, momentum repeats 0.9 of the first step with the second."""
     dataset = small_data(class_sizes=(100, 100))
 
     def after(epochs, trainer=None):
