@@ -63,9 +63,8 @@ def over_splits(
     The variance of the mean is multiplied by 1 + splits · ``test_share``, the size of the test set in units of the
     training set (Nadeau and Bengio 2003): over independent splits it would be 1.
     """
-    mean, low, high, n = rules.interval(differences, confidence)
-    half = (high - low) / 2 * np.sqrt(1 + n * test_share)
-    return rules.Interval(mean, mean - half, mean + half, n)
+    found = rules.interval(differences, confidence)
+    return rules.around(found.mean, found.half * np.sqrt(1 + found.n * test_share), found.n)
 
 
 def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -> float:
