@@ -19,12 +19,7 @@ from uaftc_lib.book.chapters.pretrained.initialisations import (
     random_directions,
     start_vectors,
 )
-from uaftc_lib.book.chapters.pretrained.turned import (
-    gap_law,
-    means_by_initialisation,
-    turned_verdicts,
-    with_shares,
-)
+from uaftc_lib.book.chapters.pretrained.turned import gap_law, means_by_initialisation, turned_verdicts, with_shares
 from uaftc_lib.book.small_data import small_data
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
