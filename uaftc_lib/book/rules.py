@@ -32,15 +32,13 @@ earlier_verdicts.csv.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from uaftc_lib.intervals import CONFIDENCE, half_width
@@ -110,34 +108,6 @@ def share(held: Bool[np.ndarray, "cases"]) -> Interval:
         raise ValueError("a share needs at least one case")
     low, high = proportion_confint(int(held.sum()), len(held), 1 - CONFIDENCE, method="wilson")
     return Interval(float(held.mean()), float(low), float(high), len(held))
-
-
-def paired_p(one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"]) -> float:
-    """Two-sided p-value of the paired t-test over seeds; 1 where all pairs are equal."""
-    difference = np.asarray(one, dtype=float) - np.asarray(other, dtype=float)
-    if len(difference) < 2 or not difference.any():
-        return 1.0
-    if not difference.std():
-        return 0.0
-    return float(stats.ttest_1samp(difference, 0.0).pvalue)
-
-
-def holm(p_values: Sequence[float] | Float[np.ndarray, "tests"]) -> Float[np.ndarray, "tests"]:
-    """The p-values of one family, corrected by Holm (1979)."""
-    gc.freeze()  # the library collects garbage at each call, which costs more than the verdict if much is alive
-    try:
-        return multipletests(p_values, method="holm")[1]
-    finally:
-        gc.unfreeze()
-
-
-def equivalent(
-    one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"], margin: float = EQUIVALENCE_MARGIN
-) -> bool:
-    """Do two one-sided paired tests place the mean difference within ± ``margin``?"""
-    # As ttost_paired of statsmodels, which divides by zero where every pair differs by as much.
-    found = interval(np.asarray(one, float) - np.asarray(other, float), 1 - 2 * SIGNIFICANCE)
-    return -margin < found.low and found.high < margin
 
 
 def crossed(differences: Float[np.ndarray, "seeds instances"], confidence: float = CONFIDENCE) -> Interval:

@@ -23,19 +23,7 @@ from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error
 from uaftc_lib.book.paths import embedding_gradient
 from uaftc_lib.book.random_models import Case, View
-from uaftc_lib.book.readings import (
-    CELLS,
-    MODERATE,
-    NOISY,
-    SHORT_TEN,
-    STILL_SMALLER,
-    TEN,
-    both,
-    cells,
-    column,
-    least,
-    size,
-)
+from uaftc_lib.book.readings import CELLS, MODERATE, NOISY, SHORT_TEN, TEN, TOO_SMALL, both, cells, column, least, size
 from uaftc_lib.book.small_data import (
     RANGES,
     SEEDS,
@@ -259,7 +247,7 @@ def F_beside_E(rows: pd.DataFrame) -> pd.Series:
 reads("F_of_polar", cells(), F_beside_E)
 
 
-reads("F_at_first", cells(*CELLS, *STILL_SMALLER), lambda rows: SMALL - first_F(rows))
+reads("F_at_first", cells(*(CELLS | TOO_SMALL)), lambda rows: SMALL - first_F(rows))
 
 
 reads("products_part", cells(*MODERATE), lambda rows: least(column(rows, "like"), -column(rows, "unlike")))

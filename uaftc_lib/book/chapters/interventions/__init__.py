@@ -11,11 +11,9 @@ from uaftc_lib.book.chapters.interventions import laws  # noqa: F401 registers i
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import lead, rows_of, several, sst
 from uaftc_lib.book.small_data import (
-    INTERVENTIONS,
     MANY_SEEDS,
     OPTIMIZERS,
     RANGES,
-    SEEDS,
     WHOLE_EPOCHS,
     ends,
     initial_model,
@@ -31,6 +29,7 @@ from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.scores import auc_of, dot_product, examined_types, make_perpendicular, score_frame
 from uaftc_lib.training import Run, fit
 
+INTERVENTIONS = ("none", "penalty", "V₀ ⊥ W₀", "separate tables")
 GROWING = "V ⟂ the W that grows"  # an intervention for W₀ within ±0.1
 SHORT_INTERVENTIONS = (*INTERVENTIONS, GROWING)
 
@@ -64,7 +63,7 @@ def train_with_intervention(
     return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
 
 
-@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(range(30), INTERVENTIONS)], rows=1)
+@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(MANY_SEEDS, INTERVENTIONS)], rows=1)
 def exact_interventions(intervention: str, seed: int) -> list[dict]:
     """λ = 100 on noisy data: the gap with and without an intervention, and the accuracy on fresh instances."""
     dataset = small_data(noise=0.1)
@@ -74,7 +73,7 @@ def exact_interventions(intervention: str, seed: int) -> list[dict]:
 
 
 @experiment(
-    jobs=[{"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), range(30), INTERVENTIONS)],
+    jobs=[{"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), MANY_SEEDS, INTERVENTIONS)],
     rows=1,
 )
 def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict]:
@@ -101,14 +100,6 @@ def interventions_short(noise: float, intervention: str, seed: int) -> list[dict
     return [ends(model, examined_types(dataset))]
 
 
-@experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)], rows=1
-)
-def exact_optimizers(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The type means after training by another optimizer, and V·W at the start."""
-    return [with_optimizer(small_data(), optimizer, lam, seed, 75)]
-
-
 def with_optimizer(
     dataset: Dataset, optimizer: str, lam: float, seed: int, epochs: int, weight_range: float = 1.0
 ) -> dict[str, float]:
@@ -119,17 +110,16 @@ def with_optimizer(
     return start | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}
 
 
-@experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
-)
+BY_OPTIMIZER = [{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)]
+
+
+@experiment(jobs=BY_OPTIMIZER, rows=1)
 def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
     """Other optimizers on the whole of Data I."""
     return [with_optimizer(load_dataset("synthetic-1"), optimizer, lam, seed, WHOLE_EPOCHS)]
 
 
-@experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
-)
+@experiment(jobs=BY_OPTIMIZER, rows=1)
 def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
     """optimizers_whole from W within ±0.1, three times as long; and the growing product at first."""
     dataset = load_dataset("synthetic-1")
@@ -139,9 +129,9 @@ def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
     return [{"growing": growing} | run]
 
 
-@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(range(30), INTERVENTIONS)], rows=1)
+@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(MANY_SEEDS, INTERVENTIONS)], rows=1)
 def sst_interventions(intervention: str, seed: int) -> list[dict]:
-    """SST at λ = 100 with one of the interventions: type means, V·W, separation of types, accuracies."""
+    """SST at λ = 100 with one of the interventions: type means, V·W, AUC of types, accuracies."""
     return [sst_with_intervention(intervention, seed)]
 
 
@@ -171,15 +161,10 @@ def sst_with_intervention(intervention: str, seed: int) -> dict[str, float]:
 
 HELD = ("penalty", "V₀ ⊥ W₀")
 WITH_INTERVENTION = [
-    rows_of(f"{name}, {intervention}", "interventions_whole", noise=noise, intervention=intervention)
+    rows_of(f"{name}, {intervention}{start}", table, noise=noise, intervention=intervention)
+    for table, start in (("interventions_whole", ""), ("interventions_short", ", W₀ within ±0.1"))
     for (name, noise), intervention in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
 ]
-WITH_INTERVENTION += [
-    rows_of(f"{name}, {intervention}, W₀ within ±0.1", "interventions_short", noise=noise, intervention=intervention)
-    for (name, noise), intervention in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
-]
-
-
 WITH_INTERVENTION += [
     sst(100, 1e-4, "SST, penalty"),
     rows_of("SST, V₀ ⊥ W₀", "sst_interventions", intervention="V₀ ⊥ W₀"),

@@ -9,7 +9,7 @@ import pandas as pd
 from uaftc_lib.book import rules
 from uaftc_lib.book.cases import OPEN, Part, Tables, contrast
 from uaftc_lib.book.chapters.lam import frames  # noqa: F401  (registers its experiment)
-from uaftc_lib.book.chapters.lam.columns import LARGE, Column, compare_lams, over_splits, p_over_splits
+from uaftc_lib.book.chapters.lam.columns import LARGE, Column, compare_lams, holm, over_splits, p_over_splits
 from uaftc_lib.book.chapters.lam.contrasts import SMALL_LAMS, cost_of_huge, cost_of_small, harmlessness
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import HUGE, not_made
@@ -84,7 +84,7 @@ def splits_compared(tables: Tables) -> pd.DataFrame:
         equal = max(-inner.low, inner.high) < 100 * rules.EQUIVALENCE_MARGIN
         rows.append({"lam": value, "points": mean, "low": low, "high": high, "equivalent": equal, "splits": n})
         p_values.append(p_over_splits(points, test / train))
-    return pd.DataFrame(rows).assign(p=rules.holm(p_values))
+    return pd.DataFrame(rows).assign(p=holm(p_values))
 
 
 def on_other_splits(tables: Tables) -> Part:

@@ -13,7 +13,7 @@ import torch
 from uaftc_lib import explain
 from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS
-from uaftc_lib.book.chapters.scores.null_controls import score_measures, separations
+from uaftc_lib.book.chapters.scores.null_controls import aucs_of_types, score_measures
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.contextual.classifier import TransformerClassifier
@@ -122,7 +122,7 @@ def story(model: AttentionClassifier, data: Dataset) -> dict[str, float]:
     types = examined_types(data)
     local = score_frame(model, data, types, data.train)
     row = score_measures(model, data, types)
-    row |= {f"local {name}": value for name, value in separations(local).items()}
+    row |= {f"local {name}": value for name, value in aucs_of_types(local).items()}
     row["local AUC polarity"] = auc_of(local, "polarity", "positive", "negative")
     return row | alone_and_in_texts(model, data.test) | erasure_agreements(model, first_texts(data))
 

@@ -74,7 +74,7 @@ def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, 
     return dataset, lists | ({"held out": held_out_types(dataset)} if labels == "real" else {})
 
 
-def separations(scores: pd.DataFrame) -> dict[str, float]:
+def aucs_of_types(scores: pd.DataFrame) -> dict[str, float]:
     """How well attention tells each two of the three kinds of words apart."""
     return {f"AUC {high} over {low}": auc_of(scores, "attention", high, low) for high, low in PAIRS}
 
@@ -82,7 +82,7 @@ def separations(scores: pd.DataFrame) -> dict[str, float]:
 def score_measures(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
     """Means of scores, how well kinds of words separate by them, V·W; of DP the median weight in the test set."""
     scores = score_frame(model, dataset, types)
-    row = type_means(model, types) | {"V·W": tilt(model)} | separations(scores)
+    row = type_means(model, types) | {"V·W": tilt(model)} | aucs_of_types(scores)
     row["AUC polarity"] = auc_of(scores, "polarity", "positive", "negative")
     if model.recurrent is None and model.M is None:
         weights = weight_frame(model, dataset, types)
