@@ -23,7 +23,7 @@ from uaftc_lib.book.small_data import (
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.scores import auc_of, dot_product, examined_types, make_perpendicular, score_frame
@@ -63,7 +63,7 @@ def train_with_intervention(
     return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
 
 
-@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(MANY_SEEDS, INTERVENTIONS)], rows=1)
+@experiment(jobs_over(seed=MANY_SEEDS, intervention=INTERVENTIONS), rows=1)
 def exact_interventions(intervention: str, seed: int) -> list[dict]:
     """λ = 100 on noisy data: the gap with and without an intervention, and the accuracy on fresh instances."""
     dataset = small_data(noise=0.1)
@@ -72,10 +72,7 @@ def exact_interventions(intervention: str, seed: int) -> list[dict]:
     return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
-@experiment(
-    jobs=[{"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), MANY_SEEDS, INTERVENTIONS)],
-    rows=1,
-)
+@experiment(jobs_over(noise=(0.1, 0.0), seed=MANY_SEEDS, intervention=INTERVENTIONS), rows=1)
 def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict]:
     """Each intervention on 12,000 texts with 1,000 neutral words; without noise they are Data I, with it Data II."""
     name = "synthetic-2" if noise else "synthetic-1"
@@ -85,12 +82,7 @@ def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict
     return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
-@experiment(
-    jobs=[
-        {"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), MANY_SEEDS, SHORT_INTERVENTIONS)
-    ],
-    rows=1,
-)
+@experiment(jobs_over(noise=(0.1, 0.0), seed=MANY_SEEDS, intervention=SHORT_INTERVENTIONS), rows=1)
 def interventions_short(noise: float, intervention: str, seed: int) -> list[dict]:
     """interventions_whole from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
     dataset = load_dataset("synthetic-2" if noise else "synthetic-1")
@@ -110,7 +102,7 @@ def with_optimizer(
     return start | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}
 
 
-BY_OPTIMIZER = [{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)]
+BY_OPTIMIZER = jobs_over(optimizer=OPTIMIZERS, lam=(10.0, 100.0), seed=MANY_SEEDS)
 
 
 @experiment(jobs=BY_OPTIMIZER, rows=1)
@@ -129,13 +121,13 @@ def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
     return [{"growing": growing} | run]
 
 
-@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(MANY_SEEDS, INTERVENTIONS)], rows=1)
+@experiment(jobs_over(seed=MANY_SEEDS, intervention=INTERVENTIONS), rows=1)
 def sst_interventions(intervention: str, seed: int) -> list[dict]:
     """SST at λ = 100 with one of the interventions: type means, V·W, AUC of types, accuracies."""
     return [sst_with_intervention(intervention, seed)]
 
 
-@experiment(jobs=[{"seed": s} for s in MANY_SEEDS], rows=1)
+@experiment(jobs_over(seed=MANY_SEEDS), rows=1)
 def sst_growing(seed: int) -> list[dict]:
     """SST from a V that is perpendicular to the W that grows."""
     return [sst_with_intervention(GROWING, seed)]

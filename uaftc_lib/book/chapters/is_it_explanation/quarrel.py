@@ -13,7 +13,7 @@ from uaftc_lib.book import rules
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment, stored
+from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
@@ -92,7 +92,7 @@ def second_epoch(model: str, seed: int) -> list[dict]:
     return [agreement_of(model, seed, earliest=2)]
 
 
-@experiment(jobs=[{"model": model} for model in CROSSED.models], rows=1)
+@experiment(jobs_over(model=CROSSED.models), rows=1)
 def seeds_and_texts(model: str) -> list[dict]:
     """SST: how wide the mean agreement is with seeds and texts both drawn, beside the shorter way of chapter 14."""
     data = load_dataset("sst")

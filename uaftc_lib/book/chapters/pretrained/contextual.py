@@ -21,7 +21,7 @@ from uaftc_lib.contextual.masked_language_model import own_transformer
 from uaftc_lib.contextual.states import WordStates
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.extras import needs
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.again import left_out, part_shares, whole_output
@@ -132,14 +132,14 @@ def contextual_jobs() -> list[dict]:
 
     Controls: the held one with its head trained on labels dealt out; and transformers with random weights.
     """
-    keys, jobs = ("dataset", "reader", "lam", "seed"), []
+    jobs = []
     for data in DATASETS:
-        jobs += product((data,), ("words", "frozen"), LAMS, SEEDS)
-        jobs += product((data,), ("vectors", "permuted labels"), (10.0,), SEEDS)
-        jobs += product((data,), ("untrained",), (10.0,), SEEDS[:5])
+        jobs += jobs_over(dataset=data, reader=("words", "frozen"), lam=LAMS, seed=SEEDS)
+        jobs += jobs_over(dataset=data, reader=("vectors", "permuted labels"), lam=10.0, seed=SEEDS)
+        jobs += jobs_over(dataset=data, reader="untrained", lam=10.0, seed=SEEDS[:5])
     for data, reader, seeds in FINE_TUNED_SEEDS:
-        jobs += product((data,), (reader,), (10.0,), range(seeds))
-    return [dict(zip(keys, one)) for one in jobs]
+        jobs += jobs_over(dataset=data, reader=reader, lam=10.0, seed=range(seeds))
+    return jobs
 
 
 @experiment(jobs=contextual_jobs(), rows=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -46,7 +45,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.sst import LEAF, trees
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.models import AttentionClassifier
@@ -112,7 +111,7 @@ def sst_scores_run(**settings) -> tuple[dict, pd.DataFrame]:
     return score_row(model, run, scores, types) | human_agreement(model, dataset), scores
 
 
-SST_RUNS = [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)]
+SST_RUNS = jobs_over(lam=(10.0, 100.0), penalty=(0.0, 1e-4), seed=SEEDS)
 
 
 @experiment(jobs=SST_RUNS, rows=1)
