@@ -15,6 +15,7 @@ from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import HUGE, not_made
 from uaftc_lib.book.wording import short, with_interval
 from uaftc_lib.locations import PAPER_NAMES, published
+from uaftc_lib.settings import PAPER_MODELS
 
 LAMS = 7  # of a whole column
 ALLOWED_OUTSIDE = 2  # so many of seven lie outside 95 % prediction intervals by chance in 4 % of the columns
@@ -131,7 +132,7 @@ def table_2(tables: Tables) -> Iterator[Part]:
     printed = printed.test_accuracy_percent / 100
     runs = tables("table2")
     for key, title in PAPER_NAMES.items():
-        for model in ("DP", "DP-A", "AD", "DP-L"):
+        for model in PAPER_MODELS:
             rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
             if not is_complete(rows):
                 yield not_made(f"{title}, {model}")
