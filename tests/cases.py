@@ -9,12 +9,12 @@ from uaftc_lib import Corpus
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.cli import app
 from uaftc_lib.models.separate_tables import SeparateTables
+from uaftc_lib.settings import BY_TYPE, RECURRENT
 
 quick = settings(max_examples=20, deadline=None)
 few = settings(max_examples=6, deadline=None)
 
-KINDS = ["DP", "DP-A", "AD", "separate"]
-RECURRENT = ["lstm", "gru"]
+KINDS = [*BY_TYPE, "separate"]
 
 
 def uaftc(*words):

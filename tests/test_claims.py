@@ -6,7 +6,7 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from uaftc_lib.book import rules
-from uaftc_lib.book.chapters.lam.columns import mcnemar_p
+from uaftc_lib.book.chapters.lam.columns import equivalent, mcnemar_p, paired_p
 
 rng = np.random.default_rng(0)
 
@@ -25,8 +25,8 @@ def test_an_interval_of_nothing_is_refused(values):
 
 def test_the_paired_test_knows_equal_runs():
     one = rng.normal(0, 1, 10)
-    assert rules.paired_p(one, one) == 1
-    assert rules.paired_p(np.full(5, 0.75), np.full(5, 0.5)) == 0
+    assert paired_p(one, one) == 1
+    assert paired_p(np.full(5, 0.75), np.full(5, 0.5)) == 0
 
 
 def test_mcnemar_counts_the_discordant_instances_of_the_majority():
@@ -45,7 +45,7 @@ def test_equivalence_is_that_of_two_one_sided_tests():
     for shift in np.linspace(-0.02, 0.02, 60):
         one, other = rng.normal(0, 0.008, (2, 10))
         p = ttost_paired(one + shift, other, -0.01, 0.01)[0]
-        answers.append(rules.equivalent(one + shift, other))
+        answers.append(equivalent(one + shift, other))
         assert answers[-1] == (p < 0.05)
     assert 5 < sum(answers) < 55
 

@@ -14,6 +14,7 @@ from uaftc_lib.book.equations import relative_error
 from uaftc_lib.book.inner_products import vector_laws
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.models import SeparateTables, StructuredClassifier
+from uaftc_lib.settings import BY_TYPE
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 binary_and_several = pytest.mark.parametrize("several", [False, True], ids=["binary", "several"])
@@ -77,7 +78,7 @@ def test_terms_sum_to_the_derivative_of_the_scores(kind, several, case):
     assert relative_error(dynamics.attention_update(model, corpus).total, attention) < 1e-12
 
 
-@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+@pytest.mark.parametrize("kind", BY_TYPE)
 @given(case=cases(), exponent=st.floats(-3, 0))
 @example(case=Case(3, 1.0, 5, 5, 3, 531, 1.25), exponent=-3.0)
 @quick

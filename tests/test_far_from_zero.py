@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from uaftc_lib.book import rules
 from uaftc_lib.book.chapters.pretrained import far_from_zero, initialisations
 from uaftc_lib.book.chapters.pretrained.far_from_zero import far_pairs, far_scores, far_terms
 from uaftc_lib.book.chapters.pretrained.initialisations import (
@@ -18,13 +19,7 @@ from uaftc_lib.book.chapters.pretrained.initialisations import (
     initial_vectors,
     random_directions,
 )
-from uaftc_lib.book.chapters.pretrained.turned import (
-    correlation_by_seed,
-    gap_law,
-    means_by_initialisation,
-    turned_verdicts,
-    with_shares,
-)
+from uaftc_lib.book.chapters.pretrained.turned import gap_law, means_by_initialisation, turned_verdicts, with_shares
 from uaftc_lib.book.small_data import small_data
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
@@ -184,7 +179,7 @@ def test_seeds_are_what_intervals_are_of():
     rows = runs(1.0)
     once, twice = (means_by_initialisation(some, ["gap"]).iloc[0] for some in (rows, pd.concat([rows, rows])))
     assert once["n"] == 10 and once["low"] == twice["low"]  # the same runs again make no interval narrower
-    assert correlation_by_seed(rows, "gap", "V₀·growing").n == 10
+    assert rules.correlation_by_seed(rows, "gap", "V₀·growing").n == 10
 
 
 def test_shares_of_terms_stand_against_each_other():

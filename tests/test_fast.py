@@ -9,20 +9,12 @@ import torch
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
 from uaftc_lib.fast import FusedTrainer, TypewiseTrainer, obstacle
+from uaftc_lib.settings import BY_TYPE
 from uaftc_lib.training import AutogradTrainer, batches_of
 
 TYPES = 40
-MODELS = {
-    "DP": {},
-    "DP-A": {"encoder": "affine"},
-    "AD": {"attention": "additive"},
-    "DP, 3 classes": {"classes": 3},
-    "DP-A, 3 classes": {"encoder": "affine", "classes": 3},
-    "AD, 3 classes": {"attention": "additive", "classes": 3},
-    "DP, softmax of two": {"loss": "softmax"},
-}
-# "DP, softmax of two" differs from three classes in a number alone, and would be compiled for it.
-FUSED = [name for name in MODELS if name != "DP, softmax of two"]
+FUSED = BY_TYPE | {f"{name}, 3 classes": of | {"classes": 3} for name, of in BY_TYPE.items()}
+MODELS = FUSED | {"DP, softmax of two": {"loss": "softmax"}}  # from three classes but a number: is not compiled for it
 
 
 def random_corpus(classes=2, instances=50, seed=0):
@@ -100,7 +92,7 @@ def test_dropout_equals_autograd_under_the_same_masks(name, dropout, dimension):
     assert fast_losses == pytest.approx(losses, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["DP", "DP-A", "AD"])
+@pytest.mark.parametrize("name", BY_TYPE)
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_float32_is_near_autograd(name, dropout):
     config = TrainingConfig(batch_size=7, dropout=dropout)
@@ -109,7 +101,7 @@ def test_float32_is_near_autograd(name, dropout):
     assert difference(fast, reference) < 1e-4
 
 
-@pytest.mark.parametrize("name", ["DP", "DP-A", "AD"])
+@pytest.mark.parametrize("name", BY_TYPE)
 @pytest.mark.parametrize("lam", [1e-6, 1e-3, 1e12])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_extreme_lambda_stays_finite(name, lam, dropout):

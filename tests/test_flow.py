@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from cases import cases, few, model_and_corpus
+from cases import KINDS, cases, few, model_and_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 from test_dynamics import dataset_of, sgd_step
@@ -20,11 +20,12 @@ from uaftc_lib.book.random_models import Case
 from uaftc_lib.dynamics import flow
 from uaftc_lib.dynamics.ledger import ATTENTION, POLARITY, LedgerTrainer, fit_with_ledger
 from uaftc_lib.scores import dot_product
+from uaftc_lib.settings import BY_TYPE
 
 TIMES = np.linspace(0, 20, 5)
 
 
-@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD", "separate"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("several", [False, True], ids=["binary", "several"])
 @given(case=cases())
 @few
@@ -131,7 +132,7 @@ def test_escape_from_the_saddle_comes_when_predicted():
 
 @given(
     case=cases(largest_lam=20),
-    kind=st.sampled_from(["DP", "DP-A", "AD"]),
+    kind=st.sampled_from([*BY_TYPE]),
     optimizer=st.sampled_from(["sgd", "adagrad"]),
     several=st.booleans(),
     batch_size=st.sampled_from([None, 4]),
@@ -163,7 +164,7 @@ def test_ledger_closes_on_the_run_of_the_reference(case, kind, optimizer, severa
     assert torch.equal(ledgers[-1].polarity_end, model.token_scores().polarity)
 
 
-@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+@pytest.mark.parametrize("kind", BY_TYPE)
 @pytest.mark.parametrize("several", [False, True], ids=["binary", "several"])
 @given(case=cases(largest_lam=20), rate=st.floats(0.01, 1))
 @few
@@ -186,7 +187,7 @@ def test_ledger_holds_the_terms_of_every_step(several, kind, case, rate):
     assert ("attention_M_pi" in recorded, "attention_M_rho" in recorded) == (kind == "DP-A", kind != "DP")
 
 
-@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+@pytest.mark.parametrize("kind", BY_TYPE)
 def test_the_penalty_has_an_entry_of_its_own(kind):
     """After one step: the scores, less those that the same step without a penalty leaves."""
     model, corpus = model_and_corpus(Case(), kind, False)

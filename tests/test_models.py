@@ -11,18 +11,16 @@ from reference import classify, instance_loss, instances_of
 
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.models import MODELS, Dropout, model_arguments
+from uaftc_lib.settings import BY_TYPE
 
 TYPES, D = 9, 5
-KINDS = {
-    "DP": {},
-    "DP-A": {"encoder": "affine"},
-    "AD": {"attention": "additive"},
+KINDS = BY_TYPE | {
     "two columns": {"loss": "softmax"},
     "three classes": {"classes": 3},
     "three classes, affine": {"classes": 3, "encoder": "affine"},
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
-every_model = pytest.mark.parametrize("kind", ["DP", "DP-A", "AD", "three classes"])
+every_model = pytest.mark.parametrize("kind", [*BY_TYPE, "three classes"])
 
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 

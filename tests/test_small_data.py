@@ -8,13 +8,12 @@ import torch
 
 from uaftc_lib.book import contents
 from uaftc_lib.book.chapters.embedding_geometry import wanted_signs
-from uaftc_lib.book.chapters.interventions import train_with_intervention
+from uaftc_lib.book.chapters.interventions import INTERVENTIONS, train_with_intervention
 from uaftc_lib.book.chapters.interventions.laws import Descent, Way
 from uaftc_lib.book.chapters.polarity_dynamics import terms
 from uaftc_lib.book.chapters.variants.models import three_classes
 from uaftc_lib.book.equations import REGISTRY, prove
 from uaftc_lib.book.small_data import (
-    INTERVENTIONS,
     by_kind,
     ends,
     initial_model,
@@ -146,11 +145,11 @@ def test_a_row_of_the_interventions_on_real_sentences_comes_out_again(dataset):
 
 
 def test_a_changed_row_is_noticed(monkeypatch):
-    job = {"optimizer": "adam", "lam": 100.0, "seed": 0}
-    assert same_as_stored("exact_optimizers", **job)
-    wrong = stored("exact_optimizers").assign(gap=lambda table: table["gap"] * 1.05)
+    job = {"intervention": "separate tables", "seed": 0}
+    assert same_as_stored("exact_interventions", **job)
+    wrong = stored("exact_interventions").assign(gap=lambda table: table["gap"] * 1.05)
     monkeypatch.setattr("uaftc_lib.experiments.registry.stored", lambda name: wrong)
-    assert not same_as_stored("exact_optimizers", **job)
+    assert not same_as_stored("exact_interventions", **job)
 
 
 def test_prove_says_what_holds_and_raises_when_the_registry_is_wrong(capsys, monkeypatch):

@@ -10,13 +10,12 @@ from reference import Optimizer, differentiable_loss
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
 from uaftc_lib.fast import FusedTrainer, TypewiseTrainer
-from uaftc_lib.models import MODELS
+from uaftc_lib.settings import BY_TYPE
 from uaftc_lib.streams import generator
 from uaftc_lib.training import AutogradTrainer, batches_of, dev_loss, draw_dropout
 
 TYPES, D = 12, 4
-KINDS = {name: arguments for name, arguments in MODELS.items() if arguments["encoder"] in ("none", "affine")}
-KINDS["three classes"] = {"classes": 3}
+KINDS = BY_TYPE | {"three classes": {"classes": 3}}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -386,7 +385,7 @@ def test_same_seed_same_bytes(kind, dropout):
 
 
 @pytest.mark.parametrize("optimizer", ["adagrad", "sgd", "adam"])
-@pytest.mark.parametrize("kind", ["DP", "DP-A", "AD"])
+@pytest.mark.parametrize("kind", BY_TYPE)
 def test_flipped_labels_and_W_train_to_the_flipped_model(kind, optimizer):
     """Bit by bit, with everything that the protocol offers."""
     config = TrainingConfig(optimizer, epochs=4, batch_size=5, dropout=0.3, penalty=0.01, weight_decay=0.01)

@@ -27,6 +27,7 @@ MODELS = {
     "AD": {"encoder": "none", "attention": "additive"},
     "GRU": {"encoder": "gru", "attention": "dot"},
 }
+BY_TYPE = {name: of for name, of in MODELS.items() if of["encoder"] not in RECURRENT}  # a token type has a score
 PAPER_MODELS = ("DP", "DP-A", "AD", "DP-L")  # in the order of Table 2
 
 FULL = "full"  # a full batch, wherever it must be a word: command line, grids, tables, the lab; in Python it is None

@@ -126,11 +126,6 @@ def slopes(scales, errors) -> np.ndarray:
     return np.polyfit(np.log(np.asarray(scales, dtype=float)), logs, 1)[0]
 
 
-def log_slope(scales, errors) -> float:
-    """Slope of log error over log scale, by least squares."""
-    return float(slopes(scales, errors).item())
-
-
 def measure(number: int, name: str, found) -> CheckResult:
     """Turn what a check returned into a result."""
     if isinstance(found, Equality):

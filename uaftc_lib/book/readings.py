@@ -30,7 +30,6 @@ TOO_SMALL = {f"Data I, λ = {lam:g}": ("terms", {"noise": 0.0, "lam": lam}) for 
 TOO_SMALL |= {
     f"{name}, W₀ within ±0.1": ("short_terms_lams", {"lam": of["lam"]}) for name, (_, of) in TOO_SMALL.items()
 }
-STILL_SMALLER = tuple(name for name in TOO_SMALL if name not in CELLS)
 HUGE = 10000.0  # the largest λ of Table 2
 OTHER_MODELS = (  # data set, model, λ; footnote 11 speaks of DP-L and DP-A
     ("sst", "DP-A", 20.0),

@@ -32,14 +32,13 @@ earlier_verdicts.csv.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+import pandas as pd
+from jaxtyping import Bool, Float, Int
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from uaftc_lib.intervals import CONFIDENCE, half_width
@@ -49,6 +48,7 @@ EQUIVALENCE_MARGIN = 0.01  # one point of accuracy
 LEAST_SEEDS = 10
 VERDICTS = ("supported", "contradicted", "undecided")  # on a case
 NEARLY_ALL, MOST = 0.9, 2 / 3  # of the cases of a claim
+OfSeeds = Float[np.ndarray, "seeds"] | pd.Series
 
 
 class Interval(NamedTuple):
@@ -58,6 +58,25 @@ class Interval(NamedTuple):
     low: float
     high: float
     n: int
+
+    @property
+    def half(self) -> float:
+        """Half of its width."""
+        return (self.high - self.low) / 2
+
+    def __neg__(self) -> Interval:
+        """With the other sign."""
+        return Interval(-self.mean, -self.high, -self.low, self.n)
+
+
+def around(mean: float, half: float, n: int) -> Interval:
+    """An interval so wide to either side of its mean."""
+    return Interval(float(mean), float(mean - half), float(mean + half), n)
+
+
+def widened(found: Interval, by: float) -> Interval:
+    """An interval made wider by another source's half width: the root of the sum of squares."""
+    return around(found.mean, np.hypot(found.half, by), found.n)
 
 
 def interval(values: Float[np.ndarray, "seeds"], confidence: float = CONFIDENCE) -> Interval:
@@ -71,11 +90,9 @@ def interval(values: Float[np.ndarray, "seeds"], confidence: float = CONFIDENCE)
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
         raise ValueError(f"an interval needs at least one finite value, got {values}")
-    mean, n = float(values.mean()), len(values)
-    if n == 1:
-        return Interval(mean, -np.inf, np.inf, 1)
-    half = float(half_width(values.std(ddof=1), n - 1, confidence) / np.sqrt(n))
-    return Interval(mean, mean - half, mean + half, n)
+    n = len(values)
+    half = half_width(values.std(ddof=1), n - 1, confidence) / np.sqrt(n) if n > 1 else np.inf
+    return around(values.mean(), half, n)
 
 
 def share(held: Bool[np.ndarray, "cases"]) -> Interval:
@@ -91,34 +108,6 @@ def share(held: Bool[np.ndarray, "cases"]) -> Interval:
         raise ValueError("a share needs at least one case")
     low, high = proportion_confint(int(held.sum()), len(held), 1 - CONFIDENCE, method="wilson")
     return Interval(float(held.mean()), float(low), float(high), len(held))
-
-
-def paired_p(one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"]) -> float:
-    """Two-sided p-value of the paired t-test over seeds; 1 where all pairs are equal."""
-    difference = np.asarray(one, dtype=float) - np.asarray(other, dtype=float)
-    if len(difference) < 2 or not difference.any():
-        return 1.0
-    if not difference.std():
-        return 0.0
-    return float(stats.ttest_1samp(difference, 0.0).pvalue)
-
-
-def holm(p_values: Sequence[float] | Float[np.ndarray, "tests"]) -> Float[np.ndarray, "tests"]:
-    """The p-values of one family, corrected by Holm (1979)."""
-    gc.freeze()  # the library collects garbage at each call, which costs more than the verdict if much is alive
-    try:
-        return multipletests(p_values, method="holm")[1]
-    finally:
-        gc.unfreeze()
-
-
-def equivalent(
-    one: Float[np.ndarray, "seeds"], other: Float[np.ndarray, "seeds"], margin: float = EQUIVALENCE_MARGIN
-) -> bool:
-    """Do two one-sided paired tests place the mean difference within ± ``margin``?"""
-    # As ttost_paired of statsmodels, which divides by zero where every pair differs by as much.
-    found = interval(np.asarray(one, float) - np.asarray(other, float), 1 - 2 * SIGNIFICANCE)
-    return -margin < found.low and found.high < margin
 
 
 def crossed(differences: Float[np.ndarray, "seeds instances"], confidence: float = CONFIDENCE) -> Interval:
@@ -144,14 +133,13 @@ def crossed(differences: Float[np.ndarray, "seeds instances"], confidence: float
     parts = zip((*squares, noise), (seeds - 1, instances - 1, (seeds - 1) * (instances - 1)))
     spread = sum(square**2 / free for square, free in parts)
     half = half_width(np.sqrt(summed / values.size), summed**2 / spread, confidence) if summed else 0.0
-    return Interval(float(mean), float(mean - half), float(mean + half), seeds)
+    return around(mean, half, seeds)
 
 
 def further_run(values: Float[np.ndarray, "seeds"], confidence: float = CONFIDENCE) -> Interval:
     """The mean, and the prediction interval for one further run."""
     found = interval(values, confidence)
-    half = (found.high - found.mean) * np.sqrt(found.n + 1)
-    return Interval(found.mean, found.mean - half, found.mean + half, found.n)
+    return around(found.mean, found.half * np.sqrt(found.n + 1), found.n)
 
 
 def graded(supported: int, contradicted: int, cases: int) -> str:
@@ -194,6 +182,29 @@ def exceeds_zero(differences: Float[np.ndarray, "seeds"]) -> str:
 def decided(found: Interval) -> str:
     """The verdict on "X exceeds Y" from the interval of X − Y."""
     return "supported" if found.low > 0 else "contradicted" if found.high < 0 else "undecided"
+
+
+def correlation(one: OfSeeds, other: OfSeeds) -> Interval:
+    """Pearson's correlation, and Fisher's interval."""
+    found = stats.pearsonr(one, other)
+    return Interval(float(found.statistic), *map(float, found.confidence_interval(CONFIDENCE)), len(one))
+
+
+def correlation_by_seed(rows: pd.DataFrame, one: str, other: str, draws: int = 2000) -> Interval:
+    """Of two columns over all rows, with the middle 95 % of samples of whole seeds, drawn with replacement."""
+    of_seeds = [some[[one, other]].to_numpy(float) for _, some in rows.groupby("seed")]
+
+    def again(chosen: Int[np.ndarray, "some"]) -> float:
+        return np.corrcoef(np.concatenate([of_seeds[i] for i in chosen]).T)[0, 1]
+
+    low, high = resampled(again, len(of_seeds), draws)
+    return Interval(float(rows[one].corr(rows[other])), float(low), float(high), len(of_seeds))
+
+
+def slope_on(one: OfSeeds, other: OfSeeds) -> Interval:
+    """The slope of the other on the one, and its interval."""
+    line = stats.linregress(one, other)
+    return around(line.slope, half_width(line.stderr, len(one) - 2), len(one))
 
 
 def resampled(statistic: Callable, rows: int, draws: int) -> tuple:

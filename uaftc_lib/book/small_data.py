@@ -18,7 +18,6 @@ from uaftc_lib.training import TrainingConfig
 
 SEEDS, MANY_SEEDS = range(10), range(30)
 RANGES = {1.0: 1, 0.1: 3}  # W₀ within ± these, and how many times as long a run is: a short W grows late
-INTERVENTIONS = ("none", "penalty", "V₀ ⊥ W₀", "separate tables")
 OPTIMIZERS = {"sgd": 1.0, "adagrad": 0.05, "adam": 0.005}  # and their learning rates
 SMALL_NEUTRAL, PAPER_NEUTRAL = 100, 1000
 WHOLE_EPOCHS = 8  # on 12,000 texts: 480 steps, where 75 epochs on 1,200 are 450

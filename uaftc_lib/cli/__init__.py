@@ -19,7 +19,7 @@ try:
     from uaftc_lib.book.parameters import check_given
     from uaftc_lib.book.verdicts import WORDS
     from uaftc_lib.cli import contextual
-    from uaftc_lib.cli.options import FilledPath, assignments, known_device, options_of, parameters_from, value_of
+    from uaftc_lib.cli.options import PATH, assignments, known_device, options_of, parameters_from, value_of
     from uaftc_lib.cli.records import as_percent, keep_run
     from uaftc_lib.cli.vectors import of_its_dimension, read_file, word_vectors
     from uaftc_lib.datasets import dataset_names, dataset_options
@@ -48,7 +48,6 @@ class Commands(click.Group):
             raise click.exceptions.Exit(2) from None
 
 
-PATH = FilledPath(path_type=Path)
 DATA_HOME = click.option(
     "--data-home", type=PATH, help="Folder of the downloaded corpora; default: $UAFTC_DATA, else the platform's cache."
 )

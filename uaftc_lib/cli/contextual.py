@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 import uaftc_lib
 from uaftc_lib import checks
-from uaftc_lib.cli.options import FilledPath
+from uaftc_lib.cli.options import PATH
 from uaftc_lib.contextual.described import described
 from uaftc_lib.experiments.cells import Cell
 from uaftc_lib.settings import TrainingConfig, check_method
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from uaftc_lib.contextual.classifier import TransformerClassifier
 
 FINE_TUNE = "Train the transformer too, at this learning rate; without a number, 0.0001. --optimizer adam goes with it."
-PATH = FilledPath(path_type=Path)
 
 
 @dataclass(frozen=True)

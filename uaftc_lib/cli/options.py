@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import Field, fields
+from pathlib import Path
 
 import click
 
@@ -67,6 +68,9 @@ class FilledPath(click.Path):
             told = param.get_error_hint(ctx) if param else "a path"
             raise ValueError(f"{told} is an empty path: is a variable of the shell not set?")
         return super().convert(value, param, ctx)
+
+
+PATH = FilledPath(path_type=Path)
 
 
 def known_device(_context: object, _option: object, text: str) -> str:

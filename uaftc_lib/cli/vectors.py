@@ -9,13 +9,11 @@ import click
 from click.core import ParameterSource
 
 from uaftc_lib import checks
-from uaftc_lib.cli.options import FilledPath
+from uaftc_lib.cli.options import PATH
 from uaftc_lib.vectors.file_format import format_of
 
 if TYPE_CHECKING:
     from uaftc_lib.vectors.word_vectors import WordVectors
-
-PATH = FilledPath(path_type=Path)
 
 
 def of_its_dimension(vectors: str | Path | None, given: dict) -> dict:

@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import AttentionClassifier, SeparateTables, departure, softmax_by_instance, sum_by_instance
+from uaftc_lib.settings import BY_TYPE
 
 
 class TokenSums(NamedTuple):
@@ -70,12 +71,8 @@ def kind(model: AttentionClassifier) -> str:
         For a recurrent encoder, whose states belong to occurrences and not to token types, for structured
         attention, and for a model that may compute something else (:func:`uaftc_lib.models.departure`).
     """
-    names = {
-        ("none", "dot"): "DP",
-        ("affine", "dot"): "DP-A",
-        ("none", "additive"): "AD",
-        ("separate", "dot"): "separate",
-    }
+    names = {tuple(of.values()): name for name, of in BY_TYPE.items()}
+    names["separate", "dot"] = "separate"
     if (model.encoder, model.attention) not in names:
         raise ValueError(
             f"the closed forms are for DP, DP-A and AD, this model has encoder={model.encoder!r} and "

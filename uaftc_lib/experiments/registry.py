@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import signature
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -31,6 +32,14 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS: dict[str, Experiment] = {}
+
+
+def jobs_over(**values: Iterable | float) -> list[dict]:
+    """A job for each combination of values or single ones, the last name's changing first; a job ends with its seed."""
+    names = sorted(values, key="seed".__eq__)
+    each = [[of] if isinstance(of, str | float | int) else of for of in values.values()]
+    combinations = (dict(zip(values, chosen)) for chosen in product(*each))
+    return [{name: job[name] for name in names} for job in combinations]
 
 
 def experiment(jobs: Sequence[dict], rows: int | None = None) -> Callable:

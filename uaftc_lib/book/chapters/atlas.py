@@ -23,7 +23,7 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.cells import Cell, cells_of, load_grid
 from uaftc_lib.experiments.paper_models import table2_cell, train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types, score_frame
@@ -42,7 +42,7 @@ def figure_scores(dataset: str, model: str, lam: float, seed: int) -> list[dict]
     return scores_after(table2_cell(dataset, model=model, lam=lam, seed=seed))
 
 
-@experiment(jobs=[{"learner": n, "seed": s} for s, n in product(SEEDS, ("Adam", "GRU"))], rows=12)
+@experiment(jobs_over(seed=SEEDS, learner=("Adam", "GRU")), rows=12)
 def side_scores(learner: str, seed: int) -> list[dict]:
     """SST at λ = 10: the scores of the side columns of Table 2: DP by Adam, or behind a GRU."""
     checks.one_of("learner", learner, ("Adam", "GRU"))
@@ -152,15 +152,8 @@ LONGER = 8  # epochs more for permuted labels, which are learnt later
 
 
 @experiment(
-    jobs=[
-        {"optimizer": optimizer, "labels": labels, "seed": seed}
-        for optimizer, labels, seeds in (
-            ("Adagrad", "real", SEEDS),
-            ("Adagrad", "permuted", range(20)),
-            ("SGD", "real", SEEDS),
-        )
-        for seed in seeds
-    ]
+    jobs_over(optimizer=("Adagrad", "SGD"), labels="real", seed=SEEDS)
+    + jobs_over(optimizer="Adagrad", labels="permuted", seed=range(20))
 )
 def sst_terms(optimizer: str, labels: str, seed: int) -> list[dict]:
     """SST, λ = 10, without dropout: π, ρ and what A to F have added, means over the examined words of each kind.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 
 import torch
 
@@ -31,7 +30,7 @@ from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, initial_model
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, dot_product, examined_types
 from uaftc_lib.training import TrainingConfig
@@ -136,7 +135,7 @@ def given(ledger: Ledger, types: Types) -> Iterator[dict]:
         yield {"entry": name} | {kind: float(values[ids].mean()) for kind, ids in groups.items()}
 
 
-MIRRORED = [{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(("Adagrad", "SGD"), (10.0, 100.0), range(20))]
+MIRRORED = jobs_over(optimizer=("Adagrad", "SGD"), lam=(10.0, 100.0), seed=range(20))
 
 
 @experiment(jobs=MIRRORED, rows=10)
@@ -156,7 +155,7 @@ def sst_ledgers_wide(optimizer: str, lam: float, seed: int) -> list[dict]:
     return sst_ledgers(optimizer, lam, seed, weight_range=1.0)
 
 
-@experiment(jobs=[{"weight_range": reach, "seed": seed} for reach, seed in product((1.0, 0.1), SEEDS)], rows=1)
+@experiment(jobs_over(weight_range=(1.0, 0.1), seed=SEEDS), rows=1)
 def adagrad_ledgers(weight_range: float, seed: int) -> list[dict]:
     """Data I by Adagrad, λ = 10: what D, E and F have given to the mean neutral word, and where it ended ("attention").
 

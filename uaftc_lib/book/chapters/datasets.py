@@ -12,7 +12,7 @@ from uaftc_lib.book.readings import not_made
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.synthetic import synthetic
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.locations import PAPER_NAMES, published
 from uaftc_lib.scores import examined_types
 from uaftc_lib.token_lists import association, class_frequencies, token_types
@@ -46,7 +46,7 @@ def _(case: Case):
     return Equality([len(found["positive"]), len(found["negative"])], [50, 50])
 
 
-@experiment(jobs=[{"dataset": name} for name in PAPER_NAMES])
+@experiment(jobs_over(dataset=PAPER_NAMES))
 def data_counts(dataset: str) -> list[dict]:
     """Tables 1 and S1: what is counted in a data set, beside what is printed."""
     data = load_dataset(dataset)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from uaftc_lib.book.inner_products import gram
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.readings import HUNDRED, TEN, along_VW, cells, difference, rows_of, several
 from uaftc_lib.book.small_data import (
+    MANY_SEEDS,
     RANGES,
     WHOLE_EPOCHS,
     WHOLE_STEPS,
@@ -37,7 +37,7 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.flow import solve
 from uaftc_lib.dynamics.laws import family, invariants
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier, sum_by_instance
 from uaftc_lib.scores import Types, dot_product, examined_types
 from uaftc_lib.training import TrainingConfig, fit
@@ -160,7 +160,7 @@ def entry_means(ledger: Ledger, types: Types, names: str = "DEF") -> dict[str, f
     return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in names for kind, ids in types.items()}
 
 
-@experiment(jobs=[{"lam": v, "seed": s} for v, s in product((10.0, 100.0), range(60))], rows=1)
+@experiment(jobs_over(lam=(10.0, 100.0), seed=range(60)), rows=1)
 def exact_gap(lam: float, seed: int) -> list[dict]:
     """The gap between positive and negative words after training on Data I, and its prediction before that."""
     dataset = load_dataset("synthetic-1")
@@ -205,14 +205,16 @@ def foretold_by_mean_field(model: AttentionClassifier, dataset: Dataset, types: 
 
 
 @experiment(
-    jobs=[
-        {"data": data, "optimizer": o, "weight_range": r, "dimension": d, "lam": v, "seed": s}
+    [
+        job
         for data, optimizers, dimensions, lams in (
-            ("Data I", ("sgd",), (20, 50, 200), (1.0, 10.0, 100.0, 1000.0)),
-            ("SST", ("sgd", "adagrad"), (100,), (10.0, 100.0)),
-            ("small Data I", ("sgd",), (50,), (10.0, 100.0)),
+            ("Data I", "sgd", (20, 50, 200), (1.0, 10.0, 100.0, 1000.0)),
+            ("SST", ("sgd", "adagrad"), 100, (10.0, 100.0)),
+            ("small Data I", "sgd", 50, (10.0, 100.0)),
         )
-        for o, r, d, v, s in product(optimizers, RANGES, dimensions, lams, range(30))
+        for job in jobs_over(
+            data=data, optimizer=optimizers, weight_range=RANGES, dimension=dimensions, lam=lams, seed=MANY_SEEDS
+        )
     ],
     rows=1,
 )
@@ -237,13 +239,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     return [told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]}]
 
 
-@experiment(
-    jobs=[
-        {"draw": draw, "weight_range": r, "lam": v, "seed": s}
-        for draw, r, v, s in product(range(1, 5), RANGES, (1.0, 10.0, 100.0, 1000.0), range(30))
-    ],
-    rows=1,
-)
+@experiment(jobs_over(draw=range(1, 5), weight_range=RANGES, lam=(1.0, 10.0, 100.0, 1000.0), seed=MANY_SEEDS), rows=1)
 def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[dict]:
     """Other draws of the texts of Data I, from the seeds of :func:`exact_range` at d = 50, where they are draw 0."""
     dataset = other_draw(draw)
@@ -255,7 +251,7 @@ def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[d
     return [told | ends(model, examined_types(dataset))]
 
 
-PAIRS = [{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(SST_STEPS, (10.0, 100.0), range(20))]
+PAIRS = jobs_over(optimizer=SST_STEPS, lam=(10.0, 100.0), seed=range(20))
 
 
 @experiment(jobs=PAIRS, rows=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 import pandas as pd
 import torch
@@ -42,7 +41,7 @@ from uaftc_lib.book.small_data import (
 )
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import dot_product, examined_types
 
@@ -103,11 +102,8 @@ def _(case: Case):
 
 
 @experiment(
-    jobs=[
-        {"noise": noise, "lam": v, "seed": s}
-        for noise, lams in ((0.0, (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 10000.0)), (0.1, (10.0,)))
-        for v, s in product(lams, MANY_SEEDS)
-    ],
+    jobs_over(noise=0.0, lam=(0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 10000.0), seed=MANY_SEEDS)
+    + jobs_over(noise=0.1, lam=10.0, seed=MANY_SEEDS),
     rows=1,
 )
 def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> list[dict]:
@@ -153,13 +149,13 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
     ]
 
 
-@experiment(jobs=[{"lam": v, "seed": s} for v, s in product((10.0, 100.0), MANY_SEEDS)], rows=1)
+@experiment(jobs_over(lam=(10.0, 100.0), seed=MANY_SEEDS), rows=1)
 def short_terms(lam: float, seed: int) -> list[dict]:
     """The terms A, B, C on Data I with W from ±0.1, in three times the passes: so long it takes W to grow."""
     return terms(0.0, lam, seed, weight_range=0.1)
 
 
-@experiment(jobs=[{"lam": v, "seed": s} for v, s in product((0.01, 0.1, 1.0, 3.0, 30.0, 10000.0), MANY_SEEDS)], rows=1)
+@experiment(jobs_over(lam=(0.01, 0.1, 1.0, 3.0, 30.0, 10000.0), seed=MANY_SEEDS), rows=1)
 def short_terms_lams(lam: float, seed: int) -> list[dict]:
     """As :func:`short_terms`, at the other λ of :func:`terms`."""
     return short_terms(lam, seed)

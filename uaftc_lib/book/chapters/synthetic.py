@@ -29,7 +29,7 @@ from uaftc_lib.book.readings import (
 from uaftc_lib.book.small_data import RANGES, SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import auc_of, examined_types, follow, make_perpendicular, score_frame
 from uaftc_lib.training import Run, TrainingConfig, fit
@@ -70,14 +70,14 @@ def train_synthetic(
     return model, fit(model, dataset, config, record=lambda _, m: follow(m, types))
 
 
-@experiment(jobs=[{"penalty": p, "seed": s} for p, s in product((0.0, 1e-3), SEEDS)], rows=31)
+@experiment(jobs_over(penalty=(0.0, 1e-3), seed=SEEDS), rows=31)
 def synthetic_gap(penalty: float, seed: int) -> list[dict]:
     """Data I with and without a penalty on V·W: a row an epoch (Fig S5)."""
     _, run = train_synthetic(load_dataset("synthetic-1"), penalty=penalty, seed=seed)
     return run.history.drop(columns="dev_accuracy").to_dict("records")
 
 
-SKEWED = [{"ratio": r, "perpendicular": p, "seed": s} for p, r, s in product((False, True), RATIOS, SEEDS)]
+SKEWED = jobs_over(perpendicular=(False, True), ratio=RATIOS, seed=SEEDS)
 
 
 @experiment(jobs=SKEWED, rows=1)
@@ -107,7 +107,7 @@ SIZES = {  # other settings, of which Fig S7 tells none
 }
 
 
-@experiment(jobs=[{"setting": name, "seed": s} for name, s in product(SIZES, SEEDS)], rows=1)
+@experiment(jobs_over(setting=SIZES, seed=SEEDS), rows=1)
 def synthetic_sizes(setting: str, seed: int) -> list[dict]:
     """V·W at 5:1 from V ⟂ W in other settings: at the end, and the largest of any epoch."""
     dataset = load_dataset("synthetic-1", class_sizes=RATIOS["5:1"], seed=seed)
@@ -123,16 +123,14 @@ def synthetic_steps(learning_rate: float, epochs: int, seed: int) -> list[dict]:
     return run.history.tail(1).drop(columns=["epoch", "dev_accuracy"]).to_dict("records")
 
 
-@experiment(jobs=[{"weight_range": w, "seed": s} for s, w in product(SEEDS, (0.01, 0.1, 0.5, 1.0, 2.0))], rows=31)
+@experiment(jobs_over(seed=SEEDS, weight_range=(0.01, 0.1, 0.5, 1.0, 2.0)), rows=31)
 def synthetic_start(weight_range: float, seed: int) -> list[dict]:
     """Data I from other starting ranges of W: a row an epoch."""
     _, run = train_synthetic(load_dataset("synthetic-1"), weight_range=weight_range, seed=seed)
     return run.history.drop(columns="dev_accuracy").to_dict("records")
 
 
-@experiment(
-    jobs=[{"noise": n, "weight_range": w, "seed": s} for w, n, s in product(RANGES, (0.0, 0.05, 0.1), SEEDS)], rows=1
-)
+@experiment(jobs_over(weight_range=RANGES, noise=(0.0, 0.05, 0.1), seed=SEEDS), rows=1)
 def synthetic_scores(noise: float, weight_range: float, seed: int) -> list[dict]:
     """Data I and II: how well scores separate the kinds, their means and spreads, and the spread of initial embeddings.
 

@@ -18,7 +18,7 @@ from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, auc_of, examined_types
 
@@ -31,7 +31,7 @@ QUANTITIES = {  # of a word, and the column of weight_frame
 RUNS = {"real": 10, "half": 10, "permuted": 40}
 
 
-@experiment(jobs=[{"lam": 10.0, "seed": s} for s in SEEDS], rows=3)
+@experiment(jobs_over(lam=10.0, seed=SEEDS), rows=3)
 def sst_weights(lam: float, seed: int) -> list[dict]:
     """SST: quartiles of the mean attention weight of each type on the test set, a row a type (Fig 5)."""
     dataset = load_dataset("sst")

@@ -6,7 +6,6 @@ Equations 48 to 55 stand with their conditions in :mod:`.conditions`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -23,19 +22,7 @@ from uaftc_lib.book.claims import reading, reads
 from uaftc_lib.book.equations import Equality, Order, equation, relative_error
 from uaftc_lib.book.paths import embedding_gradient
 from uaftc_lib.book.random_models import Case, View
-from uaftc_lib.book.readings import (
-    CELLS,
-    MODERATE,
-    NOISY,
-    SHORT_TEN,
-    STILL_SMALLER,
-    TEN,
-    both,
-    cells,
-    column,
-    least,
-    size,
-)
+from uaftc_lib.book.readings import CELLS, MODERATE, NOISY, SHORT_TEN, TEN, TOO_SMALL, both, cells, column, least, size
 from uaftc_lib.book.small_data import (
     RANGES,
     SEEDS,
@@ -47,7 +34,7 @@ from uaftc_lib.book.small_data import (
     velocities,
 )
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types
 from uaftc_lib.training import fit
@@ -140,10 +127,7 @@ def wanted_signs(vectors: torch.Tensor, types: Types) -> float:
     return float((wanted.sum() - wanted.diagonal().sum()) / pairs)
 
 
-@experiment(
-    jobs=[{"embedding_range": r, "weight_range": w, "seed": s} for r, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
-    rows=13,
-)
+@experiment(jobs_over(embedding_range=(0.1, 1.0), weight_range=(0.1, 1.0), seed=SEEDS), rows=13)
 def embedding_start(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
     """Inner products of embeddings by epoch on Data I, from starting ranges of embeddings and W (Fig S1)."""
     dataset = load_dataset("synthetic-1")
@@ -158,10 +142,7 @@ def embedding_start(embedding_range: float, weight_range: float, seed: int) -> l
     return run.history.drop(columns="dev_accuracy").to_dict("records")
 
 
-@experiment(
-    jobs=[{"embedding_range": e, "weight_range": w, "seed": s} for e, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
-    rows=1,
-)
+@experiment(jobs_over(embedding_range=(0.1, 1.0), weight_range=(0.1, 1.0), seed=SEEDS), rows=1)
 def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
     """The terms of Eq 19 and 27 before the first step on Data I, λ = 10, from starting ranges of embeddings and W.
 
@@ -180,9 +161,7 @@ def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[
     return [velocities(model, dataset, types) | by_kind({"own C": own, "other C": other}, types) | shares]
 
 
-@experiment(
-    jobs=[{"lam": v, "weight_range": w, "seed": s} for v, w, s in product((10.0, 100.0), (1.0, 0.1), SEEDS)], rows=5
-)
+@experiment(jobs_over(lam=(10.0, 100.0), weight_range=(1.0, 0.1), seed=SEEDS), rows=5)
 def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
     """How often polar words meet the conditions of Eq 48 to 55 on Data I, at five moments of a run.
 
@@ -259,7 +238,7 @@ def F_beside_E(rows: pd.DataFrame) -> pd.Series:
 reads("F_of_polar", cells(), F_beside_E)
 
 
-reads("F_at_first", cells(*CELLS, *STILL_SMALLER), lambda rows: SMALL - first_F(rows))
+reads("F_at_first", cells(*(CELLS | TOO_SMALL)), lambda rows: SMALL - first_F(rows))
 
 
 reads("products_part", cells(*MODERATE), lambda rows: least(column(rows, "like"), -column(rows, "unlike")))

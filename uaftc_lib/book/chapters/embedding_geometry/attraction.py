@@ -15,7 +15,7 @@ from uaftc_lib.book.readings import MODERATE, cells, column, least, rows_of, sev
 from uaftc_lib.book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, initial_model, small_config
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types
 from uaftc_lib.training import fit
@@ -37,9 +37,7 @@ def pair_terms(model: AttentionClassifier, corpus: Corpus, types: Types) -> dict
     }
 
 
-@experiment(
-    jobs=[{"weight_range": w, "lam": lam, "seed": s} for w, lam, s in product(RANGES, (10.0, 100.0), SEEDS)], rows=1
-)
+@experiment(jobs_over(weight_range=RANGES, lam=(10.0, 100.0), seed=SEEDS), rows=1)
 def attraction(weight_range: float, lam: float, seed: int) -> list[dict]:
     """Data I: A and B of pairs of words (:func:`pair_terms`), means over looks after every epoch."""
     dataset, looks = load_dataset("synthetic-1"), []
@@ -56,10 +54,7 @@ def attraction(weight_range: float, lam: float, seed: int) -> list[dict]:
     return [pd.DataFrame(looks).mean().to_dict()]
 
 
-@experiment(
-    jobs=[{"embedding_range": e, "weight_range": w, "seed": s} for e, w, s in product((0.1, 1.0), (0.1, 1.0), SEEDS)],
-    rows=1,
-)
+@experiment(jobs_over(embedding_range=(0.1, 1.0), weight_range=(0.1, 1.0), seed=SEEDS), rows=1)
 def first_epoch(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
     """Data I, λ = 10: of the pairs of two positive and of two negative words the share whose product falls at first."""
     dataset = load_dataset("synthetic-1")

@@ -11,11 +11,9 @@ from uaftc_lib.book.chapters.interventions import laws  # noqa: F401 registers i
 from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import lead, rows_of, several, sst
 from uaftc_lib.book.small_data import (
-    INTERVENTIONS,
     MANY_SEEDS,
     OPTIMIZERS,
     RANGES,
-    SEEDS,
     WHOLE_EPOCHS,
     ends,
     initial_model,
@@ -25,12 +23,13 @@ from uaftc_lib.book.small_data import (
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.scores import auc_of, dot_product, examined_types, make_perpendicular, score_frame
 from uaftc_lib.training import Run, fit
 
+INTERVENTIONS = ("none", "penalty", "V₀ ⊥ W₀", "separate tables")
 GROWING = "V ⟂ the W that grows"  # an intervention for W₀ within ±0.1
 SHORT_INTERVENTIONS = (*INTERVENTIONS, GROWING)
 
@@ -64,7 +63,7 @@ def train_with_intervention(
     return model, fit(model, dataset, small_config(seed=seed, penalty=penalty, epochs=epochs))
 
 
-@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(range(30), INTERVENTIONS)], rows=1)
+@experiment(jobs_over(seed=MANY_SEEDS, intervention=INTERVENTIONS), rows=1)
 def exact_interventions(intervention: str, seed: int) -> list[dict]:
     """λ = 100 on noisy data: the gap with and without an intervention, and the accuracy on fresh instances."""
     dataset = small_data(noise=0.1)
@@ -73,10 +72,7 @@ def exact_interventions(intervention: str, seed: int) -> list[dict]:
     return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
-@experiment(
-    jobs=[{"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), range(30), INTERVENTIONS)],
-    rows=1,
-)
+@experiment(jobs_over(noise=(0.1, 0.0), seed=MANY_SEEDS, intervention=INTERVENTIONS), rows=1)
 def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict]:
     """Each intervention on 12,000 texts with 1,000 neutral words; without noise they are Data I, with it Data II."""
     name = "synthetic-2" if noise else "synthetic-1"
@@ -86,12 +82,7 @@ def interventions_whole(noise: float, intervention: str, seed: int) -> list[dict
     return [ends(model, examined_types(dataset)) | {"accuracy": model.accuracy(fresh)}]
 
 
-@experiment(
-    jobs=[
-        {"noise": n, "intervention": i, "seed": s} for n, s, i in product((0.1, 0.0), MANY_SEEDS, SHORT_INTERVENTIONS)
-    ],
-    rows=1,
-)
+@experiment(jobs_over(noise=(0.1, 0.0), seed=MANY_SEEDS, intervention=SHORT_INTERVENTIONS), rows=1)
 def interventions_short(noise: float, intervention: str, seed: int) -> list[dict]:
     """interventions_whole from W within ±0.1, where the W that grows is hardly W₀; three times as long."""
     dataset = load_dataset("synthetic-2" if noise else "synthetic-1")
@@ -99,14 +90,6 @@ def interventions_short(noise: float, intervention: str, seed: int) -> list[dict
         dataset, intervention, seed=seed, epochs=WHOLE_EPOCHS * RANGES[0.1], weight_range=0.1
     )
     return [ends(model, examined_types(dataset))]
-
-
-@experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), SEEDS)], rows=1
-)
-def exact_optimizers(optimizer: str, lam: float, seed: int) -> list[dict]:
-    """The type means after training by another optimizer, and V₀·W₀."""
-    return [with_optimizer(small_data(), optimizer, lam, seed, 75)]
 
 
 def with_optimizer(
@@ -119,17 +102,16 @@ def with_optimizer(
     return initial | ends(model, examined_types(dataset)) | {"loss": run.history["loss"].iloc[-1]}
 
 
-@experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
-)
+BY_OPTIMIZER = jobs_over(optimizer=OPTIMIZERS, lam=(10.0, 100.0), seed=MANY_SEEDS)
+
+
+@experiment(jobs=BY_OPTIMIZER, rows=1)
 def optimizers_whole(optimizer: str, lam: float, seed: int) -> list[dict]:
     """Other optimizers on the whole of Data I."""
     return [with_optimizer(load_dataset("synthetic-1"), optimizer, lam, seed, WHOLE_EPOCHS)]
 
 
-@experiment(
-    jobs=[{"optimizer": o, "lam": v, "seed": s} for o, v, s in product(OPTIMIZERS, (10.0, 100.0), MANY_SEEDS)], rows=1
-)
+@experiment(jobs=BY_OPTIMIZER, rows=1)
 def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
     """optimizers_whole from W within ±0.1, three times as long; and the growing product at first."""
     dataset = load_dataset("synthetic-1")
@@ -139,13 +121,13 @@ def optimizers_short(optimizer: str, lam: float, seed: int) -> list[dict]:
     return [{"growing": growing} | run]
 
 
-@experiment(jobs=[{"intervention": i, "seed": s} for s, i in product(range(30), INTERVENTIONS)], rows=1)
+@experiment(jobs_over(seed=MANY_SEEDS, intervention=INTERVENTIONS), rows=1)
 def sst_interventions(intervention: str, seed: int) -> list[dict]:
-    """SST at λ = 100 with one of the interventions: type means, V·W, separation of types, accuracies."""
+    """SST at λ = 100 with one of the interventions: type means, V·W, AUC of types, accuracies."""
     return [sst_with_intervention(intervention, seed)]
 
 
-@experiment(jobs=[{"seed": s} for s in MANY_SEEDS], rows=1)
+@experiment(jobs_over(seed=MANY_SEEDS), rows=1)
 def sst_growing(seed: int) -> list[dict]:
     """SST from a V that is perpendicular to the W that grows."""
     return [sst_with_intervention(GROWING, seed)]
@@ -171,15 +153,10 @@ def sst_with_intervention(intervention: str, seed: int) -> dict[str, float]:
 
 HELD = ("penalty", "V₀ ⊥ W₀")
 WITH_INTERVENTION = [
-    rows_of(f"{name}, {intervention}", "interventions_whole", noise=noise, intervention=intervention)
+    rows_of(f"{name}, {intervention}{start}", table, noise=noise, intervention=intervention)
+    for table, start in (("interventions_whole", ""), ("interventions_short", ", W₀ within ±0.1"))
     for (name, noise), intervention in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
 ]
-WITH_INTERVENTION += [
-    rows_of(f"{name}, {intervention}, W₀ within ±0.1", "interventions_short", noise=noise, intervention=intervention)
-    for (name, noise), intervention in product((("Data I", 0.0), ("Data II", 0.1)), HELD)
-]
-
-
 WITH_INTERVENTION += [
     sst(100, 1e-4, "SST, penalty"),
     rows_of("SST, V₀ ⊥ W₀", "sst_interventions", intervention="V₀ ⊥ W₀"),

@@ -17,7 +17,7 @@ from uaftc_lib.book.inner_products import vector_laws
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import MANY_SEEDS, OPTIMIZERS, RANGES, SEEDS, WHOLE_EPOCHS, initial_model, small_config
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, dot_product, examined_types, type_means
 from uaftc_lib.training import AutogradTrainer, TrainingConfig, draw_dropout, fit
@@ -154,17 +154,10 @@ def mean_field_errors(
 
 
 @experiment(
-    jobs=[
-        {"data": data, "weight_range": reach, "optimizer": name, "seed": s}
-        for data, reach, names, seeds in (
-            ("Data I", 1.0, WAYS, MANY_SEEDS),
-            ("SST", 0.1, ("SGD", "Adagrad"), SEEDS),
-            ("Data I", 0.1, ("SGD", "SGD, momentum 0.9"), MANY_SEEDS),
-            ("Data I", 0.1, ("Adagrad", "Adam"), SEEDS),
-        )
-        for name in names
-        for s in seeds
-    ],
+    jobs_over(data="Data I", weight_range=1.0, optimizer=WAYS, seed=MANY_SEEDS)
+    + jobs_over(data="SST", weight_range=0.1, optimizer=("SGD", "Adagrad"), seed=SEEDS)
+    + jobs_over(data="Data I", weight_range=0.1, optimizer=("SGD", "SGD, momentum 0.9"), seed=MANY_SEEDS)
+    + jobs_over(data="Data I", weight_range=0.1, optimizer=("Adagrad", "Adam"), seed=SEEDS),
     rows=1,
 )
 def law_drift(data: str, weight_range: float, optimizer: str, seed: int) -> list[dict]:

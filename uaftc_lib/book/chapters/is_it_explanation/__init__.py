@@ -24,7 +24,7 @@ from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours.erasure import AFTER, standing, still_there
 from uaftc_lib.neighbours.permutation import permutations
@@ -254,7 +254,7 @@ def searches(read: Reading, seed: int, **settings: float) -> dict[str, Found]:
     }
 
 
-@experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0, UNIFORM))], rows=1)
+@experiment(jobs_over(seed=SEEDS, lam=(1.0, 10.0, 100.0, UNIFORM)), rows=1)
 def explanation_seeds(lam: float, seed: int) -> list[dict]:
     """SST, DP: what attention tells of decisions on the test set. Divergences are shares of the largest possible."""
     model, run = train_real(data := load_dataset("sst"), lam=lam, seed=seed)
@@ -290,7 +290,7 @@ def explanation_seeds(lam: float, seed: int) -> list[dict]:
     return [row]
 
 
-@experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0))], rows=1)
+@experiment(jobs_over(seed=SEEDS, lam=(1.0, 10.0, 100.0)), rows=1)
 def explanation_mirrored(lam: float, seed: int) -> list[dict]:
     """Attention and decisions from −W₀ instead of W₀: which way the most attended word pulls."""
     model, _ = train_real(data := load_dataset("sst"), mirrored=True, lam=lam, seed=seed)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from uaftc_lib.book.chapters.is_it_explanation.quarrel import jobs_of, trained_by_protocol, usual_lam
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours import adversary, controls, deception, guided, variation
 from uaftc_lib.neighbours.encoders import JainWallaceClassifier
@@ -34,7 +34,7 @@ def both_adversaries(
     return [{"kind": kind} | row for kind, rows in (("trained", second), ("exact", exact)) for row in rows]
 
 
-@experiment(jobs=[{"seed": seed} for seed in range(GUIDED.seeds)], rows=5)
+@experiment(jobs_over(seed=range(GUIDED.seeds)), rows=5)
 def given_weights(seed: int) -> list[dict]:
     """A token MLP that pools by its own weights and by others'; the LSTM with its own, and with uniform ones."""
     data = load_dataset("sst")
@@ -53,7 +53,7 @@ def hidden_attention(model: str, seed: int) -> list[dict]:
     return deception.deception_rows(initial, data, deception.impermissible_words(data), seed)
 
 
-@experiment(jobs=[{"model": model} for model in VARIATION.models])
+@experiment(jobs_over(model=VARIATION.models))
 def trained_again(model: str) -> list[dict]:
     """How far the weights of other seeds are from those of the first, by its largest weight."""
     data = load_dataset("sst")

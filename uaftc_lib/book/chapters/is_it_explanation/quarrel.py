@@ -13,7 +13,7 @@ from uaftc_lib.book import rules
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment, stored
+from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
@@ -92,7 +92,7 @@ def second_epoch(model: str, seed: int) -> list[dict]:
     return [agreement_of(model, seed, earliest=2)]
 
 
-@experiment(jobs=[{"model": model} for model in CROSSED.models], rows=1)
+@experiment(jobs_over(model=CROSSED.models), rows=1)
 def seeds_and_texts(model: str) -> list[dict]:
     """SST: how wide the mean agreement is with seeds and texts both drawn, beside the shorter way of chapter 14."""
     data = load_dataset("sst")
@@ -103,7 +103,7 @@ def seeds_and_texts(model: str) -> list[dict]:
         taus.append(agreement(found["attention"], found["leave-one-out"], corpus).tau)
     taus = np.array(taus)
     taus = taus[:, np.isfinite(taus).all(0)]
-    both, shorter = rules.crossed(taus), widened(taus.mean(1), (taus.var(1, ddof=1)).mean() / taus.shape[1])
+    both, shorter = rules.crossed(taus), by_texts(taus.mean(1), (taus.var(1, ddof=1)).mean() / taus.shape[1])
     return [
         {"seeds": len(taus), "texts": taus.shape[1], "tau": both.mean}
         | {
@@ -138,14 +138,12 @@ def seeds_of_model(model: str, lam: float | None = None, dataset: str = "sst") -
 
 def over_texts(rows: pd.DataFrame, column: str) -> rules.Interval:
     """A mean over texts, and its interval over seeds, made wider by what the texts, shared by all seeds, leave open."""
-    return widened(rows[column].to_numpy(), (rows[f"{column} sd"] ** 2).mean() / rows["texts"].mean())
+    return by_texts(rows[column].to_numpy(), (rows[f"{column} sd"] ** 2).mean() / rows["texts"].mean())
 
 
-def widened(means: Float[np.ndarray, "seeds"], variance: float) -> rules.Interval:
+def by_texts(means: Float[np.ndarray, "seeds"], variance: float) -> rules.Interval:
     """The interval of the seeds' means, made wider by the variance that the texts leave each of them."""
-    found = rules.interval(means)
-    half = np.hypot(found.mean - found.low, 1.96 * np.sqrt(variance))
-    return rules.Interval(found.mean, found.mean - half, found.mean + half, found.n)
+    return rules.widened(rules.interval(means), 1.96 * np.sqrt(variance))
 
 
 def printed(quantity: str, model: str, dataset: str = "SST") -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
 from time import process_time
 
 import numpy as np
@@ -18,7 +17,7 @@ from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.estimators import Game, captum_shapley, closed_forms, lime, permutations_for, sampled_shapley
 
@@ -104,7 +103,7 @@ def with_processor_seconds(function: Callable, *given: object) -> tuple[object, 
     return function(*given), process_time() - begin
 
 
-@experiment(jobs=[{"lam": lam, "seed": s} for s, lam in product(SEEDS, (1.0, 10.0, 100.0))], rows=15)
+@experiment(jobs_over(seed=SEEDS, lam=(1.0, 10.0, 100.0)), rows=15)
 def shapley_estimates(lam: float, seed: int) -> list[dict]:
     """SST, DP, a hundred test sentences: what is used in practice beside exact Shapley values."""
     data = load_dataset("sst")

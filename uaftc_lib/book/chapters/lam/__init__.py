@@ -9,12 +9,13 @@ import pandas as pd
 from uaftc_lib.book import rules
 from uaftc_lib.book.cases import OPEN, Part, Tables, contrast
 from uaftc_lib.book.chapters.lam import frames  # noqa: F401  (registers its experiment)
-from uaftc_lib.book.chapters.lam.columns import LARGE, Column, compare_lams, over_splits, p_over_splits
+from uaftc_lib.book.chapters.lam.columns import LARGE, Column, compare_lams, holm, over_splits, p_over_splits
 from uaftc_lib.book.chapters.lam.contrasts import SMALL_LAMS, cost_of_huge, cost_of_small, harmlessness
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.readings import HUGE, not_made
 from uaftc_lib.book.wording import short, with_interval
 from uaftc_lib.locations import PAPER_NAMES, published
+from uaftc_lib.settings import PAPER_MODELS
 
 LAMS = 7  # of a whole column
 ALLOWED_OUTSIDE = 2  # so many of seven lie outside 95 % prediction intervals by chance in 4 % of the columns
@@ -84,7 +85,7 @@ def splits_compared(tables: Tables) -> pd.DataFrame:
         equal = max(-inner.low, inner.high) < 100 * rules.EQUIVALENCE_MARGIN
         rows.append({"lam": value, "points": mean, "low": low, "high": high, "equivalent": equal, "splits": n})
         p_values.append(p_over_splits(points, test / train))
-    return pd.DataFrame(rows).assign(p=rules.holm(p_values))
+    return pd.DataFrame(rows).assign(p=holm(p_values))
 
 
 def on_other_splits(tables: Tables) -> Part:
@@ -131,7 +132,7 @@ def table_2(tables: Tables) -> Iterator[Part]:
     printed = printed.test_accuracy_percent / 100
     runs = tables("table2")
     for key, title in PAPER_NAMES.items():
-        for model in ("DP", "DP-A", "AD", "DP-L"):
+        for model in PAPER_MODELS:
             rows = runs[(runs.dataset == key) & (runs.model == model)] if len(runs) else runs
             if not is_complete(rows):
                 yield not_made(f"{title}, {model}")

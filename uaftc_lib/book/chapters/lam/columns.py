@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,6 +12,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
 
 from uaftc_lib.book import rules
 from uaftc_lib.book.readings import HUGE
@@ -63,9 +66,8 @@ def over_splits(
     The variance of the mean is multiplied by 1 + splits · ``test_share``, the size of the test set in units of the
     training set (Nadeau and Bengio 2003): over independent splits it would be 1.
     """
-    mean, low, high, n = rules.interval(differences, confidence)
-    half = (high - low) / 2 * np.sqrt(1 + n * test_share)
-    return rules.Interval(mean, mean - half, mean + half, n)
+    found = rules.interval(differences, confidence)
+    return rules.around(found.mean, found.half * np.sqrt(1 + found.n * test_share), found.n)
 
 
 def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -> float:
@@ -75,6 +77,30 @@ def p_over_splits(differences: Float[np.ndarray, "splits"], test_share: float) -
         return float(not mean)
     t = abs(mean) / (mean - low) * half_width(1.0, n - 1)
     return float(2 * stats.t.sf(t, n - 1))
+
+
+def paired_p(one: rules.OfSeeds, other: rules.OfSeeds) -> float:
+    """Two-sided p-value of the paired t-test over seeds; 1 where all pairs are equal."""
+    difference = one - other
+    if len(difference) < 2 or not difference.any():
+        return 1.0
+    return float(stats.ttest_1samp(difference, 0.0).pvalue) if difference.std() else 0.0
+
+
+def holm(p_values: Sequence[float]) -> Float[np.ndarray, "tests"]:
+    """The p-values of one family, corrected by Holm (1979)."""
+    gc.freeze()  # the library collects garbage at each call, which costs more than the verdict if much is alive
+    try:
+        return multipletests(p_values, method="holm")[1]
+    finally:
+        gc.unfreeze()
+
+
+def equivalent(one: rules.OfSeeds, other: rules.OfSeeds) -> bool:
+    """Do two one-sided paired tests place the mean difference within ± ``EQUIVALENCE_MARGIN``?"""
+    # As ttost_paired of statsmodels, which divides by zero where every pair differs by as much.
+    found = rules.interval(one - other, 1 - 2 * rules.SIGNIFICANCE)
+    return -rules.EQUIVALENCE_MARGIN < found.low and found.high < rules.EQUIVALENCE_MARGIN
 
 
 def mcnemar_p(one: Bool[np.ndarray, "seeds instances"], other: Bool[np.ndarray, "seeds instances"]) -> float:
@@ -108,9 +134,9 @@ def compare_lams(runs: pd.DataFrame) -> Column:
     instances = round(errors.sum() / (1 - runs.test_accuracy).sum())
     right = {value: ~errors[(runs.lam == value).to_numpy(), :instances] for value in by_lam}
     pairs = list(combinations(sorted(accuracy), 2))
-    over_seeds = rules.holm([rules.paired_p(accuracy[one], accuracy[other]) for one, other in pairs])
-    over_instances = rules.holm([mcnemar_p(right[one], right[other]) for one, other in pairs])
-    over_shares = rules.holm([rules.paired_p(right[one].mean(0), right[other].mean(0)) for one, other in pairs])
+    over_seeds = holm([paired_p(accuracy[one], accuracy[other]) for one, other in pairs])
+    over_instances = holm([mcnemar_p(right[one], right[other]) for one, other in pairs])
+    over_shares = holm([paired_p(right[one].mean(0), right[other].mean(0)) for one, other in pairs])
     ranked = sorted((v for v in accuracy if v >= LARGE), key=lambda v: by_lam[v].dev_accuracy.mean(), reverse=True)
     best, moderate_best = ranked[0], next(value for value in ranked if value < HUGE)
     apart = [rules.interval(100 * (accuracy[other] - accuracy[one])) for one, other in pairs]
@@ -125,7 +151,7 @@ def compare_lams(runs: pd.DataFrame) -> Column:
             "p, sentences": over_instances,
             "p, share": over_shares,
             "counts": (over_seeds < rules.SIGNIFICANCE) & (over_instances < rules.SIGNIFICANCE),
-            "equivalent": [rules.equivalent(accuracy[one], accuracy[other]) for one, other in pairs],
+            "equivalent": [equivalent(accuracy[one], accuracy[other]) for one, other in pairs],
         }
     )
     return Column(best, table, len(shared), instances, right, moderate_best)

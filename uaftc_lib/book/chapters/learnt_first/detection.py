@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 
 from uaftc_lib.book.small_data import SEEDS
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.neighbours.needles import accuracies, needles
 
 LENGTHS = (16, 64, 256, 1024)
@@ -17,7 +15,7 @@ LEVEL = 0.75  # right on the test set: halfway from guessing to certainty
 POOLINGS = ("attention", "mean pooling")
 
 
-@experiment(jobs=[{"length": n, "seed": s} for s, n in product(SEEDS, LENGTHS)], rows=len(STRENGTHS))
+@experiment(jobs_over(seed=SEEDS, length=LENGTHS), rows=len(STRENGTHS))
 def needle_strengths(length: int, seed: int) -> list[dict]:
     """Data III: accuracy on 400 further texts against the strength of the signal, trained on 200."""
     rows = []

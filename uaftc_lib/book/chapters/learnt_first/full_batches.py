@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 from scipy.stats import spearmanr
 
@@ -12,7 +10,7 @@ from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.token_lists import association
 from uaftc_lib.training import TrainingConfig, fit
@@ -41,7 +39,7 @@ def with_control(model: AttentionClassifier, data: Dataset, seed: int) -> dict[s
     return arms_of(model, data) | arms_of(model, data, PERMUTED, with_permuted_labels(data, seed))
 
 
-@experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(RATES, SEEDS, LAMS)], rows=1)
+@experiment(jobs_over(dataset=RATES, seed=SEEDS, lam=LAMS), rows=1)
 def u_of_full_batches(dataset: str, lam: float, seed: int) -> list[dict]:
     """Plain gradient descent on full batches: attention against γ, at the best epoch on dev and at the last."""
     data = load_dataset(dataset)
@@ -58,7 +56,7 @@ def u_of_full_batches(dataset: str, lam: float, seed: int) -> list[dict]:
     return [row | with_control(model, data, seed) | last]
 
 
-@experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
+@experiment(jobs_over(dataset=DATASETS, seed=SEEDS, lam=LAMS), rows=1)
 def u_of_permuted_labels(dataset: str, lam: float, seed: int) -> list[dict]:
     """Adagrad in batches, as in polarity_first: attention against γ, and, a control, against γ of permuted labels."""
     data = load_dataset(dataset)
@@ -67,7 +65,7 @@ def u_of_permuted_labels(dataset: str, lam: float, seed: int) -> list[dict]:
     return [with_control(model, data, seed) | {"right in training": model.accuracy(data.train)}]
 
 
-@experiment(jobs=[{"dataset": d, "seed": s} for d, s in product(RATES, SEEDS)], rows=1)
+@experiment(jobs_over(dataset=RATES, seed=SEEDS), rows=1)
 def u_with_dropout(dataset: str, seed: int) -> list[dict]:
     """λ = 10 and dropout as in Table 2: attention against γ among words with γ above zero, and among those below."""
     data = load_dataset(dataset)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import torch
 
 from uaftc_lib.book.chapters.learnt_first.polarity_first import DATASETS, LAMS, before_training
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.neighbours import dispersion
 from uaftc_lib.neighbours.length_aware import RULES, LengthAwareClassifier, LengthAwareTrainer
 from uaftc_lib.training import TrainingConfig, fit
@@ -18,7 +16,7 @@ from uaftc_lib.training import TrainingConfig, fit
 AWARE_DATASETS, AWARE_LAMS, AWARE_SEEDS = ("sst", "20news-1", "imdb"), (1.0, 10.0), 20
 
 
-@experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
+@experiment(jobs_over(dataset=DATASETS, seed=SEEDS, lam=LAMS), rows=1)
 def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
     """Training texts: the largest weight of each against its bound and its length; beside scores dealt out anew."""
     data = load_dataset(dataset)
@@ -42,13 +40,7 @@ def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
     return [row]
 
 
-@experiment(
-    jobs=[
-        {"dataset": d, "lam": v, "rule": r, "seed": s}
-        for s, d, v, r in product(range(AWARE_SEEDS), AWARE_DATASETS, AWARE_LAMS, RULES)
-    ],
-    rows=1,
-)
+@experiment(jobs_over(seed=range(AWARE_SEEDS), dataset=AWARE_DATASETS, lam=AWARE_LAMS, rule=RULES), rows=1)
 def length_aware(dataset: str, lam: float, rule: str, seed: int) -> list[dict]:
     """A fixed λ, one that falls with the length of a text, and one that does for lengths dealt out: the test set."""
     data = load_dataset(dataset)

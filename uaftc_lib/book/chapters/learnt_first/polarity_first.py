@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.one_step import signed_frequency
 from uaftc_lib.token_lists import association
@@ -100,7 +99,7 @@ def foretold(of: Learnt) -> dict[str, float]:
     }
 
 
-@experiment(jobs=[{"dataset": d, "lam": v, "seed": s} for d, s, v in product(DATASETS, SEEDS, LAMS)], rows=1)
+@experiment(jobs_over(dataset=DATASETS, seed=SEEDS, lam=LAMS), rows=1)
 def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     """Rank correlations over frequent words: of a trained model's scores with what was known or learnt before."""
     data = load_dataset(dataset)
@@ -126,7 +125,7 @@ def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
     return [row | foretold(of)]
 
 
-@experiment(jobs=[{"lam": v, "seed": s} for s, v in product(SEEDS, LAMS)], rows=1)
+@experiment(jobs_over(seed=SEEDS, lam=LAMS), rows=1)
 def polarity_first_of_classes(lam: float, seed: int) -> list[dict]:
     """20 Newsgroups II, four classes: what foretells attention, and what attention foretells."""
     data = load_dataset(OF_CLASSES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import torch
 
@@ -11,7 +9,7 @@ from uaftc_lib.book.chapters.learnt_first.polarity_first import LAMS, OTHER, UNI
 from uaftc_lib.book.mean_field import MeanField, crossing
 from uaftc_lib.book.small_data import SEEDS, initial_model, small_config
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.pairs import SIGNALS, kinds_of, told_by
 from uaftc_lib.training import fit
@@ -44,7 +42,7 @@ def when_learnt(dataset: Dataset, lam: float, seed: int) -> float:
     return crossing(TIMES, -(np.logaddexp(0, -field.signs * said) @ field.shares), -LEARNT)
 
 
-@experiment(jobs=[{"signal": of, "lam": v, "seed": s} for of, s, v in product(SIGNALS, SEEDS, LAMS)], rows=1)
+@experiment(jobs_over(signal=SIGNALS, seed=SEEDS, lam=LAMS), rows=1)
 def signal_in_pairs(signal: str, lam: float, seed: int) -> list[dict]:
     """Data IV: right answers, attention of the words of which the class is made, and its tie to |s| learnt without."""
     data = told_by(signal, seed=seed)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import torch
@@ -14,7 +12,7 @@ from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.neighbours.score_and_length import descend_two_tables, law, missed
 from uaftc_lib.training import TrainingConfig, fit
@@ -59,10 +57,7 @@ def law_departure(lam: float, m: int, head: str, step: float, free: bool, seed: 
     return about | {name: missed(found, said, growth) for name, said in errors.items()}
 
 
-@experiment(
-    jobs=[{"lam": v, "labels": of, "seed": s} for s, v, of in product(SEEDS, (1.0, 3.0), ("real", "permuted"))],
-    rows=BINS,
-)
+@experiment(jobs_over(seed=SEEDS, lam=(1.0, 3.0), labels=("real", "permuted")), rows=BINS)
 def score_and_length(lam: float, labels: str, seed: int) -> list[dict]:
     """SST, two tables, V held and keys from zero: growth of |v|²|V|² beside the law's, by the score of words.
 

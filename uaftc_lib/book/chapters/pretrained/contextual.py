@@ -13,7 +13,7 @@ import torch
 from uaftc_lib import explain
 from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS
-from uaftc_lib.book.chapters.scores.null_controls import score_measures, separations
+from uaftc_lib.book.chapters.scores.null_controls import aucs_of_types, score_measures
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.contextual.classifier import TransformerClassifier
@@ -21,7 +21,7 @@ from uaftc_lib.contextual.masked_language_model import own_transformer
 from uaftc_lib.contextual.states import WordStates
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.extras import needs
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.again import left_out, part_shares, whole_output
@@ -122,7 +122,7 @@ def story(model: AttentionClassifier, data: Dataset) -> dict[str, float]:
     types = examined_types(data)
     local = score_frame(model, data, types, data.train)
     row = score_measures(model, data, types)
-    row |= {f"local {name}": value for name, value in separations(local).items()}
+    row |= {f"local {name}": value for name, value in aucs_of_types(local).items()}
     row["local AUC polarity"] = auc_of(local, "polarity", "positive", "negative")
     return row | alone_and_in_texts(model, data.test) | erasure_agreements(model, first_texts(data))
 
@@ -132,14 +132,14 @@ def contextual_jobs() -> list[dict]:
 
     Controls: the held one with its head trained on labels dealt out; and transformers with random weights.
     """
-    keys, jobs = ("dataset", "reader", "lam", "seed"), []
+    jobs = []
     for data in DATASETS:
-        jobs += product((data,), ("words", "frozen"), LAMS, SEEDS)
-        jobs += product((data,), ("vectors", "permuted labels"), (10.0,), SEEDS)
-        jobs += product((data,), ("untrained",), (10.0,), SEEDS[:5])
+        jobs += jobs_over(dataset=data, reader=("words", "frozen"), lam=LAMS, seed=SEEDS)
+        jobs += jobs_over(dataset=data, reader=("vectors", "permuted labels"), lam=10.0, seed=SEEDS)
+        jobs += jobs_over(dataset=data, reader="untrained", lam=10.0, seed=SEEDS[:5])
     for data, reader, seeds in FINE_TUNED_SEEDS:
-        jobs += product((data,), (reader,), (10.0,), range(seeds))
-    return [dict(zip(keys, one)) for one in jobs]
+        jobs += jobs_over(dataset=data, reader=reader, lam=10.0, seed=range(seeds))
+    return jobs
 
 
 @experiment(jobs=contextual_jobs(), rows=1)

@@ -21,7 +21,7 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.laws import admissible_band
 from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.paper_models import table2_cell
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types, score_frame
 from uaftc_lib.training import fit
@@ -39,10 +39,7 @@ def far_model(dataset: Dataset, initialisation: str, lam: float, seed: int, **op
 
 
 @experiment(
-    jobs=[
-        {"dataset": data, "initialisation": initialisation, "optimizer": optimizer, "lam": 10.0, "seed": seed}
-        for seed, data, optimizer, initialisation in product(SEEDS, DATASETS, ("Adagrad", "SGD"), INITIALISATIONS)
-    ],
+    jobs_over(seed=SEEDS, dataset=DATASETS, initialisation=INITIALISATIONS, optimizer=("Adagrad", "SGD"), lam=10.0),
     rows=1,
 )
 def far_terms(dataset: str, initialisation: str, optimizer: str, lam: float, seed: int) -> list[dict]:
@@ -109,9 +106,9 @@ def score_jobs() -> list[dict]:
     """SST at the λ of the claims, with and without the penalty, other λ, then 20News I; from four initialisations."""
     cells = [("sst", CLAIMED, (0.0, 1e-4)), ("sst", OTHER_LAMS, (0.0,)), ("20news-1", CLAIMED + OTHER_LAMS, (0.0,))]
     return [
-        {"dataset": data, "initialisation": initialisation, "lam": lam, "penalty": penalty, "seed": seed}
+        job
         for data, lams, penalties in cells
-        for lam, penalty, seed, initialisation in product(lams, penalties, SEEDS, FEWER)
+        for job in jobs_over(dataset=data, lam=lams, penalty=penalties, seed=SEEDS, initialisation=FEWER)
     ]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,7 +19,7 @@ from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS, LEAST, SEEDS, training_counts, words_cut_out
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.token_lists import token_types
@@ -75,11 +74,9 @@ def given_by(
 
 def lifted_jobs() -> list[dict]:
     """All at λ = 10; vectors trained along at the others, too."""
-    keys = ("lam", "kind", "learning", "dataset", "seed")
-    at_ten = product((10.0,), ("vectors", "dealt out"), ("trained", "frozen"), DATASETS, SEEDS)
-    return [
-        dict(zip(keys, one)) for one in (*at_ten, *product((1.0, 100.0), ("vectors",), ("trained",), DATASETS, SEEDS))
-    ]
+    at_ten = {"lam": 10.0, "kind": ("vectors", "dealt out"), "learning": ("trained", "frozen")}
+    elsewhere = {"lam": (1.0, 100.0), "kind": "vectors", "learning": "trained"}
+    return [job for of in (at_ten, elsewhere) for job in jobs_over(**of, dataset=DATASETS, seed=SEEDS)]
 
 
 @experiment(jobs=lifted_jobs(), rows=len(NEAREST) + 1)

@@ -10,7 +10,6 @@ words that are not read themselves, and have their scores by their vectors alone
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,7 +21,7 @@ from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS, LEARNING, 
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.streams import generator
@@ -86,10 +85,7 @@ def boosted(
     return model.token_scores()
 
 
-@experiment(
-    jobs=[{"lam": v, "dataset": d, "seed": s} for v, d, s in product((10.0, 1.0, 100.0), DATASETS, SEEDS)],
-    rows=len(INITIALISATIONS),
-)
+@experiment(jobs_over(lam=(10.0, 1.0, 100.0), dataset=DATASETS, seed=SEEDS), rows=len(INITIALISATIONS))
 def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     """What words lose when those like them are not read, and when others as telling are not: mean y s and mean a."""
     data = load_dataset(dataset)

@@ -7,12 +7,12 @@ import json
 from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS
 from uaftc_lib.contextual.masked_language_model import own_transformer
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.vectors.unused_reviews import own_vectors
 from uaftc_lib.vectors.word_vectors import read_vectors
 
 
-@experiment(jobs=[{"dataset": d} for d in DATASETS], rows=1)
+@experiment(jobs_over(dataset=DATASETS), rows=1)
 def own_vectors_cover(dataset: str) -> list[dict]:
     """Of what the book's own vectors are made, and how many of a data set's words have one."""
     path, data = own_vectors(), load_dataset(dataset)

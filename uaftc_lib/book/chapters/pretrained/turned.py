@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from uaftc_lib.book import contents, rules
 from uaftc_lib.book.cases import OPEN, Tables
 from uaftc_lib.book.chapters.pretrained.initialisations import INITIALISATIONS
 from uaftc_lib.book.claims import CLAIMS
-from uaftc_lib.book.rules import resampled
 from uaftc_lib.experiments.registry import stored
 
 
@@ -46,24 +44,13 @@ def means_by_initialisation(rows: pd.DataFrame, columns: Iterable[str], *by: str
     return pd.DataFrame(found)
 
 
-def correlation_by_seed(rows: pd.DataFrame, one: str, other: str, draws: int = 2000) -> rules.Interval:
-    """Of two columns over all rows, with the middle 95 % of samples of whole seeds, drawn with replacement."""
-    of_seeds = [some[[one, other]].to_numpy(float) for _, some in rows.groupby("seed")]
-
-    def correlation(chosen: Int[np.ndarray, "some"]) -> float:
-        return np.corrcoef(np.concatenate([of_seeds[i] for i in chosen]).T)[0, 1]
-
-    low, high = resampled(correlation, len(of_seeds), draws)
-    return rules.Interval(rows[one].corr(rows[other]), float(low), float(high), len(of_seeds))
-
-
 def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
     """How well V₀·(the W that grows) tells the gap in "far_pairs"; by data set, optimizer, λ and initialisation.
 
     "told": the share of runs in which the gap has its sign, first in each seed; "change told": the same of what
     training added to the initial gap; "V·W tells": that in which the gap has the sign of V·W at the end. "along":
     the gap with the sign of V₀·growing, which −V₀ turns; "besides": the mean gap of V₀ and −V₀, which no V₀·W can
-    tell. And correlations (:func:`correlation_by_seed`).
+    tell. And correlations (:func:`uaftc_lib.book.rules.correlation_by_seed`).
     """
     sign = np.sign(rows["V₀·growing"])
     rows = rows.assign(change=rows["gap"] - rows["initial gap"], along=sign * rows["gap"], besides=rows["gap"])
@@ -77,7 +64,7 @@ def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
     for values, some in rows.groupby([*keys, "initialisation"], sort=False):
         where = dict(zip((*keys, "initialisation"), values))
         for name in ("gap", "change"):
-            told = correlation_by_seed(some, name, "V₀·growing")._asdict()
+            told = rules.correlation_by_seed(some, name, "V₀·growing")._asdict()
             found.append(where | {"measure": f"{name} with V₀·growing"} | told)
     return pd.DataFrame(found)
 

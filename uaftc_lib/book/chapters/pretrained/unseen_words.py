@@ -25,7 +25,7 @@ from uaftc_lib.book.chapters.pretrained.initialisations import from_book
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.experiments.store import guard, replaced
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import outranks
@@ -107,10 +107,7 @@ def unseen(
             yield {"kind": kind, "learning": learning}, gained(of, given, learning, lam, seed), whole, asked
 
 
-@experiment(
-    jobs=[{"dataset": d, "lam": v, "seed": s} for d, v, s in product(DATASETS, LAMS, SEEDS)],
-    rows=len(KINDS) * len(LEARNING),
-)
+@experiment(jobs_over(dataset=DATASETS, lam=LAMS, seed=SEEDS), rows=len(KINDS) * len(LEARNING))
 def unseen_words(dataset: str, lam: float, seed: int) -> list[dict]:
     """Words cut out of the training texts: their scores by vector against those of a model that read them."""
     data = load_dataset(dataset)
@@ -122,9 +119,7 @@ def unseen_words(dataset: str, lam: float, seed: int) -> list[dict]:
     ]  # fmt: skip
 
 
-@experiment(
-    jobs=[{"dataset": d, "lam": v, "seed": s} for d, v, s in product(DATASETS, LAMS, SEEDS)], rows=len(LEARNING)
-)
+@experiment(jobs_over(dataset=DATASETS, lam=LAMS, seed=SEEDS), rows=len(LEARNING))
 def unseen_words_short(dataset: str, lam: float, seed: int) -> list[dict]:
     """unseen_words from vectors as short as the paper's random ones: a setting that the question leaves open."""
     data = load_dataset(dataset)

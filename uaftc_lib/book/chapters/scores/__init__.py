@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,7 @@ from uaftc_lib.book.cases import SMALL, Part, Tables, alike, contrast, exceeds
 from uaftc_lib.book.chapters.lam import columns_of
 from uaftc_lib.book.chapters.lam.contrasts import AT_STAKE, accuracy_difference, cost_of_small, harmlessness
 from uaftc_lib.book.chapters.scores import panel_nulls, penalised, tilt  # noqa: F401  (registers their experiments)
-from uaftc_lib.book.chapters.scores.null_controls import separations
+from uaftc_lib.book.chapters.scores.null_controls import aucs_of_types
 from uaftc_lib.book.claims import Cases, reading, reads
 from uaftc_lib.book.nulls import against_null, control_rows, lead_of, null_of, panel_null
 from uaftc_lib.book.readings import (
@@ -46,7 +45,7 @@ from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.sst import LEAF, trees
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.models import AttentionClassifier
@@ -112,12 +111,12 @@ def sst_scores_run(**settings) -> tuple[dict, pd.DataFrame]:
     return score_row(model, run, scores, types) | human_agreement(model, dataset), scores
 
 
-SST_RUNS = [{"lam": v, "penalty": p, "seed": s} for v, p, s in product((10.0, 100.0), (0.0, 1e-4), SEEDS)]
+SST_RUNS = jobs_over(lam=(10.0, 100.0), penalty=(0.0, 1e-4), seed=SEEDS)
 
 
 @experiment(jobs=SST_RUNS, rows=1)
 def sst_scores(lam: float, penalty: float, seed: int) -> list[dict]:
-    """SST: means and separation of the examined tokens' scores, agreement with human ratings, accuracies."""
+    """SST: means and AUC of the examined tokens' scores, agreement with human ratings, accuracies."""
     return [sst_scores_run(lam=lam, penalty=penalty, seed=seed)[0]]
 
 
@@ -129,10 +128,10 @@ def sst_mirrored(lam: float, penalty: float, seed: int) -> list[dict]:
 
 
 def score_row(model: AttentionClassifier, run: Run, scores: pd.DataFrame, types: dict) -> dict[str, float]:
-    """Type means, V·W, separation of types, mean training loss of the first five epochs and accuracies."""
+    """Type means, V·W, AUC of types, mean training loss of the first five epochs and accuracies."""
     return (
         follow(model, types)
-        | separations(scores)
+        | aucs_of_types(scores)
         | {"early loss": run.history["loss"].iloc[:5].mean()}
         | {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
     )

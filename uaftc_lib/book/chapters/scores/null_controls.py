@@ -14,10 +14,11 @@ from torch import Tensor
 from uaftc_lib.book.controls import halves, held_out_types, with_permuted_labels
 from uaftc_lib.book.nulls import at_losses
 from uaftc_lib.book.panels import tilt, weight_frame
+from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell, train_real
-from uaftc_lib.experiments.registry import experiment, stored
+from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, auc_of, examined_types, score_frame, type_means
 from uaftc_lib.token_lists import token_types
@@ -25,7 +26,6 @@ from uaftc_lib.training import fit
 
 LOSSES = (0.5, 0.3, 0.2)  # mean training losses at which runs are compared
 LONGER = 3  # times as many epochs for permuted labels, which are learnt later
-REAL_SEEDS = range(10)
 PAIRS = (("positive", "neutral"), ("negative", "neutral"), ("negative", "positive"))
 RATIO = 1.25  # of the counts of two words that are paired, at most
 FREQUENT = 200  # words, that is more than half of the running text
@@ -35,7 +35,7 @@ PANELS += [("sst", "DP-A", 10.0, 20), ("imdb", "DP", 10.0, 40)]
 JOBS = [
     {"dataset": dataset, "model": model, "lam": lam, "labels": labels, "seed": seed}
     for dataset, model, lam, permutations in PANELS
-    for labels, seeds in (("real", REAL_SEEDS), ("half", REAL_SEEDS), ("permuted", range(permutations)))
+    for labels, seeds in (("real", SEEDS), ("half", SEEDS), ("permuted", range(permutations)))
     for seed in seeds
 ]
 
@@ -74,7 +74,7 @@ def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, 
     return dataset, lists | ({"held out": held_out_types(dataset)} if labels == "real" else {})
 
 
-def separations(scores: pd.DataFrame) -> dict[str, float]:
+def aucs_of_types(scores: pd.DataFrame) -> dict[str, float]:
     """How well attention tells each two of the three kinds of words apart."""
     return {f"AUC {high} over {low}": auc_of(scores, "attention", high, low) for high, low in PAIRS}
 
@@ -82,7 +82,7 @@ def separations(scores: pd.DataFrame) -> dict[str, float]:
 def score_measures(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, float]:
     """Means of scores, how well kinds of words separate by them, V·W; of DP the median weight in the test set."""
     scores = score_frame(model, dataset, types)
-    row = type_means(model, types) | {"V·W": tilt(model)} | separations(scores)
+    row = type_means(model, types) | {"V·W": tilt(model)} | aucs_of_types(scores)
     row["AUC polarity"] = auc_of(scores, "polarity", "positive", "negative")
     if model.recurrent is None and model.M is None:
         weights = weight_frame(model, dataset, types)
@@ -142,7 +142,7 @@ def at_loss(
     return epoch, float(losses[epoch]), seen[epoch]
 
 
-@experiment(jobs=[{"seed": seed} for seed in REAL_SEEDS], rows=FREQUENT)
+@experiment(jobs_over(seed=SEEDS), rows=FREQUENT)
 def frequent_words(seed: int) -> list[dict]:
     """SST at λ = 10: both scores of each of the most frequent words, and the list on which it stands, if on one."""
     data = load_dataset("sst")

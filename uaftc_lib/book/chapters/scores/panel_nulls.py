@@ -12,6 +12,7 @@ from torch import Tensor
 
 from uaftc_lib.book.chapters.scores.null_controls import matched_types
 from uaftc_lib.book.controls import held_out_types, with_permuted_labels
+from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell
@@ -23,14 +24,14 @@ from uaftc_lib.training import TrainingConfig, choose_trainer, fit
 LOSSES = (0.5, 0.2)  # mean training losses at which runs are compared
 LOWEST = f"loss {min(LOSSES):g}"
 LONGER = 3  # times as many epochs for permuted labels that are not learnt by then
-REAL_SEEDS, PERMUTATIONS = range(10), range(20)
+PERMUTATIONS = range(20)
 PANELS = [("sst", "DP-A", 20.0), ("imdb", "DP-A", 10.0)]
 PANELS += [("20news-1", "DP-A", lam) for lam in (1.0, 10.0, 20.0, 50.0)]
 PANELS += [("imdb", "AD", 10.0), ("20news-2", "DP", 10.0), ("20news-2", "DP-A", 10.0), ("sst", "DP-L", 10.0)]
 JOBS = [
     {"dataset": dataset, "model": model, "lam": lam, "labels": labels, "seed": seed}
     for dataset, model, lam in PANELS
-    for labels, seeds in (("real", REAL_SEEDS), ("permuted", PERMUTATIONS))
+    for labels, seeds in (("real", SEEDS), ("permuted", PERMUTATIONS))
     for seed in seeds
 ]
 

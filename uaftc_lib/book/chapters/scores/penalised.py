@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from uaftc_lib.book.readings import not_made
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.experiments.sweep import decode_errors, encode_errors
 
 
-@experiment(jobs=[{"lam": lam, "seed": s} for lam, s in product((10.0, 100.0), SEEDS)], rows=1)
+@experiment(jobs_over(lam=(10.0, 100.0), seed=SEEDS), rows=1)
 def sst_penalty(lam: float, seed: int) -> list[dict]:
     """SST with a penalty on V·W, as in "sst_scores": which test texts are classified wrongly."""
     dataset = load_dataset("sst")

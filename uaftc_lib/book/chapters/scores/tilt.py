@@ -14,7 +14,7 @@ from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier, Dropout, Output
 from uaftc_lib.scores import dot_product
 from uaftc_lib.training import fit
@@ -91,14 +91,8 @@ WORLDS: dict[str, tuple[Callable[[Dataset, int], Dataset], ...]] = {
 }
 BIASED = ("as it is", "equal classes", "permuted labels")
 MANY = range(40)  # seeds where classes are equal, each with a deal of its own where something is dealt out
-JOBS = [{"world": world, "bias": False, "seed": seed} for world in WORLDS for seed in SEEDS]
-JOBS += [{"world": world, "bias": True, "seed": seed} for world in BIASED for seed in SEEDS]
-JOBS += [
-    {"world": world, "bias": False, "seed": seed}
-    for world in WORLDS
-    for seed in MANY[len(SEEDS) :]
-    if "equal classes" in world
-]
+JOBS = jobs_over(world=WORLDS, bias=False, seed=SEEDS) + jobs_over(world=BIASED, bias=True, seed=SEEDS)
+JOBS += jobs_over(world=[one for one in WORLDS if "equal classes" in one], bias=False, seed=MANY[len(SEEDS) :])
 
 
 @experiment(jobs=JOBS, rows=1)

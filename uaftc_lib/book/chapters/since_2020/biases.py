@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import torch
@@ -14,7 +12,7 @@ from uaftc_lib.book.chapters.since_2020.selected import RANDOM, TRAINED, initial
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import SEEDS, WHOLE_STEPS, initial_model, small_data
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours import joint_selection, selection
 from uaftc_lib.scores import examined_types
@@ -56,7 +54,7 @@ def keys_and_votes(corpus: Corpus, E: torch.Tensor, initial: dict[str, torch.Ten
     return found + [None] * (len(LOSSES) - len(found))
 
 
-@experiment(jobs=[{"seed": s} for s in TWENTY], rows=2 * len(LOSSES))
+@experiment(jobs_over(seed=TWENTY), rows=2 * len(LOSSES))
 def factor_more(seed: int) -> list[dict]:
     """DP and DP-A from one effective initialisation, E held: singular values of keys beside votes, at equal losses."""
     model, corpus = problem(RANDOM, 10, seed)
@@ -116,7 +114,7 @@ def to_be_had(rows: pd.DataFrame) -> pd.DataFrame:
     return rows if not len(rows) else rows[(rows["who"] == WHO[0]) | (rows["right"] == 1)]
 
 
-@experiment(jobs=[{"who": w, "rule": r, "seed": s} for w, r, s in product(WHO, RULES, TWENTY)], rows=1)
+@experiment(jobs_over(who=WHO, rule=RULES, seed=TWENTY), rows=1)
 def rates(who: str, rule: str, seed: int) -> list[dict]:
     """Random problems, plain or normalised descent: how fast V turns to the programme of its choice, and the loss."""
     model, corpus = problem(RANDOM, 10, seed)
@@ -177,11 +175,7 @@ def of_everything(lam: float, seed: int) -> dict[str, float]:
     return row
 
 
-@experiment(
-    jobs=[{"what": w, "lam": 1.0, "seed": s} for w, s in product(WHO, TWENTY)]
-    + [{"what": "everything", "lam": v, "seed": s} for v, s in product(LAMS, SEEDS)],
-    rows=1,
-)
+@experiment(jobs_over(what=WHO, lam=1.0, seed=TWENTY) + jobs_over(what="everything", lam=LAMS, seed=SEEDS), rows=1)
 def polarised(what: str, lam: float, seed: int) -> list[dict]:
     """Entropy of the weights of a text, of log n, along gradient flow: of random problems, and of small Data I."""
     return [of_everything(lam, seed) if what == "everything" else of_flow(what, seed)]

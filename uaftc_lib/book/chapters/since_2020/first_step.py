@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +25,11 @@ from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours import one_step, selection
 
-STEP, STEPS = 1.0, (0.1, 1.0, 3.0)  # lengths of the step, of that of a new embedding: the usual one, and all
+STEP, OTHER_STEPS = 1.0, (0.1, 3.0)  # lengths of the step, of that of a new embedding: the usual one, and others
 VARIED = 50  # texts of SST with which it is varied
 LABELS = ("real", "permuted")  # of which the step learns; V learns of the real ones
 PLAIN, DRAWN, OWN = "V = 0", "V drawn", "own texts"  # V at the step, which V then starts from; or: what it is taken on
@@ -91,23 +90,10 @@ def flow_of(texts: selection.Texts, V: np.ndarray) -> selection.Path:
 
 
 @experiment(
-    jobs=[
-        {"data": SST, "texts": n, "labels": of, "length": STEP, "variant": PLAIN, "seed": s}
-        for n, of, s in product(SST_TEXTS, LABELS, SEEDS)
-    ]
-    + [
-        {"data": SST, "texts": VARIED, "labels": "real", "length": length, "variant": PLAIN, "seed": s}
-        for length, s in product(STEPS, SEEDS)
-        if length != STEP
-    ]
-    + [
-        {"data": RANDOM, "texts": 10, "labels": of, "length": STEP, "variant": PLAIN, "seed": s}
-        for of, s in product(LABELS, range(PROBLEMS))
-    ]
-    + [
-        {"data": SST, "texts": VARIED, "labels": "real", "length": STEP, "variant": of, "seed": s}
-        for of, s in product((OWN, DRAWN), SEEDS)
-    ],
+    jobs_over(data=SST, texts=SST_TEXTS, labels=LABELS, length=STEP, variant=PLAIN, seed=SEEDS)
+    + jobs_over(data=SST, texts=VARIED, labels="real", length=OTHER_STEPS, variant=PLAIN, seed=SEEDS)
+    + jobs_over(data=RANDOM, texts=10, labels=LABELS, length=STEP, variant=PLAIN, seed=range(PROBLEMS))
+    + jobs_over(data=SST, texts=VARIED, labels="real", length=STEP, variant=(OWN, DRAWN), seed=SEEDS),
     rows=1,
 )
 def selected_after_a_step(data: str, texts: int, labels: str, length: float, variant: str, seed: int) -> list[dict]:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from uaftc_lib.book.chapters.since_2020.selected import DATA_I, PROBLEMS, RANDOM, initial_V, last_change, problem
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours import joint_selection, selection
 
@@ -44,9 +44,7 @@ def on_toy(model: AttentionClassifier, corpus: Corpus) -> Together:
 
 
 @experiment(
-    jobs=[{"data": RANDOM, "texts": 10, "seed": s} for s in range(PROBLEMS)]
-    + [{"data": DATA_I, "texts": 1200, "seed": s} for s in SEEDS],
-    rows=1,
+    jobs_over(data=RANDOM, texts=10, seed=range(PROBLEMS)) + jobs_over(data=DATA_I, texts=1200, seed=SEEDS), rows=1
 )
 def learned_together(data: str, texts: int, seed: int) -> list[dict]:
     """Cosines of W and V with the programmes of the choice at the end, at each of :data:`MOMENTS`; nan if hopeless."""

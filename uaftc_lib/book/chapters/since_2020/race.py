@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from itertools import product
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from uaftc_lib import dynamics
 from uaftc_lib.book.mean_field import MeanField, crossing
 from uaftc_lib.book.small_data import SEEDS, initial_model, small_data
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
 
@@ -53,10 +52,7 @@ def followed(
     return alpha[:, :, polar].sum(2) @ field.shares, np.logaddexp(0, -right) @ field.shares
 
 
-JOBS = [{"initialisation": of, "lam": v, "seed": s} for of, s, v in product(INITIALISATIONS, SEEDS, LAMS)]
-
-
-@experiment(JOBS, rows=1)
+@experiment(jobs_over(initialisation=INITIALISATIONS, seed=SEEDS, lam=LAMS), rows=1)
 def race(initialisation: str, lam: float, seed: int) -> list[dict]:
     """When polarity is learnt and when attention, on small Data I by its mean field, while everything moves."""
     dataset = small_data(seed)

@@ -12,7 +12,7 @@ from uaftc_lib.book.random_models import Case
 from uaftc_lib.book.small_data import SEEDS, initial_model, small_config, small_data
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain import leave_one_out
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours import selection
@@ -135,9 +135,9 @@ def contradicted(texts: selection.Texts, chosen: Int[np.ndarray, "texts"]) -> fl
 
 
 @experiment(
-    jobs=[{"data": RANDOM, "texts": 10, "seed": s} for s in range(PROBLEMS)]
-    + [{"data": DATA_I, "texts": 1200, "seed": s} for s in SEEDS]
-    + [{"data": SST, "texts": n, "seed": s} for n in SST_TEXTS for s in SEEDS],
+    jobs_over(data=RANDOM, texts=10, seed=range(PROBLEMS))
+    + jobs_over(data=DATA_I, texts=1200, seed=SEEDS)
+    + jobs_over(data=SST, texts=SST_TEXTS, seed=SEEDS),
     rows=1,
 )
 def words_selected(data: str, texts: int, seed: int) -> list[dict]:
@@ -153,7 +153,7 @@ def words_selected_later(texts: int, seed: int) -> list[dict]:
     return [choice_measures(model, corpus, select(model, corpus, LONGER))]
 
 
-@experiment(jobs=[{"texts": n, "seed": s} for n in MANY_TEXTS for s in FEW_SEEDS], rows=1)
+@experiment(jobs_over(texts=MANY_TEXTS, seed=FEW_SEEDS), rows=1)
 def words_selected_many(texts: int, seed: int) -> list[dict]:
     """words_selected on more texts of SST, with few seeds."""
     model, corpus = problem(SST, texts, seed)

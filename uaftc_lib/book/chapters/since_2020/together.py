@@ -7,13 +7,13 @@ import torch
 
 from uaftc_lib.book.chapters.since_2020.selected import SST, contradicted, problem
 from uaftc_lib.book.small_data import SEEDS
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.neighbours import selection
 
 PARTS = (10, 20, 50, 100, 200, 500, 1000, 6920)  # numbers of texts; the last is all of SST's training set
 
 
-@experiment(jobs=[{"seed": s} for s in SEEDS], rows=len(PARTS))
+@experiment(jobs_over(seed=SEEDS), rows=len(PARTS))
 def best_words(seed: int) -> list[dict]:
     """SST, E and W of a trained model: is there a V that chooses the best word of every text? By number of texts."""
     model, corpus = problem(SST, PARTS[-1], seed)

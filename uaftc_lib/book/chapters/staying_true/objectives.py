@@ -10,7 +10,7 @@ from uaftc_lib.book.chapters.is_it_explanation.freedom import both_adversaries
 from uaftc_lib.book.chapters.is_it_explanation.quarrel import LOO, SPREAD
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment, stored
+from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.locations import data_home
 from uaftc_lib.neighbours.adversary import ceiling
 from uaftc_lib.neighbours.encoders import default_lam
@@ -70,9 +70,7 @@ def word_level(dataset: str, kind: str, strength: float, layers: int, seed: int)
     return [row_of(data, *train_kind(data, kind, strength, seed, layers))]
 
 
-@experiment(
-    jobs=[{"lam": lam, "seed": seed} for seed in range(WORD_LEVEL.lam_seeds) for lam in WORD_LEVEL.lams], rows=1
-)
+@experiment(jobs_over(seed=range(WORD_LEVEL.lam_seeds), lam=WORD_LEVEL.lams), rows=1)
 def word_level_lams(lam: float, seed: int) -> list[dict]:
     """SST, a control: the same of the base at other λ, without any objective."""
     data = load_dataset("sst")

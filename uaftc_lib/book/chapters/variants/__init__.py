@@ -35,6 +35,7 @@ from uaftc_lib.book.readings import (
     wide,
 )
 from uaftc_lib.book.small_data import (
+    MANY_SEEDS,
     PAPER_NEUTRAL,
     RANGES,
     SEEDS,
@@ -50,7 +51,7 @@ from uaftc_lib.book.small_data import (
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.synthetic import synthetic
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, examined_types
@@ -65,7 +66,7 @@ RUNS_ON_DATA_I = (("DP", 0.0, NO_M), *((v, p, M) for M, (v, p) in product(RANGES
     jobs=[
         {"variant": v, "penalty": p, "M": M, "seed": s}
         for v, p, M in RUNS_ON_DATA_I
-        for s in (range(30) if M in (NO_M, M_OF_LIBRARY) else SEEDS)
+        for s in (MANY_SEEDS if M in (NO_M, M_OF_LIBRARY) else SEEDS)
     ],
     rows=len(LOOKED_AT),
 )
@@ -89,13 +90,7 @@ def variants_copy(variant: str, penalty: float, seed: int) -> list[dict]:
     return followed_run(small_data(), variant, penalty, M_OF_LIBRARY, seed, [10 * epoch for epoch in LOOKED_AT])
 
 
-@experiment(
-    jobs=[
-        {"class_size": n, "neutral_types": types, "seed": s}
-        for n, types, s in product((600, 6000), (SMALL_NEUTRAL, PAPER_NEUTRAL), SEEDS)
-    ],
-    rows=1,
-)
+@experiment(jobs_over(class_size=(600, 6000), neutral_types=(SMALL_NEUTRAL, PAPER_NEUTRAL), seed=SEEDS), rows=1)
 def additive_size(class_size: int, neutral_types: int, seed: int) -> list[dict]:
     """Additive attention at the end: is it the texts or the neutral words that a copy has too few of?"""
     dataset = synthetic("synthetic-1", class_sizes=(class_size, class_size), neutral_types=neutral_types)
@@ -167,19 +162,19 @@ def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int, weight_ra
     )
 
 
-@experiment(jobs=[{"seed": s} for s in SEEDS], rows=1)
+@experiment(jobs_over(seed=SEEDS), rows=1)
 def class_terms(seed: int) -> list[dict]:
     """Three classes of words (Appendix F): scores by kind, inner products of words, and of columns of W."""
     return [of_classes(*three_classes(seed), 75, seed)]
 
 
-@experiment(jobs=[{"seed": s} for s in SEEDS], rows=1)
+@experiment(jobs_over(seed=SEEDS), rows=1)
 def class_terms_whole(seed: int) -> list[dict]:
     """Three classes of words on 12,000 texts with 1,000 neutral words."""
     return [of_classes(*three_classes(seed, 4000, neutral_types=PAPER_NEUTRAL), WHOLE_EPOCHS, seed)]
 
 
-@experiment(jobs=[{"seed": s} for s in SEEDS], rows=1)
+@experiment(jobs_over(seed=SEEDS), rows=1)
 def class_terms_short(seed: int) -> list[dict]:
     """Three classes of words with W from ±0.1, three times as long."""
     three = three_classes(seed, 4000, neutral_types=PAPER_NEUTRAL)

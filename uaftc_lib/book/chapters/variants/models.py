@@ -8,12 +8,11 @@ import torch
 from uaftc_lib.book.small_data import SMALL_NEUTRAL, initial_model, small_config
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets.synthetic import distinct_integers
-from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.models import AttentionClassifier, model_arguments
 from uaftc_lib.scores import Types
 from uaftc_lib.streams import stream_seed
 from uaftc_lib.training import Run, fit
 
-VARIANTS = {"DP": {}, "DP-A": {"encoder": "affine"}, "AD": {"attention": "additive"}}
 RATES = {"DP": 2.0, "DP-A": 2.0, "AD": 1.0}
 RUNS = (("DP", 0.0), ("DP-A", 0.0), ("DP-A", 1e-3), ("AD", 0.0))  # variant and penalty
 LOSS = 0.02  # to which runs are brought that are to be compared at equal training
@@ -56,7 +55,7 @@ def variant_model(
     weight_range: float = 0.1,
 ) -> AttentionClassifier:
     """DP, DP-A or AD; with one seed all have the same embeddings, V, and W and M but for their ranges."""
-    model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **VARIANTS[variant])
+    model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed, **model_arguments(variant))
     if M not in (M_OF_LIBRARY, NO_M):
         with torch.no_grad():
             model.M *= RANGES_OF_M[M](dimension) / RANGES_OF_M[M_OF_LIBRARY](dimension)

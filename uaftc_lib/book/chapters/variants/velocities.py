@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pandas as pd
 import torch
 
@@ -14,7 +12,7 @@ from uaftc_lib.book.claims import reads
 from uaftc_lib.book.readings import column, least, opposed, rows_of, several, size
 from uaftc_lib.book.small_data import PAPER_NEUTRAL, SEEDS, WHOLE_EPOCHS, by_kind, initial_model, small_config
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
 from uaftc_lib.training import fit
@@ -43,7 +41,7 @@ def affine_velocities(M: str, lam: float, seed: int) -> list[dict]:
     return [pd.DataFrame(looks).mean().to_dict()]
 
 
-@experiment(jobs=[{"lam": lam, "seed": s} for lam, s in product((10.0, 100.0), SEEDS)], rows=1)
+@experiment(jobs_over(lam=(10.0, 100.0), seed=SEEDS), rows=1)
 def class_velocities(lam: float, seed: int) -> list[dict]:
     """12,000 texts of three classes: the terms of Eq 82 for a word's own class and of Eq 83, by the class of the word.
 

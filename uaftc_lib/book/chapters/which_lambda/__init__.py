@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import torch
 from torch import Tensor
 
@@ -26,7 +24,7 @@ from uaftc_lib.book.small_data import (
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import examined_types
 from uaftc_lib.training import fit
@@ -36,15 +34,12 @@ TURNED = 0.25  # the cosine of V₀ with the W that grows
 
 
 @experiment(
-    jobs=[
-        {"weight_range": w, "lam": v, "cosine": c, "seed": s}
-        for w, s, v, c in product(
-            RANGES,
-            SEEDS,
-            (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
-            (-0.95, -0.7, -0.45, -0.25, -0.1, -0.03, 0.0, 0.03, 0.1, 0.25, 0.45, 0.7, 0.95),
-        )
-    ],
+    jobs_over(
+        weight_range=RANGES,
+        seed=SEEDS,
+        lam=(1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
+        cosine=(-0.95, -0.7, -0.45, -0.25, -0.1, -0.03, 0.0, 0.03, 0.1, 0.25, 0.45, 0.7, 0.95),
+    ),
     rows=1,
 )
 def exact_phase(weight_range: float, lam: float, cosine: float, seed: int) -> list[dict]:
@@ -68,7 +63,7 @@ def turn_growing(model: AttentionClassifier, corpus: Corpus, cosine: float) -> A
     return model
 
 
-@experiment(jobs=[{"weight_range": w, "seed": s} for w, s in product(RANGES, SEEDS)], rows=len(BANDS_AT))
+@experiment(jobs_over(weight_range=RANGES, seed=SEEDS), rows=len(BANDS_AT))
 def word_bands(weight_range: float, seed: int) -> list[dict]:
     """The upper end of each word's band on Data I, from one run with V ⟂ W; and who is lost at several λ.
 
@@ -123,11 +118,7 @@ TURNS = {  # how the vectors as drawn are changed: by W₀, its length kept or t
 
 
 @experiment(
-    jobs=[
-        {"weight_range": w, "lam": v, "turn": t, "seed": s}
-        for w, s, v, t in product(RANGES, SEEDS, (0.01, 0.1, 0.3, 1.0, 2.0, 100.0, 10000.0), TURNS)
-    ],
-    rows=1,
+    jobs_over(weight_range=RANGES, seed=SEEDS, lam=(0.01, 0.1, 0.3, 1.0, 2.0, 100.0, 10000.0), turn=TURNS), rows=1
 )
 def turned_vectors(weight_range: float, lam: float, turn: str, seed: int) -> list[dict]:
     """The ledger of polar words on Data I, and |nα − 1| of a text of n words at most, from W₀ turned against V₀."""
@@ -149,12 +140,7 @@ def heaviest(model: AttentionClassifier, corpus: Corpus) -> tuple[Tensor, Tensor
         return model(corpus).weights.reshape(len(corpus), -1).max(1)
 
 
-@experiment(
-    jobs=[
-        {"weight_range": w, "lam": v, "seed": s} for w, v, s in product(RANGES, (0.001, 0.01, 0.1, 1.0, 10.0), SEEDS)
-    ],
-    rows=1,
-)
+@experiment(jobs_over(weight_range=RANGES, lam=(0.001, 0.01, 0.1, 1.0, 10.0), seed=SEEDS), rows=1)
 def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
     """What training does to the heaviest word of a text, and what is otherwise after a nudge in the twelfth digit."""
     dataset, epochs = load_dataset("synthetic-1"), WHOLE_EPOCHS * RANGES[weight_range]

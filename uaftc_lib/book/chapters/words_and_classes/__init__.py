@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -26,10 +25,11 @@ from uaftc_lib.book.chapters.words_and_classes import (  # noqa: F401  (register
 )
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.rules import resampled
+from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier, StructuredClassifier, sum_by_instance
 from uaftc_lib.training import TrainingConfig, fit
 
@@ -86,13 +86,7 @@ def two_scores(data: Dataset, lam: float, seed: int, mirrored: bool = False) -> 
 
 
 @experiment(
-    jobs=[
-        {"dataset": name, "lam": lam, "seed": seed, "mirrored": mirrored}
-        for seed, name, lam, mirrored in product(
-            range(10), ("sst", "20news-1"), (0.01, 1.0, 10.0, 100.0), (False, True)
-        )
-    ],
-    rows=1,
+    jobs_over(seed=SEEDS, dataset=("sst", "20news-1"), lam=(0.01, 1.0, 10.0, 100.0), mirrored=(False, True)), rows=1
 )
 def parting(dataset: str, lam: float, seed: int, mirrored: bool) -> list[dict]:
     """Table 2's DP at four λ: what both scores of a word tell of its attention and influence; from W₀ and from −W₀."""

@@ -12,14 +12,13 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 
 ADJECTIVES = {  # of one emotion each; the first keeps company with the thing below
     "excitement": "thrilled eager exhilarated electrified exuberant",
@@ -195,15 +194,13 @@ def of_file(encoder: str, seed: int) -> pd.DataFrame:
         return explained(made(seed), Path(folder), "--seed", str(seed), *OPTIONS[encoder])
 
 
-@experiment(
-    jobs=[{"encoder": encoder, "seed": seed} for encoder, seed in product(OPTIONS, range(SEEDS))], rows=len(EMOTIONS)
-)
+@experiment(jobs_over(encoder=OPTIONS, seed=range(SEEDS)), rows=len(EMOTIONS))
 def emotions(encoder: str, seed: int) -> list[dict]:
     """Made-up texts of eight emotions, through the command: for a class its words, for a word its classes."""
     return judged_lists(of_file(encoder, seed))
 
 
-@experiment(jobs=[{"seed": seed} for seed in range(SEEDS)])
+@experiment(jobs_over(seed=range(SEEDS)))
 def hatred_and_despise(seed: int) -> list[dict]:
     """The two questions as they were asked: what drives hatred, its causes and their company, and what *despise* does.
 

@@ -14,16 +14,17 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from uaftc_lib.book.cases import Part, Tables, exceeds
-from uaftc_lib.book.chapters.scores.null_controls import LOSSES, REAL_SEEDS
+from uaftc_lib.book.chapters.scores.null_controls import LOSSES
 from uaftc_lib.book.claims import reading
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.nulls import against_null, at_losses
 from uaftc_lib.book.panels import mean_weights
 from uaftc_lib.book.readings import column, lead
+from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain.contributions import leave_group_out
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance
 from uaftc_lib.scores import Types, examined_types
@@ -96,13 +97,7 @@ def word_measures(model: AttentionClassifier, dataset: Dataset, types: Types) ->
     return row | {f"attention {word}": float(a[dataset.vocabulary.id(word)]) for word in PROGRESS}
 
 
-@experiment(
-    jobs=[
-        {"labels": labels, "seed": seed}
-        for labels, seeds in (("real", REAL_SEEDS), ("permuted", PERMUTATIONS))
-        for seed in seeds
-    ]
-)
+@experiment(jobs_over(labels="real", seed=SEEDS) + jobs_over(labels="permuted", seed=PERMUTATIONS))
 def held_out_words(labels: str, seed: int) -> list[dict]:
     """SST, DP, λ = 10; held-out words under true and permuted labels, at the kept epoch and at equal losses."""
     data = load_dataset("sst")

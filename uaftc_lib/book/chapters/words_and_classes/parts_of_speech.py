@@ -18,7 +18,7 @@ from uaftc_lib.book.panels import mean_weights
 from uaftc_lib.book.small_data import SEEDS
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 
 WORDNET = "UAFTC_WORDNET"  # environment variable: the folder of WordNet's files, if not Debian's
 FOLDER = "/usr/share/wordnet"
@@ -82,7 +82,7 @@ def class_shares(ranked_by: np.ndarray, counts: np.ndarray, classes: list[str]) 
     return [{"class": name, "words": own[name], "matched": matched[name] / BESIDE} for name in CLASSES]
 
 
-@experiment(jobs=[{"seed": seed} for seed in SEEDS], rows=2 * len(CLASSES))
+@experiment(jobs_over(seed=SEEDS), rows=2 * len(CLASSES))
 def parts_of_speech(seed: int) -> list[dict]:
     """SST, DP, λ = 10: of the words of most weight in the test set, or of the highest scores, how many of which class.
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from torch import nn
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain.contributions import contributions
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.again import left_out
@@ -181,13 +181,7 @@ def over_classes(
     return pd.DataFrame(rows).mean().to_dict() | told
 
 
-@experiment(
-    jobs=[
-        {"dataset": dataset, "model": model, "seed": seed}
-        for seed, dataset, model in product(range(ASKED.seeds), ASKED.datasets, ASKED.models)
-    ],
-    rows=1,
-)
+@experiment(jobs_over(seed=range(ASKED.seeds), dataset=ASKED.datasets, model=ASKED.models), rows=1)
 def recurrent_influence(dataset: str, model: str, seed: int) -> list[dict]:
     """Table 2's models at λ = 10, the test set: how far contribution, leave-one-out and integrated gradients agree."""
     data = load_dataset(dataset)

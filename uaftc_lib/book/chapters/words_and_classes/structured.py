@@ -14,7 +14,7 @@ from uaftc_lib.book.chapters.words_and_classes import hop_measures as measures
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain.contributions import by_hop
 from uaftc_lib.models import Output, StructuredClassifier, sum_by_instance
 from uaftc_lib.training import Run, TrainingConfig, fit
@@ -48,10 +48,8 @@ CONFIG = {"optimizer": "adam", "learning_rate": 0.003, "batch_size": 50, "dropou
 
 def structured_jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
     """The grid, first seeds first; then more seeds of what is chosen, of it with projections, and of one hop."""
-    grid = [
-        {"dataset": dataset, "hops": hops, "penalty": penalty, "projections": False, "seed": seed}
-        for seed, dataset, hops, penalty in product(range(GRID.seeds), GRID.run, GRID.hops, GRID.penalties)
-    ]
+    run = {"dataset": GRID.run, "hops": GRID.hops, "penalty": GRID.penalties, "projections": False}
+    grid = jobs_over(seed=range(GRID.seeds), **run)
     further = [
         {"dataset": dataset, **settings, "projections": projections, "seed": seed}
         for seed, (dataset, one) in product(range(GRID.chosen_seeds), chosen.items())
@@ -166,6 +164,6 @@ def structured_permuted(dataset: str, seed: int) -> list[dict]:
 
 experiment(jobs=structured_jobs(), rows=1)(structured)
 if CHOSEN:  # before there is nothing to show
-    experiment(jobs=[{"dataset": name, "seed": seed} for name, seed in product(CHOSEN, range(GRID.seeds))])(hop_words)
-    permuted = [{"dataset": name, "seed": seed} for seed, name in product(range(GRID.seeds), CHOSEN)]
+    experiment(jobs_over(dataset=CHOSEN, seed=range(GRID.seeds)))(hop_words)
+    permuted = jobs_over(seed=range(GRID.seeds), dataset=CHOSEN)
     experiment(jobs=permuted, rows=1)(structured_permuted)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from uaftc_lib.book.chapters.words_and_classes.structured import GRID
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment
+from uaftc_lib.experiments.registry import experiment, jobs_over
 
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # C, 1 / regularisation; of equals on dev the smallest is taken
 
@@ -35,7 +35,7 @@ def linear(data: Dataset) -> dict[str, float]:
     return {"C": best.C} | {name: float(value) for name, value in scores.items()}
 
 
-@experiment(jobs=[{"dataset": name} for name in GRID.datasets], rows=1)
+@experiment(jobs_over(dataset=GRID.datasets), rows=1)
 def tfidf_baseline(dataset: str) -> list[dict]:
     """What tf-idf and logistic regression reach where structured attention is tried."""
     return [linear(load_dataset(dataset))]
