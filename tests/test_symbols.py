@@ -303,7 +303,7 @@ HERE = r"""async formula => {
             {"what a text wants of its pooled vector"},
             "the part of the embeddings that grows",
         ),
-        ("15_staying_true", "1D43C", {"mutual information", "entropy", "state of a word"}, "pooled vector"),
+        ("15_staying_true", "1D53C", {"mutual information", "entropy", "state of a word"}, "pooled vector"),
         ("18_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
     ],
 )
