@@ -17,6 +17,7 @@ ITEM = re.compile(r"<b>(\w[\w ]*)</b> (.*?)(?:</summary>|</li>)", re.DOTALL)
 ERROR = re.compile(r"error ([\d.e+-]+)\)?$")
 SHOWN = 6  # measured values that the line of a cell tells
 STATES = ("finding", "identity")
+CHECKS = re.compile(r"\bchapter\.(?:finding|identity|housekeeping)\(|\b(?:most|surely|undecided|measured)\(")
 EQUATION = re.compile(r"^Eq (\w+)", re.MULTILINE)
 
 
@@ -148,7 +149,7 @@ def name_cells(doctree):
     first, waiting = None, []
     for cell in cells:
         source, output = part(cell, "source").astext(), html_of(part(cell, "output"))
-        checks = re.search(r"\bchapter\.(?:finding|identity|housekeeping)\(|\b(?:most|surely|undecided)\(", source)
+        checks = CHECKS.search(source)
         if "tag_parameters" in cell["classes"]:
             first = cell
             fold(cell, "Parameters and preparation", "code")
