@@ -113,12 +113,12 @@ def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
     return Part(case, rules.decided(interval), found, n, in_half_widths(mean, low, high), mean, low, high)
 
 
-def exact(case: str, errors: Iterable[float], tolerance: float = 1e-12) -> Part:
+def exact(case: str, errors: Iterable[float]) -> Part:
     """An identity, from its relative error in each of several random models."""
     errors = list(errors)
     worst, n = max(errors), len(errors)
-    if worst < tolerance:
-        return Part(case, "supported", f"relative error below {tolerance:.0e} in {n} of {n}", n, 1.0)
+    if worst < 1e-12:
+        return Part(case, "supported", f"relative error below 1e-12 in {n} of {n}", n, 1.0)
     return Part(case, "contradicted", f"relative error up to {worst:.0e}, {n} tried", n, -1.0)
 
 

@@ -110,7 +110,7 @@ def share(held: Bool[np.ndarray, "cases"]) -> Interval:
     return Interval(float(held.mean()), float(low), float(high), len(held))
 
 
-def crossed(differences: Float[np.ndarray, "seeds instances"], confidence: float = CONFIDENCE) -> Interval:
+def crossed(differences: Float[np.ndarray, "seeds instances"]) -> Interval:
     """The mean over seeds and test instances, with an interval for other seeds *and* other instances.
 
     Both are random: the variance of the mean is (MS of seeds + MS of instances − MS of the rest) / (seeds · instances),
@@ -132,13 +132,13 @@ def crossed(differences: Float[np.ndarray, "seeds instances"], confidence: float
     summed = max(sum(squares) - noise, *squares)
     parts = zip((*squares, noise), (seeds - 1, instances - 1, (seeds - 1) * (instances - 1)))
     spread = sum(square**2 / free for square, free in parts)
-    half = half_width(np.sqrt(summed / values.size), summed**2 / spread, confidence) if summed else 0.0
+    half = half_width(np.sqrt(summed / values.size), summed**2 / spread) if summed else 0.0
     return around(mean, half, seeds)
 
 
-def further_run(values: Float[np.ndarray, "seeds"], confidence: float = CONFIDENCE) -> Interval:
+def further_run(values: Float[np.ndarray, "seeds"]) -> Interval:
     """The mean, and the prediction interval for one further run."""
-    found = interval(values, confidence)
+    found = interval(values)
     return around(found.mean, found.half * np.sqrt(found.n + 1), found.n)
 
 

@@ -9,7 +9,6 @@ from uaftc_lib.dynamics.terms import (
     gradients,
     kind,
     polarity_update,
-    sums_and_polarity,
     sums_of_scores,
     token_sums,
 )
@@ -26,7 +25,6 @@ __all__ = [
     "invariants",
     "kind",
     "polarity_update",
-    "sums_and_polarity",
     "sums_of_scores",
     "token_sums",
 ]

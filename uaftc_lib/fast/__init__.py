@@ -5,6 +5,6 @@ masks     dropout masks, bit by bit the same in every method
 kernels   the fused loops
 """
 
-from uaftc_lib.fast.trainers import EPSILON, FusedTrainer, TypeSums, TypewiseTrainer, fast_trainer, obstacle
+from uaftc_lib.fast.trainers import FusedTrainer, TypeSums, TypewiseTrainer, fast_trainer, obstacle
 
-__all__ = ["EPSILON", "FusedTrainer", "TypeSums", "TypewiseTrainer", "fast_trainer", "obstacle"]
+__all__ = ["FusedTrainer", "TypeSums", "TypewiseTrainer", "fast_trainer", "obstacle"]

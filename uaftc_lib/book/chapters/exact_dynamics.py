@@ -155,9 +155,9 @@ def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: fl
     return {name: learning_rate**2 * matrix for name, matrix in drift.items()}
 
 
-def entry_means(ledger: Ledger, types: Types, names: str = "DEF") -> dict[str, float]:
-    """Means of entries of a ledger over the types of each kind: "D positive", ..."""
-    return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in names for kind, ids in types.items()}
+def entry_means(ledger: Ledger, types: Types) -> dict[str, float]:
+    """Means of D, E and F of a ledger over the types of each kind: "D positive", ..."""
+    return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in "DEF" for kind, ids in types.items()}
 
 
 @experiment(jobs_over(lam=(10.0, 100.0), seed=range(60)), rows=1)

@@ -214,10 +214,10 @@ def growth(rows: pd.DataFrame, name: str) -> pd.Series:
     return rows.groupby("seed")[name].agg(lambda values: values.iloc[-1] - values.iloc[0]).astype(float)
 
 
-def arrival(rows: pd.DataFrame, level: float = 0.5) -> pd.Series:
-    """The epoch at which the mean product of like words has grown by ``level``, by seed."""
+def arrival(rows: pd.DataFrame) -> pd.Series:
+    """The epoch at which the mean product of like words has grown by one half, by seed."""
     by_seed = {
-        seed: np.interp(level, (one.like - one.like.iloc[0]).cummax(), one.epoch) for seed, one in rows.groupby("seed")
+        seed: np.interp(0.5, (one.like - one.like.iloc[0]).cummax(), one.epoch) for seed, one in rows.groupby("seed")
     }
     return pd.Series(by_seed, dtype=float)
 

@@ -29,8 +29,8 @@ def architecture(words: list[str], caption: str) -> Figure:
         )  # fmt: skip
         axes.text(x, y, text, ha="center", va="center", fontsize=SUBSCRIPTED)
 
-    def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], color: str = INK) -> None:
-        style = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
+    def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+        style = {"arrowstyle": "-|>", "color": INK, "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", xy=end, xytext=start, arrowprops=style)
 
     def draw(axes: Axes) -> None:

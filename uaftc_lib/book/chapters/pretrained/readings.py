@@ -58,9 +58,9 @@ reading(over_read("vote"), "similar_words_lift_votes")
 reading(over_read("lead"), "similar_words_lift_attention")
 
 
-def of_reader(tables: Tables, data: str, reader: str, lam: float = 10.0) -> pd.DataFrame:
-    """The rows of one reader."""
-    return tables("contextual_readers", dataset=data, reader=reader, lam=lam)
+def of_reader(tables: Tables, data: str, reader: str) -> pd.DataFrame:
+    """The rows of one reader at λ = 10."""
+    return tables("contextual_readers", dataset=data, reader=reader, lam=10.0)
 
 
 def over_transformers(value: Callable[[pd.DataFrame, pd.DataFrame], pd.Series], other: str) -> Callable:

@@ -24,36 +24,31 @@ def phase_diagram(
     band: pd.DataFrame,
     caption: str,
     *,
-    run: str = "seed",
     outcomes: list[str] | None = None,
-    linear_below: float = 0.03,
     ticks: tuple[float, ...] = (),
     title: str = "",
     x_label: str = "",
     y_label: str = "",
     band_label: str = "predicted",
-    size: tuple[float, float] = (WIDE[0], 4.2),
 ) -> Figure:
     """Outcomes as markers over the predicted band; x logarithmic, y logarithmic to both sides of a linear middle.
 
     Parameters
     ----------
     data : DataFrame
-        A row for each run: the settings ``x`` and ``y``, the outcome ``group``, and ``run``: runs of equal settings
+        A row for each run: the settings ``x`` and ``y``, the outcome ``group``, and "seed": runs of equal settings
         stand side by side.
     band : DataFrame
-        Columns ``y``, "low", "high" and ``run``: the two ends of each run's band, drawn as lines; between their
+        Columns ``y``, "low", "high" and "seed": the two ends of each run's band, drawn as lines; between their
         geometric means it is shaded.
     outcomes : list of str, optional
         All of them in order, the wanted one first; by default by appearance.
-    linear_below : float
-        |y| below which the axis is linear.
     """
-    require(data, x, y, group, run)
-    require(band, y, "low", "high", run)
+    require(data, x, y, group, "seed")
+    require(band, y, "low", "high", "seed")
     names = outcomes or list(dict.fromkeys(data[group]))
     looks = {name: series_style(name, names) for name in names}
-    runs = sorted(data[run].unique())
+    runs = sorted(data["seed"].unique())
     steps = np.diff(np.log10(np.sort(data[x].unique())))
     aside = {r: 10 ** (0.55 * steps.min() * (i - (len(runs) - 1) / 2) / len(runs)) for i, r in enumerate(runs)}
     left, right = data[x].min() / 1.5, data[x].max() * 1.5
@@ -63,17 +58,17 @@ def phase_diagram(
         axes.fill_betweenx(
             middle.index, middle["low"], middle["high"].clip(upper=right), color=BAND, alpha=0.13, linewidth=0
         )
-        for _, own in band.groupby(run):
+        for _, own in band.groupby("seed"):
             for end, style in (("low", (0, (4, 2))), ("high", "-")):
                 axes.plot(own[end].clip(upper=2 * right), own[y], color=BAND, linewidth=0.9, linestyle=style, alpha=0.8)
         for name, (color, marker, _) in looks.items():
             rows = data[data[group] == name]
             axes.scatter(
-                rows[x] * rows[run].map(aside), rows[y], s=15, marker=marker, color=color,
+                rows[x] * rows["seed"].map(aside), rows[y], s=15, marker=marker, color=color,
                 linewidths=0, alpha=0.95,
             )  # fmt: skip
         axes.set_xscale("log")
-        axes.set_yscale("symlog", linthresh=linear_below, linscale=0.6)
+        axes.set_yscale("symlog", linthresh=0.03, linscale=0.6)
         axes.set(xlim=(left, right), ylim=(-1.15, 1.15), xlabel=x_label or x, ylabel=y_label or y, title=title)
         if ticks:
             axes.yaxis.set_major_locator(FixedLocator(ticks))
@@ -96,4 +91,4 @@ def phase_diagram(
     counts = "; ".join(f"{name}: {(data[group] == name).sum()} runs" for name in names)
     axes_names = f"{x_label or x} and {y_label or y}"
     alt = f"Phase diagram{titled(title)}: outcomes by {axes_names} over the band that was predicted. {counts}."
-    return render(draw, data[[x, y, group, run]], caption, alt, size)
+    return render(draw, data[[x, y, group, "seed"]], caption, alt, (WIDE[0], 4.2))

@@ -87,7 +87,7 @@ def causes(file: File = FILE) -> pd.DataFrame:
     return pd.DataFrame(tables, index=EMOTIONS).T
 
 
-def truth(file: File = FILE) -> pd.DataFrame:
+def truth() -> pd.DataFrame:
     """Word and class of every cause, and its part: "own", "strong" or "weak"; the company's words are none."""
     rows = [(word, emotion, "own") for emotion, words in ADJECTIVES.items() for word in words.split()]
     rows += [(word, emotion, part) for word, both in VERBS.items() for emotion, part in zip(both, ("strong", "weak"))]
