@@ -212,7 +212,7 @@ def test_stops_are_switched_on_a_page_and_drawn_anew_in_a_kernel():
     shown = Slider("strength", "λ", stops, 1, lambda at: f"<i>anew {at:g}</i>")
     page = shown._repr_html_()
     assert page.count("<b>picture") == 3 and page.count(" hidden>") == 2 and "&lt;told&gt;" in page
-    assert '<div class="frame" data-says="λ = 1: &lt;told&gt;."><b>picture 1</b>' in page
+    assert '<div class="frame" data-says="λ = 1: &lt;told&gt;." data-set="lam=1"><b>picture 1</b>' in page
     assert 'aria-valuetext="λ = 1"' in page and "strength λ" in page
     assert shown._repr_mimebundle_()["text/plain"].splitlines() == [stop.says for stop in stops]
     control, picture = shown.live().children
