@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+
+MINUS = re.compile(r"(`[^`]*`|\$[^$]*\$|\]\([^)]*\))|(?<![\w-])-(?=\d)")
 
 
 class Lines:
@@ -35,6 +38,11 @@ def as_html(line: str, source: str) -> str:
         return told
     code = highlight(source, PythonLexer(), HtmlFormatter())
     return f"<details><summary>{told}</summary>{code}</details>"
+
+
+def signed(text: str) -> str:
+    """A text whose negative numbers have true minus signs; code, formulas and addresses stay as they are."""
+    return MINUS.sub(lambda found: found[1] or "−", text)
 
 
 def short(value: float) -> str:

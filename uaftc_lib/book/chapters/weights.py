@@ -44,9 +44,11 @@ def sst_weights(lam: float, seed: int) -> list[dict]:
     ]
 
 
-def quantities_told_apart(model: AttentionClassifier, dataset: Dataset, types: Types) -> dict[str, dict[str, float]]:
-    """How well each of :data:`QUANTITIES` tells two lists apart, among words that occur in the test texts."""
-    words = weight_frame(model, dataset, types)
+def quantities_told_apart(
+    model: AttentionClassifier, dataset: Dataset, types: Types, split: str = "test"
+) -> dict[str, dict[str, float]]:
+    """How well each of :data:`QUANTITIES` tells two lists apart, among words that occur in a split."""
+    words = weight_frame(model, dataset, types, split)
     ids = [dataset.vocabulary.id(word) for word in words["word"]]
     words["score"] = model.token_scores().attention[ids].double().numpy()
     words["times equal share"] = words["weight"] / words["expected"]
