@@ -147,7 +147,7 @@ def test_what_leads_is_taken_from_what_is_known():
 
 
 def test_jobs_are_the_grid_then_what_was_chosen():
-    cells, of = len(structured.GRID.hops) * len(structured.GRID.penalties), len(structured.GRID.run)
+    cells, of = len(structured.GRID.hops) * len(structured.GRID.penalties), len(structured.GRID.datasets)
     grid = structured.structured_jobs({})
     assert len(grid) == of * cells * structured.GRID.seeds and not any(job["projections"] for job in grid)
     assert [job["seed"] for job in grid[: of * cells]] == [0] * of * cells
@@ -188,7 +188,7 @@ def test_the_rule_takes_the_simplest_within_one_standard_error():
 
 
 def test_what_was_chosen_is_what_the_rule_gives():
-    assert set(structured.CHOSEN) == set(structured.GRID.run)
+    assert set(structured.CHOSEN) == set(structured.GRID.datasets)
     assert simplest_by_rule(stored("structured")) == structured.CHOSEN
 
 

@@ -77,16 +77,16 @@ def word_level_lams(lam: float, seed: int) -> list[dict]:
     return [row_of(data, *train_kind(data, "base", seed=seed, lam=lam))]
 
 
+SECOND = [{"objective": name, "seed": s} for name, n in WORD_LEVEL.second.objectives.items() for s in range(n)]
+
+
+@experiment(SECOND, rows=len(WORD_LEVEL.second.strengths) + len(ADVERSARY.tolerances))
 def word_level_adversary(objective: str, seed: int) -> list[dict]:
     """SST: how far a second model gets that is trained to weigh otherwise and answer alike; and what is exact."""
     data = load_dataset("sst")
     kind, strength = variants("sst")[objective]
     model, _ = train_kind(data, kind, strength, seed)
     return both_adversaries(model, data, seed, WORD_LEVEL.second.strengths)
-
-
-if SECOND := [{"objective": name, "seed": s} for name, n in WORD_LEVEL.second.objectives.items() for s in range(n)]:
-    experiment(jobs=SECOND, rows=len(WORD_LEVEL.second.strengths) + len(ADVERSARY.tolerances))(word_level_adversary)
 
 
 def row_of(data: Dataset, model: WordLevelClassifier, best_epoch: int) -> dict:

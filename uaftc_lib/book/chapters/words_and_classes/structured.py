@@ -35,7 +35,6 @@ class Grid:
     permutations: int = 200  # of the hops of every text, for what chance gives
     words: int = 8  # told of a hop
     least_texts: int = 5  # of the test set that must hold such a word
-    run: tuple[str, ...] = ("sst", "20news-2")  # of the data sets, those whose rows are made
 
 
 GRID = Grid()
@@ -48,7 +47,7 @@ CONFIG = {"optimizer": "adam", "learning_rate": 0.003, "batch_size": 50, "dropou
 
 def structured_jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
     """The grid, first seeds first; then more seeds of what is chosen, of it with projections, and of one hop."""
-    run = {"dataset": GRID.run, "hops": GRID.hops, "penalty": GRID.penalties, "projections": False}
+    run = {"dataset": GRID.datasets, "hops": GRID.hops, "penalty": GRID.penalties, "projections": False}
     grid = jobs_over(seed=range(GRID.seeds), **run)
     further = [
         {"dataset": dataset, **settings, "projections": projections, "seed": seed}
@@ -105,6 +104,7 @@ def before(model: StructuredClassifier, data: Dataset) -> dict[str, float]:
     return {f"initial {name}": row[name] for name in names}
 
 
+@experiment(structured_jobs(), rows=1)
 def structured(dataset: str, hops: int, penalty: float, projections: bool, seed: int) -> list[dict]:
     """Structured self-attention on all texts: quality, how alike its hops are, what they specialise in."""
     data = load_dataset(dataset)
@@ -148,22 +148,17 @@ def of_hops(model: StructuredClassifier, data: Dataset) -> list[dict]:
     return rows
 
 
+@experiment(jobs_over(dataset=CHOSEN, seed=range(GRID.seeds)))
 def hop_words(dataset: str, seed: int) -> list[dict]:
     """The chosen model of several hops: what each of them looks at."""
     data = load_dataset(dataset)
     return of_hops(trained_model(data, **CHOSEN[dataset], projections=False, seed=seed)[0], data)
 
 
+@experiment(jobs_over(seed=range(GRID.seeds), dataset=CHOSEN), rows=1)
 def structured_permuted(dataset: str, seed: int) -> list[dict]:
     """A control: the chosen model on training texts whose labels mean nothing, left at its last epoch."""
     data = load_dataset(dataset)
     mixed = replace(with_permuted_labels(data, seed), dev=None)
     model, run = trained_model(mixed, **CHOSEN[dataset], projections=False, seed=seed)
     return [{"test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch} | looked_into(model, data)]
-
-
-experiment(jobs=structured_jobs(), rows=1)(structured)
-if CHOSEN:  # before there is nothing to show
-    experiment(jobs_over(dataset=CHOSEN, seed=range(GRID.seeds)))(hop_words)
-    permuted = jobs_over(seed=range(GRID.seeds), dataset=CHOSEN)
-    experiment(jobs=permuted, rows=1)(structured_permuted)
