@@ -22,7 +22,7 @@ from uaftc_lib.book.chapters.pretrained.initialisations import (
 from uaftc_lib.book.chapters.pretrained.turned import gap_law, means_by_initialisation, turned_verdicts, with_shares
 from uaftc_lib.book.small_data import small_data
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import examined_types
+from uaftc_lib.scores import KINDS, examined_types
 from uaftc_lib.streams import generator
 from uaftc_lib.training import TrainingConfig, fit
 from uaftc_lib.vectors.word_vectors import WordVectors
@@ -32,7 +32,6 @@ DATA = small_data()
 WORDS = [word for i, word in enumerate(DATA.vocabulary.words) if i % 10]  # each tenth has no vector
 NUMBERS = np.random.default_rng(0)
 VECTORS = WordVectors(WORDS, NUMBERS.uniform(0.5, 2, (len(WORDS), 1)) * NUMBERS.normal(size=(len(WORDS), DIMENSION)))
-KINDS = ("positive", "negative", "neutral")
 
 
 def model_from(initialisation: str, seed: int = 0) -> AttentionClassifier:

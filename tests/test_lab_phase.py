@@ -15,10 +15,9 @@ from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, initial_model, set_cosine
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import stored
-from uaftc_lib.scores import examined_types
+from uaftc_lib.scores import KINDS, examined_types
 
 UPPER = np.triu_indices(5)
-KINDS = ("positive", "negative", "neutral")
 SETTINGS = [  # range, seed, λ, cosine: on the grid of the stored runs and off it, and at the ends of the plane
     (1.0, 0, 1.0, -0.95), (1.0, 0, 10.0, 0.25), (1.0, 1, 33.3, 0.007), (1.0, 2, 1000.0, 1.0),
     (0.1, 0, 1.0, 0.95), (0.1, 1, 2.5, -0.61), (0.1, 2, 10.0, -1.0), (0.1, 2, 420.0, 0.03),

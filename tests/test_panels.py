@@ -10,7 +10,7 @@ from uaftc_lib.book import contents, panels
 from uaftc_lib.experiments.registry import EXPERIMENTS
 from uaftc_lib.experiments.registry import stored as read_stored
 from uaftc_lib.locations import PAPER_NAMES
-from uaftc_lib.scores import examined_types
+from uaftc_lib.scores import KINDS, examined_types
 
 
 def test_every_published_panel_of_real_words_is_listed():
@@ -87,7 +87,7 @@ def test_the_tilt_is_the_product_in_the_space_of_embeddings(encoder, attention):
 
 
 def test_rows_are_those_of_the_scores():
-    vocabulary = Vocabulary([f"{kind}-{i}" for kind in ("positive", "negative", "neutral") for i in range(9)])
+    vocabulary = Vocabulary([f"{kind}-{i}" for kind in KINDS for i in range(9)])
     train = Corpus.from_lists([list(range(27)), [0, 9]], [1, 0], classes=("negative", "positive"))
     data = Dataset("synthetic-1", vocabulary, ("negative", "positive"), train)
     types, model = examined_types(data), AttentionClassifier(len(data.vocabulary), encoder="affine", seed=1)

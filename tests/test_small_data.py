@@ -24,7 +24,7 @@ from uaftc_lib.book.small_data import (
     small_data,
 )
 from uaftc_lib.experiments.registry import EXPERIMENTS, same_as_stored, stored
-from uaftc_lib.scores import dot_product, examined_types
+from uaftc_lib.scores import KINDS, dot_product, examined_types
 from uaftc_lib.training import fit
 
 contents.load_chapters()  # registers the experiments
@@ -73,7 +73,7 @@ def test_a_row_of_the_terms_is_no_smaller_in_size_than_in_the_mean():
     assert len(sizes) == 42  # six terms, polarity, π, ρ, four first ones and the largest F, of three kinds
     means = {name: row[name.replace("|", "").replace("largest", "first")] for name in sizes}
     assert all(row[name] >= abs(mean) * (1 - 1e-12) for name, mean in means.items())
-    assert all(row[f"largest |F| {kind}"] >= row[f"first |F| {kind}"] for kind in ("positive", "negative", "neutral"))
+    assert all(row[f"largest |F| {kind}"] >= row[f"first |F| {kind}"] for kind in KINDS)
     assert row["weaker like"] <= row["like"]
 
 

@@ -13,6 +13,7 @@ from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.token_lists import token_types
 
 Types = dict[str, Int[Tensor, "ids"]]
+KINDS = ("positive", "negative", "neutral")
 
 
 def examined_types(dataset: Dataset) -> Types:
@@ -20,10 +21,7 @@ def examined_types(dataset: Dataset) -> Types:
     if not dataset.name.startswith("synthetic"):
         return token_types(dataset.train, dataset.vocabulary)
     kinds = [word.rsplit("-", 1)[0] for word in dataset.vocabulary.words]
-    return {
-        name: torch.tensor([i for i, kind in enumerate(kinds) if kind == name])
-        for name in ("positive", "negative", "neutral")
-    }
+    return {name: torch.tensor([i for i, kind in enumerate(kinds) if kind == name]) for name in KINDS}
 
 
 def score_frame(

@@ -9,14 +9,14 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from uaftc_lib.book import rules
-from uaftc_lib.book.wording import signed
+from uaftc_lib.book.wording import true_minus
 
 VERDICTS = {"supported": "holds", "contradicted": "does not hold", "undecided": "undecided"}
 
 
 def say(text: str) -> None:
     """Show a paragraph with computed numbers, minus signs as they should be."""
-    display(Markdown(signed(" ".join(text.split()))))
+    display(Markdown(true_minus(" ".join(text.split()))))
 
 
 def told(found: rules.Interval, form: str = ".2f") -> str:

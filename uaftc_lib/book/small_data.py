@@ -13,7 +13,7 @@ from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import Types, dot_product, type_means
+from uaftc_lib.scores import KINDS, Types, dot_product, type_means
 from uaftc_lib.training import TrainingConfig
 
 SEEDS, MANY_SEEDS = range(10), range(30)
@@ -55,7 +55,7 @@ def small_config(optimizer: str = "sgd", epochs: int = 75, seed: int = 0, **opti
 def ends(model: AttentionClassifier, types: Types) -> dict[str, float]:
     """Means of the scores of each kind, the gap, the lead of the weaker polar kind, V·W."""
     means = type_means(model, types)
-    positive, negative, neutral = (means[f"attention {k}"] for k in ("positive", "negative", "neutral"))
+    positive, negative, neutral = (means[f"attention {k}"] for k in KINDS)
     return means | {"gap": positive - negative, "lead": min(positive, negative) - neutral, "V·W": dot_product(model)}
 
 

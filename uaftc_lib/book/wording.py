@@ -40,7 +40,7 @@ def as_html(line: str, source: str) -> str:
     return f"<details><summary>{told}</summary>{code}</details>"
 
 
-def signed(text: str) -> str:
+def true_minus(text: str) -> str:
     """A text whose negative numbers have true minus signs; code, formulas and addresses stay as they are."""
     return MINUS.sub(lambda found: found[1] or "−", text)
 

@@ -36,7 +36,7 @@ from uaftc_lib.book.small_data import (
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import Types, examined_types
+from uaftc_lib.scores import KINDS, Types, examined_types
 from uaftc_lib.training import fit
 
 FACTORS = (30.0, 100.0, 300.0, 1000.0)  # λ of the approximations, in units of the case's
@@ -224,9 +224,7 @@ def arrival(rows: pd.DataFrame) -> pd.Series:
 
 def first_F(rows: pd.DataFrame) -> pd.Series:
     """The mean size of F before the first step, in units of the run's largest: of the kind for which it is most."""
-    shares = [
-        column(rows, f"first |F| {k}") / column(rows, f"largest |F| {k}") for k in ("positive", "negative", "neutral")
-    ]
+    shares = [column(rows, f"first |F| {k}") / column(rows, f"largest |F| {k}") for k in KINDS]
     return pd.concat(shares, axis=1).max(axis=1)
 
 

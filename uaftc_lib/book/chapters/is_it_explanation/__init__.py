@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from math import log
 from typing import NamedTuple
 
@@ -36,7 +35,6 @@ UNIFORM = 1e6  # λ at which all weights of a sentence are equal: mean pooling
 STEPS, RATE, PENALTY = 500, 0.3, 20.0  # of the searches for other weights
 MARGIN = 0.8  # of the tolerance is what the searches aim at, so as to end within it
 LARGEST = log(2)  # divergence
-TRIED = product((1.0, 10.0, 100.0), (0.1, 0.3, 1.0), (5.0, 20.0, 80.0))  # λ, rates and penalties of the searches
 CHOICE_SEED = 10  # beside the ten of the table: on it the settings of the searches were chosen
 
 
@@ -298,7 +296,7 @@ def explanation_mirrored(lam: float, seed: int) -> list[dict]:
     return [{"V·W": dot_product(model)} | pulls_by_side(read, leads(read))]
 
 
-@experiment(jobs=[dict(zip(("lam", "rate", "penalty"), values)) for values in TRIED], rows=1)
+@experiment(jobs_over(lam=(1.0, 10.0, 100.0), rate=(0.1, 0.3, 1.0), penalty=(5.0, 20.0, 80.0)), rows=1)
 def search_settings(lam: float, rate: float, penalty: float) -> list[dict]:
     """SST: what the searches find by rate and penalty, on a seed that is not among those of explanation_seeds."""
     data = load_dataset("sst")

@@ -13,7 +13,7 @@ from uaftc_lib.neighbours import dispersion
 from uaftc_lib.neighbours.length_aware import RULES, LengthAwareClassifier, LengthAwareTrainer
 from uaftc_lib.training import TrainingConfig, fit
 
-AWARE_DATASETS, AWARE_LAMS, AWARE_SEEDS = ("sst", "20news-1", "imdb"), (1.0, 10.0), 20
+AWARE_LAMS, AWARE_SEEDS = (1.0, 10.0), 20
 
 
 @experiment(jobs_over(dataset=DATASETS, seed=SEEDS, lam=LAMS), rows=1)
@@ -40,7 +40,7 @@ def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
     return [row]
 
 
-@experiment(jobs_over(seed=range(AWARE_SEEDS), dataset=AWARE_DATASETS, lam=AWARE_LAMS, rule=RULES), rows=1)
+@experiment(jobs_over(seed=range(AWARE_SEEDS), dataset=DATASETS, lam=AWARE_LAMS, rule=RULES), rows=1)
 def length_aware(dataset: str, lam: float, rule: str, seed: int) -> list[dict]:
     """A fixed λ, one that falls with the length of a text, and one that does for lengths dealt out: the test set."""
     data = load_dataset(dataset)

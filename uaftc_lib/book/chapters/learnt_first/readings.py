@@ -111,7 +111,7 @@ def strength_grows_with_the_logarithm(tables: Tables) -> list[Part]:
 def gains(tables: Tables, name: str, rule: str) -> list[Part]:
     """What a λ that falls with the length changes of a column, beside another rule."""
     parts = []
-    for data, lam in product(lengths.AWARE_DATASETS, lengths.AWARE_LAMS):
+    for data, lam in product(lengths.DATASETS, lengths.AWARE_LAMS):
         own, other = (tables("length_aware", dataset=data, lam=lam, rule=one) for one in ("length", rule))
         parts.append(exceeds(f"{PAPER_NAMES[data]}, λ = {lam:g}", column(own, name) - column(other, name)))
     return parts

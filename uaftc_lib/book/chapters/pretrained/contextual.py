@@ -12,7 +12,7 @@ import torch
 
 from uaftc_lib import explain
 from uaftc_lib.book.chapters.pretrained.initialisations import from_book
-from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS
+from uaftc_lib.book.chapters.pretrained.unseen_words import DATASETS, LAMS
 from uaftc_lib.book.chapters.scores.null_controls import aucs_of_types, score_measures
 from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.book.small_data import SEEDS
@@ -31,7 +31,6 @@ from uaftc_lib.scores import auc_of, examined_types, score_frame
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.training import fit
 
-LAMS = (1.0, 10.0, 100.0)
 # Minutes each: too few to decide anything, shown with their intervals.
 FINE_TUNED_SEEDS = (("sst", "fine-tuned", 5), ("sst", "fine-tuned, untrained", 3), ("20news-1", "fine-tuned", 3))
 LOOKED_AT = {"sst": 200, "20news-1": 40}  # test texts whose words are left out one by one: the first so many

@@ -12,7 +12,7 @@ from uaftc_lib.book.chapters.which_lambda.phase_plane import KEPT, STEPS_PER_TIM
 from uaftc_lib.book.mean_field import MeanField
 from uaftc_lib.book.small_data import RANGES, WHOLE_STEPS, initial_model, set_cosine
 from uaftc_lib.corpus import Dataset
-from uaftc_lib.scores import examined_types
+from uaftc_lib.scores import KINDS, examined_types
 
 SHOWN = 3  # seeds of each range, those of the figure above
 SCALE = 100  # a stored score is kept as a whole number, of λ times the score
@@ -84,7 +84,7 @@ def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhaseP
             rows = rows.set_index(["lam", "cosine"])
             if len(rows) != len(places) or not places.isin(rows.index).all():
                 raise ValueError(f"W₀ within ±{reach:g}, seed {seed}: the runs are not one for each λ and cosine")
-            a = rows.loc[places, [f"attention {kind}" for kind in ("positive", "negative", "neutral")]].to_numpy()
+            a = rows.loc[places, [f"attention {kind}" for kind in KINDS]].to_numpy()
             outcomes.append("".join(OUTCOMES[tuple(above)] for above in (a[:, :2] > a[:, 2:]).tolist()))
             if seed < SHOWN:
                 ends = np.rint(SCALE * a * places.get_level_values(0).to_numpy()[:, None]).astype(int)
