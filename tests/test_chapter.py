@@ -9,7 +9,7 @@ import torch
 from uaftc_lib.book import chapter as chapters
 from uaftc_lib.book import paragraphs, rules
 from uaftc_lib.book.chapter import Chapter
-from uaftc_lib.book.wording import Lines
+from uaftc_lib.book.wording import Lines, true_minus
 
 
 @pytest.fixture
@@ -109,6 +109,11 @@ def test_a_line_with_a_source_opens_to_it():
     html = Lines(["proved: a < b", "proved: c"], ["assert a < b", ""])._repr_html_()
     assert '<li><details><summary><b>proved</b> a &lt; b</summary><div class="highlight">' in html
     assert "<li><b>proved</b> c</li>" in html and repr(Lines(["a: b"], ["code"])) == "a: b"
+
+
+def test_a_minus_is_one_before_a_number_and_nowhere_else():
+    numbers, others = "-0.5 (-3 to 7), λ=-1", " 10-20, 2020-11, well-known, 1e-05, `a -1`, $x^{-1}$, [it](a.md#-2)"
+    assert true_minus(numbers + others) == numbers.replace("-", "−") + others
 
 
 def test_a_share_needs_cases():

@@ -77,6 +77,14 @@ def test_a_further_run_falls_into_its_interval_as_often_as_it_says():
     assert abs(np.mean(inside) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 4000)
 
 
+def test_correlation_and_slope_are_those_of_scipy():
+    one, other = rng.normal(0, 1, (2, 12))
+    line, found = stats.linregress(one, other), rules.slope_on(one, other)
+    assert rules.correlation(one, other)[0] == pytest.approx(stats.pearsonr(one, other).statistic)
+    assert found.mean == pytest.approx(line.slope) and (found.low > 0 or found.high < 0) == (line.pvalue < 0.05)
+    assert -found == (-found.mean, -found.high, -found.low, 12)
+
+
 def test_verdicts():
     noise = rng.normal(0, 1, 12)
     noise -= noise.mean()

@@ -19,7 +19,7 @@ import pytest
 from uaftc_lib.book import contents
 from uaftc_lib.experiments import registry, tables
 from uaftc_lib.experiments.provenance import provenance
-from uaftc_lib.experiments.registry import EXPERIMENTS, experiment, same_as_stored, same_rows, stored
+from uaftc_lib.experiments.registry import EXPERIMENTS, experiment, jobs_over, same_as_stored, same_rows, stored
 from uaftc_lib.experiments.store import StoredTable, canonical, fill
 from uaftc_lib.experiments.tables import complete, listing, remake, table_names
 from uaftc_lib.locations import results_folder
@@ -319,6 +319,12 @@ def test_data_that_cannot_be_had_end_in_their_words(results):
     with pytest.raises(OSError, match="the data could not be downloaded"):
         list(complete(["offline"]))
     assert not (results / "offline.csv").exists()
+
+
+def test_jobs_are_all_combinations_the_last_name_changing_first_the_seed_at_the_end():
+    jobs = jobs_over(name="ab", seed=range(2), lam=(1.0, 2.0))
+    assert [tuple(job.items())[1:] for job in jobs] == [(("lam", v), ("seed", s)) for s in (0, 1) for v in (1.0, 2.0)]
+    assert {job["name"] for job in jobs} == {"ab"}
 
 
 @pytest.mark.parametrize(

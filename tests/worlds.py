@@ -440,38 +440,21 @@ def needle_strengths(true):
     )
 
 
+BY_JOB = """
+terms short_terms short_terms_lams sst_scores interventions_whole interventions_short optimizers_whole variants_whole
+variants_terms_whole class_terms_whole start_terms synthetic_ratio synthetic_ratio_short explanation_seeds attraction
+first_epoch affine_velocities class_velocities sst_terms held_out_words words_selected selected_after_a_step
+polarity_first learned_together signal_in_pairs weights_by_length polarised rates length_aware u_of_full_batches
+u_of_permuted_labels polarity_first_of_classes contextual_readers
+""".split()
+WHOLE = (embedding_start, synthetic_gap, sst_weights, figure_scores, side_scores, data_counts, parts_of_speech)
+WHOLE += (needle_strengths, factor_more, unseen_words, similar_words)
+
+
 def world(true):
     """All tables; of Table 2, of which several claims speak that cannot all be so, one column."""
-    jobs = {name: STUDIES[name].jobs for name in ("terms", "short_terms", "short_terms_lams", "sst_scores",
-                                                "interventions_whole", "interventions_short", "optimizers_whole",
-                                                "variants_whole", "variants_terms_whole", "class_terms_whole",
-                                                "start_terms", "synthetic_ratio", "synthetic_ratio_short",
-                                                "explanation_seeds", "attraction",
-                                                "first_epoch", "affine_velocities", "class_velocities", "sst_terms",
-                                                "held_out_words", "words_selected",
-                                                "selected_after_a_step", "polarity_first",
-                                                "learned_together", "signal_in_pairs", "weights_by_length",
-                                                "polarised", "rates", "length_aware",
-                                                "u_of_full_batches", "u_of_permuted_labels",
-                                                "polarity_first_of_classes",
-                                                "contextual_readers")}  # fmt: skip
-    made = {name: one_row_a_job(globals().get(name, learner), true, of) for name, of in jobs.items()}
-    made |= {
-        f.__name__: f(true)
-        for f in (
-            embedding_start,
-            synthetic_gap,
-            sst_weights,
-            figure_scores,
-            side_scores,
-            data_counts,
-            parts_of_speech,
-            needle_strengths,
-            factor_more,
-            unseen_words,
-            similar_words,
-        )
-    }
+    made = {name: one_row_a_job(globals().get(name, learner), true, STUDIES[name].jobs) for name in BY_JOB}
+    made |= {f.__name__: f(true) for f in WHOLE}
     for name in ("word_level", "word_level_lams"):
         settings = sorted({tuple((job | {"seed": 0}).items()) for job in STUDIES[name].jobs})
         made[name] = one_row_a_job(word_level, true, [dict(of) | {"seed": s} for of, s in product(settings, SEEDS)])
