@@ -61,6 +61,15 @@ def test_the_source_of_a_check_is_its_own_and_what_it_calls_once():
     assert "allowed: < 1e-12\ndef _printed_44(" in second and "def _half(" not in second
 
 
+@pytest.mark.parametrize(
+    ("number", "found"),
+    [(13, "(bracket @ view.W)"), (9, "def along_path("), (66, "class _Instance"), (30, "equation_30(case")],
+)
+def test_the_source_of_a_check_holds_its_formula(number, found):
+    told = source_of_check(check(number), REGISTRY[number].check, [])
+    assert found in told and "\n@" not in told
+
+
 @pytest.mark.parametrize("number", ORDERS)
 @pytest.mark.parametrize("case", [Case(seed=1), Case(dimension=10, lam=10.0, instances=40, seed=2)], ids=str)
 def test_orders_on_other_cases(number, case):

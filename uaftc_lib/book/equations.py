@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import dedent
+from types import CodeType
 
 import numpy as np
 import pandas as pd
@@ -233,20 +234,28 @@ def prove(*numbers: int, case: Case | None = None) -> None:
 
 
 def source_of_check(result: CheckResult, computed: Callable[[Case], object], shown: list[Callable]) -> str:
-    """The code of a check, under what was measured, and of the functions of its module that it calls.
+    """The code of a check, under what was measured, and of what it calls of its module or :mod:`.paths`.
 
     What is in ``shown`` already is not repeated; the others are added to it.
     """
-    registering = re.compile(r"\A@equation\(.*?\)\n(?=def )", flags=re.DOTALL)
+    registering = re.compile(r"\A@.*?\)\n(?=def )", flags=re.DOTALL)
     parts, called = [registering.sub("", dedent(inspect.getsource(computed)))], [computed]
-    for function in map(inspect.unwrap, called):  # which grows
-        known = (function.__globals__.get(name) for name in function.__code__.co_names)
-        own = [one for one in known if inspect.isfunction(one) and one.__module__ == computed.__module__]
-        called += [one for one in own if one not in called + shown]
+    homes = computed.__module__, "uaftc_lib.book.paths"
+    for one in map(inspect.unwrap, called):  # which grows
+        functions = filter(inspect.isfunction, vars(one).values()) if inspect.isclass(one) else [one]
+        known = (each.__globals__.get(name) for each in functions for name in names_in(each.__code__))
+        own = [each for each in known if inspect.isroutine(each) or inspect.isclass(each)]
+        called += [each for each in own if each.__module__ in homes and each not in called + shown]
     shown += called
     code = "\n\n\n".join(part.strip() for part in parts + [inspect.getsource(one) for one in called[1:]])
     told = f"# {result.measure} {result.value:.1g}, allowed: {result.bound}\n"
     return told + code.replace("def _(", f"def equation_{result.number}(")
+
+
+def names_in(code: CodeType) -> list[str]:
+    """The names that a piece of code looks up, those of its inner functions and comprehensions, too."""
+    inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in names_in(part)]
+    return [*code.co_names, *inner]
 
 
 def proof_line(result: CheckResult) -> str:

@@ -159,7 +159,7 @@ class TypewiseTrainer:
         return TypeSums(loss, types, E, a, s, pi / m, rho / m)
 
     def gradients(self, batch: Corpus, found: TypeSums) -> dict[str, Tensor]:
-        """Of E the rows of the types of the batch (Eq 14, 59, 67 and 77), with penalty and weight decay."""
+        """Of E the rows of the types of the batch (Eq 13, 59, 66 and 78), with penalty and weight decay."""
         gradients = gradients_of(closed_form_parts(self.model, found.E, TokenSums(found.pi, found.rho), m=1))
         gradients["W"] = gradients["W"].reshape(self.model.W.shape)
         if self.config.penalty:

@@ -39,7 +39,7 @@ class Forces(NamedTuple):
 
 
 def forces(texts: Texts, state: Float[np.ndarray, "_"], log_time: float, derivative: bool = False) -> Forces:
-    """The slopes of V and W times τ, from logarithms of β and α, so that neither is rounded to nothing (Eq 14, 15)."""
+    """The slopes of V and W times τ, from logarithms of β and α, so that neither is rounded to nothing (Eq 14, 23)."""
     V, W = np.split(state, 2)
     (a, s), m = (texts.E @ np.column_stack([V, W]))[texts.type].T, len(texts.y)
     a = a + texts.log_count

@@ -203,7 +203,7 @@ def pulls(texts: Texts, V: Float[np.ndarray, "d"]) -> Pull:
 
 
 def slope(texts: Texts, V: Float[np.ndarray, "d"]) -> tuple[Float[np.ndarray, "d"], float]:
-    """−∂L/∂V at λ = 1 (Eq 14), divided by the exponential of the number that stands beside it."""
+    """−∂L/∂V at λ = 1 (Eq 23), divided by the exponential of the number that stands beside it."""
     now = pulls(texts, V)
     return now.pull @ now.difference / len(texts.y), now.shift
 

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
+from uaftc_lib.settings import PAPER_MODELS
+
 INK = "#1a1b1c"  # stands for currentColor until the SVG is written
 BLUE, ORANGE, GREY, GREEN, PINK, OLIVE, VIOLET, BROWN, CRIMSON = (
     "#1F83CC", "#D55E00", "#8A8A8A", "#009E73", "#B0548E", "#A6860A", "#7A5CF0", "#91604A", "#C2395B",
@@ -30,7 +32,7 @@ COLORS = {name: color for name, (color, _, _) in STYLES.items()}
 TYPES = ("positive", "negative", "neutral", "not examined")
 OTHERS = (GREEN, PINK, VIOLET, BROWN, OLIVE, CRIMSON)  # no blue and no orange: these are positive and negative
 MARKERS, DASHES = "osPX*<", (SOLID, DASHED, DOTTED, DASH_DOT)
-KEPT = {name: place for place, name in enumerate(("DP", "DP-A", "AD", "DP-L"))}  # places kept in every figure
+KEPT = {name: place for place, name in enumerate(PAPER_MODELS)}  # places kept in every figure
 PUBLISHED = (0, (3, 1.5))
 HOLLOW = {"linestyle": PUBLISHED, "linewidth": 1, "marker": "D", "markerfacecolor": "none"}  # all that is published
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -2,7 +2,7 @@
 
 Its keys tanh(M e) cost d² a slot, and with dropout every occurrence has its own. Slots are taken type by type and
 some at a time: their embeddings, masked, fill the rows of a small matrix, and the three products with M of a step
-(Eq 65 and 67: the keys, and the gradients by e and by M) are products of such matrices.
+(Eq 65, 66 and 68: the keys, and the gradients by e and by M) are products of such matrices.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def score_additive(table, U, M, classes, lam, factor, count, slots, key, rule, w
 
 @compiled
 def update_additive(table, U, M, classes, lam, factor, count, slots, rate, share, rule, U_gradient, work):
-    """Move the embeddings of the batch (Eq 67); on the way gather the gradients by V and W, and return that by M."""
+    """Move the embeddings of the batch (Eq 66); on the way gather the gradients by V and W, and return that by M."""
     types, end, sums, occurrence = work.types, work.end, work.sums, work.occurrence
     words, pooled, keys = work.words.reshape(-1), work.pooled.reshape(-1), work.keys.reshape(-1)
     width, stride, dropout = work.words.shape[1], table.shape[2], rule.keep_digits > 0

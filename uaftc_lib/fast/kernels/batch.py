@@ -103,7 +103,7 @@ def score_occurrences(table, heads, Q, classes, factors, count, key, rule, work)
 
 @inlined
 def delta_of(s, label, delta, classes):
-    """δ = −∂ℓ/∂s of one instance, into `delta`: yβ (Eq 10), or 1[label] − softmax; the loss (Eq 5, 74)."""
+    """δ = −∂ℓ/∂s of one instance, into `delta`: yβ, or 1[label] − softmax; the loss (Eq 5, 74)."""
     one = s.dtype.type(1)
     if len(classes) == 1:
         y = one if label else -one
@@ -177,7 +177,7 @@ def attend(batches, first, last, slots, classes, work):
 
 @compiled
 def update_types(table, heads, classes, factors, count, rate, adagrad, head_gradients, work):
-    """Move the embeddings of the batch (Eq 14); on the way gather the gradients by the heads."""
+    """Move the embeddings of the batch (Eq 13); on the way gather the gradients by the heads."""
     types, sums = work.types, work.sums
     stride = table.shape[2]
     flat, heads = table.reshape(-1), heads.reshape(-1)

@@ -4,13 +4,15 @@
 export const PURPOSES = { embedding: 1, V: 2, W: 3, neutral: 4, polarity: 5, place: 6, instance: 7, order: 8, sign: 9 };
 
 // A bijection of 32-bit integers (C. Wellons' "lowbias32").
-export function mix(x) {
+function mix(x) {
   x = Math.imul(x ^ (x >>> 16), 0x21f0aaad);
   x = Math.imul(x ^ (x >>> 15), 0x735a2d97);
   return (x ^ (x >>> 15)) >>> 0;
 }
 
-export const streamKey = (seed, purpose, part = 0) => mix(mix(mix(seed + 0x9e3779b9) + purpose) + part);
+export function streamKey(seed, purpose, part = 0) {
+  return mix(mix(mix(seed + 0x9e3779b9) + purpose) + part);
+}
 
 export const draw = (key, index) => mix(mix(index + 0x9e3779b9) ^ key);
 

@@ -26,11 +26,11 @@ from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
 from uaftc_lib.neighbours.erasure import AFTER, standing, still_there
+from uaftc_lib.neighbours.measured import TOLERANCE
 from uaftc_lib.neighbours.permutation import permutations
 from uaftc_lib.scores import dot_product
 
 SHORTEST = 3  # words of a sentence that is looked at: one word has no rival, two have no order to speak of
-TOLERANCE = 0.01  # largest change of a probability that counts as none
 UNIFORM = 1e6  # λ at which all weights of a sentence are equal: mean pooling
 STEPS, RATE, PENALTY = 500, 0.3, 20.0  # of the searches for other weights
 MARGIN = 0.8  # of the tolerance is what the searches aim at, so as to end within it

@@ -8,12 +8,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.stats import norm
 
 from uaftc_lib.book import rules
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment, jobs_over, stored
+from uaftc_lib.intervals import CONFIDENCE
 from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.neighbours.encoders import default_lam
@@ -143,7 +145,7 @@ def over_texts(rows: pd.DataFrame, column: str) -> rules.Interval:
 
 def by_texts(means: Float[np.ndarray, "seeds"], variance: float) -> rules.Interval:
     """The interval of the seeds' means, made wider by the variance that the texts leave each of them."""
-    return rules.widened(rules.interval(means), 1.96 * np.sqrt(variance))
+    return rules.widened(rules.interval(means), norm.ppf((1 + CONFIDENCE) / 2) * np.sqrt(variance))
 
 
 def printed(quantity: str, model: str, dataset: str = "SST") -> float:

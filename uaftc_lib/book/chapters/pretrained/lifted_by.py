@@ -1,6 +1,6 @@
 """Chapter 16: which words lift a word that was never read: the shared part of its scores, by who moved V and W.
 
-Under gradient descent ΔW = (η/m) Σ over steps and words v of π(v) e_v (Eq 17), and ΔV likewise of ρ(v) e_v/λ (Eq 21).
+Under gradient descent ΔW = (η/m) Σ over steps and words v of π(v) e_v (Eq 17), and ΔV likewise of ρ(v) e_v/λ (Eq 23).
 So the shared part e_w·ΔW is a sum over words v, each with its inner product with w: it can be said who gave how much.
 """
 
