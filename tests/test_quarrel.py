@@ -76,7 +76,7 @@ def test_print_is_that_of_the_same_model():
 def test_what_texts_leave_open_widens_an_interval():
     rows = pd.DataFrame({"tau": [0.1, 0.2, 0.3], "tau sd": [0.4, 0.4, 0.4], "texts": 100})
     found = quarrel.over_texts(rows, "tau")
-    seeds, texts = 4.302653 * 0.1 / 3**0.5, 1.96 * 0.04
+    seeds, texts = 4.302653 * 0.1 / 3**0.5, 1.959964 * 0.04
     assert found.high - found.mean == pytest.approx(np.hypot(seeds, texts)) and found.n == 3
 
 

@@ -243,7 +243,7 @@ def source_of_check(result: CheckResult, computed: Callable[[Case], object], sho
     homes = computed.__module__, "uaftc_lib.book.paths"
     for one in map(inspect.unwrap, called):  # which grows
         functions = filter(inspect.isfunction, vars(one).values()) if inspect.isclass(one) else [one]
-        known = (each.__globals__.get(name) for each in functions for name in names_in(each.__code__))
+        known = (each.__globals__.get(name) for each in functions for name in looked_up(each.__code__))
         own = [each for each in known if inspect.isroutine(each) or inspect.isclass(each)]
         called += [each for each in own if each.__module__ in homes and each not in called + shown]
     shown += called
@@ -252,9 +252,9 @@ def source_of_check(result: CheckResult, computed: Callable[[Case], object], sho
     return told + code.replace("def _(", f"def equation_{result.number}(")
 
 
-def names_in(code: CodeType) -> list[str]:
+def looked_up(code: CodeType) -> list[str]:
     """The names that a piece of code looks up, those of its inner functions and comprehensions, too."""
-    inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in names_in(part)]
+    inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in looked_up(part)]
     return [*code.co_names, *inner]
 
 
