@@ -222,7 +222,7 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
 MOVED = {"10_scores": 2, "13_words_and_classes": 2, "14_is_it_explanation": 2, "16_pretrained": 2}
 MOVED |= {"20_since_2020": 2, "21_which_lambda": 2}
 IN_SIGHT = """() => {
-    const { top, bottom } = document.querySelector('.uaftc-frames .frame:not([hidden])').getBoundingClientRect();
+    const { top, bottom } = document.querySelector('.frame[data-set]:not([hidden])').getBoundingClientRect();
     return top < innerHeight - 60 && bottom > 60; }"""
 
 
@@ -236,10 +236,11 @@ def test_a_setting_in_the_text_moves_the_slider_beside_it(browser, name):
     assert len(buttons) == MOVED[name]
     for button in buttons:
         button.press("Enter")
-        says = page.locator(".uaftc-frames .frame:visible").get_attribute("data-says")
+        says = page.locator(".frame[data-set]:visible").get_attribute("data-says")
         assert re.split("[ :]", says)[2] == re.split("[  ]", button.inner_text())[2]
-        assert page.locator(".uaftc-frames .caption").inner_text() == says
-        assert page.locator(".uaftc-frames input").get_attribute("aria-valuetext") == says.split(":")[0]
+        box = page.locator(".uaftc-frames:has(.frame[data-set])")
+        assert box.locator(".caption").inner_text() == says
+        assert box.locator("input").get_attribute("aria-valuetext") == says.split(":")[0]
         assert page.evaluate(IN_SIGHT)
     context.close()
 

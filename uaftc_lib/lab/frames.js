@@ -13,11 +13,12 @@
   addEventListener("click", ({ target }) => {
     const button = target.closest?.("button[data-set]");
     const away = (one) => Math.abs(one.getBoundingClientRect().top - button.getBoundingClientRect().top);
-    const near = (one) => !document.querySelector("uaftc-lab") && away(one) === Math.min(...[...document.querySelectorAll(".uaftc-frames")].map(away));
-    const stop = button && near(box) ? frames.findIndex(({ dataset }) => dataset.set === button.dataset.set) : -1;
+    const sliders = [...document.querySelectorAll(".uaftc-frames:has([data-set])")];
+    const near = button && !document.querySelector("uaftc-lab") && away(box) === Math.min(...sliders.map(away));
+    const stop = near ? frames.findIndex(({ dataset }) => dataset.set === button.dataset.set) : -1;
     if (stop < 0) return;
     slider.value = stop;
     show();
-    box.scrollIntoView({ block: "nearest" });
+    box.scrollIntoView({ block: box.clientHeight > innerHeight ? "start" : "nearest" });
   });
 }
