@@ -47,7 +47,7 @@ def draw_agreement(words: pd.DataFrame, says: str) -> Figure:
     )  # fmt: skip
 
 
-def stop_of(lam: float, words: pd.DataFrame, told: Mapping[str, float]) -> Stop:
+def stop_of(lam: float, words: pd.DataFrame, told: Mapping[str, object]) -> Stop:
     """Both pictures at a λ, and what they show in numbers."""
     says = (
         f"λ = {number(lam)}: {len(words)} words that stand in no training text. A positive one has more polarity "
@@ -63,7 +63,7 @@ def stop_of(lam: float, words: pd.DataFrame, told: Mapping[str, float]) -> Stop:
 def unseen_slider(dataset: str) -> Slider:
     """A slider over the stored λ; a live kernel trains both models at any other, once the vectors are there."""
     frames, told = unseen_scores(dataset), stored("unseen_frames", dataset=dataset).set_index("lam")
-    stops = [stop_of(lam, words, told.loc[lam]) for lam, words in frames.items()]
+    stops = [stop_of(lam, words, told.loc[lam].to_dict()) for lam, words in frames.items()]
 
     def trained(lam: float) -> str:
         words, row = shown_at(dataset, lam)
