@@ -202,7 +202,7 @@ def emotions(encoder: str, seed: int) -> list[dict]:
 
 @experiment(jobs_over(seed=range(SEEDS)))
 def hatred_and_despise(seed: int) -> list[dict]:
-    """The two questions as they were asked: what drives hatred, its causes and their company, and what *despise* does.
+    """The two questions as they were asked: what drives hatred, its causes and their company, and what "despise" does.
 
     "part": of a word in hatred, as in :func:`truth`, or "company"; "chance": of the class, where the word stands.
     """
