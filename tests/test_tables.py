@@ -5,6 +5,8 @@ import pytest
 from test_pages import CHAPTERS, PAGES, opened
 
 from uaftc_lib import plots
+from uaftc_lib.lab import Slider, Stop
+from uaftc_lib.lab.module import style
 from uaftc_lib.publish import CHECKOUT
 
 STYLE = CHECKOUT / "book" / "_static" / "book.css"
@@ -63,6 +65,21 @@ def test_a_long_text_at_the_end_of_a_row_stands_below_it_on_a_phone(browser, tmp
                 page.evaluate("document.querySelector('.uaftc-table').scrollLeft = 1000")
                 last = page.locator("tbody tr").first.locator("td").last.bounding_box()
                 assert last["x"] >= room["x"] - 1 and last["x"] + last["width"] <= room["x"] + room["width"] + 1
+
+
+def test_a_table_of_a_slider_says_too_that_it_continues(browser, tmp_path):
+    data = pd.DataFrame({f"n{i}": ["0.51 [0.48, 0.54]"] * 2 for i in range(8)})
+    shown = Slider("scaling factor", "λ", [Stop(1.0, plots.table(data).to_html(), "λ = 1: so.")])
+    article = f'<article class="bd-article">{style()}{shown._repr_html_()}{plots.table(data).to_html()}</article>'
+    css = f"<style>{INKS}{STYLE.read_text(encoding='utf-8')}</style>"
+    (tmp_path / "page.html").write_text(f'<meta charset="utf-8">{css}{article}', encoding="utf-8")
+    with opened(browser, tmp_path / "page.html", 390) as (page, _):
+        assert [cut > 50 for _, cut in page.evaluate(CUT)] == [True, True]
+        tables = page.locator(".uaftc-table").all()
+        cues = [
+            one.evaluate("one => getComputedStyle(one).backgroundImage.split('gradient(').length - 1") for one in tables
+        ]
+        assert cues == [4, 4]
 
 
 def test_a_table_that_is_cut_is_seen(wide):
