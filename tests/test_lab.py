@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from test_plots import contrast
 
 from uaftc_lib.lab import lab, parity
-from uaftc_lib.lab.module import module_source, read
+from uaftc_lib.lab.module import exported, module_source, read
 from uaftc_lib.plots.summaries import number
 
 SMALL = {"instances": 1200, "epochs": 3, "batch": 100, "d": 6}
@@ -268,3 +268,8 @@ def test_controls_have_no_colour_of_what_is_drawn(sheet):
         assert contrast(accent, np.array(to_rgb(scheme["card"]))) >= 4.5
         assert max(accent) - min(accent) < 0.2, "a grey"
         assert contrast(accent, np.array(to_rgb(scheme["neutral"]))) >= 1.4, "but not that of neutral words"
+
+
+def test_a_parameter_with_a_default_is_no_name_of_a_file():
+    source = "export const key = (seed, part = 0) => mix(seed + part);\nexport const BEGIN = -5, END = 1000;\n"
+    assert exported(source + "export function* flow(a, b = 2) {}\n") == ["key", "BEGIN", "END", "flow"]

@@ -36,6 +36,7 @@ def exported(source: str) -> list[str]:
     names = []
     for statement in re.findall(r"^export ([^\n]*)", source, re.MULTILINE):
         if statement.startswith("const"):
+            statement = re.sub(r"\([^()]*\)", "", statement)  # a parameter with a default is no name of the file
             names += re.findall(r"(?:^const|,) (\w+) = ", statement)
         else:
             names.append(re.match(r"(?:async )?(?:function\*?|class) (\w+)", statement).group(1))
