@@ -2,9 +2,14 @@
 
 import io
 import multiprocessing
+import os
+import pickle
+import random
 import re
 import sys
 import tarfile
+import zlib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +17,8 @@ import pytest
 import torch
 
 from uaftc_lib import datasets, load_dataset, published, token_types
+from uaftc_lib.contextual.masked_language_model import NAME as MODEL
+from uaftc_lib.contextual.masked_language_model import own_transformer
 from uaftc_lib.datasets import LOADERS, cache, dataset_names, imdb, twenty_news
 from uaftc_lib.datasets.cache import from_texts, prepared
 from uaftc_lib.datasets.download import DataUnavailable, unpack
@@ -19,6 +26,7 @@ from uaftc_lib.experiments.cells import Cell
 from uaftc_lib.experiments.sweep import sweep
 from uaftc_lib.locations import PAPER_NAMES, data_home
 from uaftc_lib.publish import CHECKOUT
+from uaftc_lib.vectors import unused_reviews
 
 
 @pytest.mark.parametrize("name", PAPER_NAMES)
@@ -139,38 +147,46 @@ def test_a_failed_preparation_leaves_nothing_behind(tmp_path, monkeypatch):
     same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
 
 
-def truncate(file):
-    file.write_bytes(file.read_bytes()[:-8])
+HARM = [Path.unlink, *(partial(Path.write_bytes, data=content) for content in (b"", b"3", b"[]", b"{}"))]
 
 
-def pickle_in(file):
-    np.save(file, np.array([print], dtype=object), allow_pickle=True)
-
-
-def empty(file):
-    file.write_bytes(b"")
-
-
-def other_json(file):
-    file.write_text("3")
-
-
-def list_in(file):
-    file.write_text("[]")
-
-
-TOKENS, ABOUT, WORDS = "train.tokens.npy", "about.json", "words.json"
-HARM = [(TOKENS, truncate), (TOKENS, pickle_in), (TOKENS, Path.unlink), (TOKENS, empty), (ABOUT, list_in)]
-HARM += [(ABOUT, other_json), (WORDS, other_json), (WORDS, empty), (WORDS, list_in)]
-
-
-@pytest.mark.parametrize("name, harm", HARM)
-def test_damage_is_noticed_and_named(tmp_path, name, harm, untyped):
+@pytest.mark.parametrize("name", ["train.tokens.npy", "about.json", "words.json"])
+@pytest.mark.parametrize("harm", HARM)
+def test_damage_is_noticed_and_named(tmp_path, name, harm):
     prepared(tmp_path, "small", 1, small_dataset)
     (file,) = (tmp_path / "prepared").glob(f"*/{name}")
     harm(file)
     with pytest.raises(ValueError, match="small-rules1.*damaged.*delete"):
         prepared(tmp_path, "small", 1, small_dataset)
+
+
+def test_every_flipped_bit_is_noticed(tmp_path):
+    prepared(tmp_path, "small", 1, small_dataset)
+    (folder,) = (path for path in (tmp_path / "prepared").iterdir() if path.is_dir())
+    draws = random.Random(0)
+    for file in sorted(folder.iterdir()):
+        whole = file.read_bytes()
+        for _ in range(40):
+            bits = bytearray(whole)
+            bits[draws.randrange(len(bits))] ^= 1 << draws.randrange(8)
+            file.write_bytes(bits)
+            with pytest.raises(ValueError, match="damaged.*delete"):
+                cache.read_prepared(folder)
+        file.write_bytes(whole)
+    same(cache.read_prepared(folder), small_dataset())
+
+
+def test_what_else_is_prepared_is_checked_too(tmp_path):
+    """The book's own vectors and its transformer, for which nothing is computed here."""
+    for name, load in ((unused_reviews.NAME, unused_reviews.own_vectors), (MODEL, own_transformer)):
+        folder = cache.prepared_folder(tmp_path, name, 1)
+        folder.parent.mkdir(exist_ok=True)
+        with cache.made_whole(folder, {"words": 2}) as place:
+            (place / "vectors.bin").write_bytes(b"numbers")
+        assert load(tmp_path).exists()
+        (folder / "vectors.bin").write_bytes(b"nvmbers")
+        with pytest.raises(ValueError, match=f"{name}.*damaged .vectors.bin is not as it was written"):
+            load(tmp_path)
 
 
 def test_a_failed_preparation_leaves_no_lock(tmp_path):
@@ -187,15 +203,29 @@ def test_a_failed_preparation_leaves_no_lock(tmp_path):
     same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
 
 
-def test_a_damaged_archive_of_20_newsgroups_is_called_damaged(tmp_path, monkeypatch):
+class Running:
+    """A pickle of it runs a command when it is opened."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.mark}",)
+
+
+def test_an_archive_of_20_newsgroups_is_opened_only_if_it_is_known(tmp_path, monkeypatch):
     def offline(*_, **__):
         raise OSError("no network")
 
+    archive, mark = tmp_path / twenty_news.ARCHIVE, tmp_path / "ran"
+    for content in (b"half of it", zlib.compress(pickle.dumps(Running(mark)))):
+        archive.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{archive.name} is not opened: its sha256 is .*Delete it"):
+            twenty_news.posts(tmp_path, twenty_news.SPORTS)
+    assert not mark.exists()
+    archive.unlink()
     monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", offline)
     with pytest.raises(DataUnavailable, match="20 Newsgroups is not in"):
-        twenty_news.posts(tmp_path, twenty_news.SPORTS)
-    (tmp_path / "20news-bydate_py3.pkz").write_bytes(b"half of it")
-    with pytest.raises(ValueError, match="20news-bydate_py3.pkz is damaged"):
         twenty_news.posts(tmp_path, twenty_news.SPORTS)
 
 

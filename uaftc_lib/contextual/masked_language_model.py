@@ -32,7 +32,7 @@ from uaftc_lib.contextual.pieces import (
     trained_tokenizer,
 )
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.datasets.cache import made_whole, prepared_folder
+from uaftc_lib.datasets.cache import made_whole, prepared_folder, read_about
 from uaftc_lib.extras import needs
 from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.progress import progress_bar
@@ -87,6 +87,7 @@ def own_transformer(data_home: str | os.PathLike | None = None, sizes: Sizes | N
     home = find_data_home(data_home)
     folder = prepared_folder(home, NAME, RULES)
     if folder.exists():
+        read_about(folder)  # refuses a damaged one
         return folder
     with needs("training a transformer", "uaftc-lib[transformers,vectors]"):
         import gensim  # noqa: F401

@@ -2,11 +2,12 @@
 
 A prepared data set is a folder of plain arrays (``.npy``, read without pickle) and two JSON files, so that
 loading it can execute nothing. It is written beside its final place and renamed, so that it is there whole
-or not at all.
+or not at all. about.json holds the sha256 of every file, and each is checked when the data set is loaded.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -100,6 +101,31 @@ def prepared(data_home: Path, name: str, rules: int, prepare: Callable[[], uaftc
     return read_prepared(folder)
 
 
+def sha256(content: bytes) -> str:
+    """The digest of some bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_about(folder: Path) -> dict:
+    """What about.json says of a folder that :func:`made_whole` made, all of whose files are as they were written.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing or altered.
+    """
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        digests = about.pop("sha256")
+        known = {name: sha256((folder / name).read_bytes()) for name in digests}
+        known["about.json"] = sha256(json.dumps(about).encode())
+        if altered := [name for name in digests if digests[name] != known[name]]:
+            raise ValueError(f"{', '.join(altered)} is not as it was written")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{folder} is damaged ({error}): delete this folder, and it will be made again") from error
+    return about
+
+
 @contextmanager
 def made_whole(folder: Path, about: dict) -> Iterator[Path]:
     """A place whose files are in ``folder`` once all are written, with ``about`` as about.json: all there, or none."""
@@ -108,7 +134,9 @@ def made_whole(folder: Path, about: dict) -> Iterator[Path]:
     temporary = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         yield temporary
-        (temporary / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+        digests = {file.name: sha256(file.read_bytes()) for file in sorted(temporary.iterdir())}
+        digests["about.json"] = sha256(json.dumps(about).encode())
+        (temporary / "about.json").write_text(json.dumps(about | {"sha256": digests}, indent=1), encoding="utf-8")
         for file in temporary.iterdir():  # on the disk before its name is, so that no crash leaves it half
             with file.open("rb+") as written:
                 os.fsync(written.fileno())
@@ -138,20 +166,16 @@ def read_prepared(folder: Path) -> uaftc_lib.Dataset:
     """
     import torch  # whoever asks for the options of a data set need not wait for it
 
-    try:
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        words = json.loads((folder / "words.json").read_text(encoding="utf-8"))
-        classes = tuple(about["classes"])
+    about = read_about(folder)
+    classes = tuple(about["classes"])
 
-        def corpus(split: str) -> uaftc_lib.Corpus:
-            arrays = {
-                name: torch.from_numpy(np.load(folder / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False))
-                for name in ARRAYS
-            }
-            return uaftc_lib.Corpus(**arrays, class_count=len(classes), classes=classes)
+    def corpus(split: str) -> uaftc_lib.Corpus:
+        arrays = {
+            name: torch.from_numpy(np.load(folder / f"{split}.{name}.npy", mmap_mode="c", allow_pickle=False))
+            for name in ARRAYS
+        }
+        return uaftc_lib.Corpus(**arrays, class_count=len(classes), classes=classes)
 
-        corpora = {split: corpus(split) for split in about["splits"]}
-        vocabulary, provenance = uaftc_lib.Vocabulary(words), about["provenance"]
-        return uaftc_lib.Dataset(about["name"], vocabulary, classes, **corpora, provenance=provenance)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError) as error:
-        raise ValueError(f"the prepared corpus {folder} is damaged ({error}): delete this folder") from error
+    corpora = {split: corpus(split) for split in about["splits"]}
+    vocabulary = uaftc_lib.Vocabulary(json.loads((folder / "words.json").read_text(encoding="utf-8")))
+    return uaftc_lib.Dataset(about["name"], vocabulary, classes, **corpora, provenance=about["provenance"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+import pooch
 
 import uaftc_lib
 from uaftc_lib import checks
@@ -13,7 +15,10 @@ from uaftc_lib.datasets import register
 from uaftc_lib.datasets.cache import from_texts, prepared, tokenizer
 from uaftc_lib.datasets.download import DataUnavailable
 
+# A pickle, whose opening runs whatever code it names. scikit-learn makes it on each machine, of an archive whose digest
+# it knows, with that machine's paths in it; this one was made with relative paths.
 ARCHIVE = "20news-bydate_py3.pkz"
+SHA256 = "a7f1eb5bc436ed1d6358d9666350b3eaf0ac62b5718b82f59d69e98f78f10bee"
 SOURCE = "scikit-learn: fetch_20newsgroups"
 SPORTS = ("rec.sport.baseball", "rec.sport.hockey")
 SUBJECTS = ("rec.motorcycles", "sci.med", "talk.politics.guns")
@@ -29,23 +34,33 @@ def posts(data_home: Path, groups: tuple[str, ...]) -> dict[str, list[str]]:
 
     All twenty groups are read in scikit-learn's default (shuffled) order before the groups are picked: with
     it the split of 20News I gives the published numbers of positive, negative and neutral tokens exactly.
+
+    Raises
+    ------
+    ValueError
+        If the archive is not the one that is known: opening another may run any code.
+    DataUnavailable
+        If it is not there and cannot be downloaded.
     """
     from sklearn.datasets import fetch_20newsgroups  # imports slowly, and only preparation needs it
 
-    try:
-        bunch = fetch_20newsgroups(
-            data_home=data_home, subset="all", remove=("headers", "footers", "quotes"), random_state=42
+    kept = Path(data_home) / ARCHIVE
+    if kept.exists() and (found := pooch.file_hash(kept)) != SHA256:
+        raise ValueError(
+            f"{kept} is not opened: its sha256 is {found}, and a pickle that is not known may run any code. Delete it, "
+            "and the posts will be downloaded"
         )
-    except OSError as error:
-        kept = Path(data_home) / ARCHIVE
-        if kept.exists():
-            raise ValueError(
-                f"{kept} is damaged, and could not be downloaded again ({error}): replace or delete it"
+    with TemporaryDirectory() as empty:
+        home = data_home if kept.exists() else empty  # what is made there is opened once, and not kept
+        try:
+            bunch = fetch_20newsgroups(
+                data_home=home, subset="all", remove=("headers", "footers", "quotes"), random_state=42
+            )
+        except OSError as error:
+            raise DataUnavailable(
+                f"20 Newsgroups is not in {data_home} and could not be downloaded ({error}): set UAFTC_DATA to a "
+                "folder where it is prepared"
             ) from error
-        raise DataUnavailable(
-            f"20 Newsgroups is not in {data_home} and could not be downloaded ({error}). Put scikit-learn's "
-            f"{ARCHIVE} there, or set UAFTC_DATA to a folder that holds it."
-        ) from error
     chosen: dict[str, list[str]] = {group: [] for group in groups}
     for post, target in zip(bunch.data, bunch.target):
         group = bunch.target_names[target]

@@ -14,7 +14,7 @@ from filelock import FileLock
 
 import uaftc_lib
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.datasets.cache import made_whole, prepared_folder, tokenizer
+from uaftc_lib.datasets.cache import made_whole, prepared_folder, read_about, tokenizer
 from uaftc_lib.datasets.imdb import reviews, words
 from uaftc_lib.extras import needs
 from uaftc_lib.locations import data_home as find_data_home
@@ -103,6 +103,7 @@ def own_vectors(data_home: str | os.PathLike | None = None) -> Path:
     home = find_data_home(data_home)
     folder = prepared_folder(home, NAME, RULES)
     if folder.exists():
+        read_about(folder)  # refuses a damaged one
         return folder / FILE
     with needs("training vectors", "uaftc-lib[vectors]"):
         from gensim.models import Word2Vec
