@@ -20,7 +20,7 @@ import torch
 from hypothesis import settings
 
 CHECKOUT = Path(__file__).resolve().parent
-NUMBA = re.compile(r"^((import|from) numba|@compiled$)", re.MULTILINE)
+NUMBA = re.compile(r"^((import|from) (numba|uaftc_lib\.fast\.compiled)|@compiled$)", re.MULTILINE)
 
 
 def typed_modules() -> list[str]:
@@ -65,6 +65,12 @@ LONGEST += ["13_words_and_classes", "04_attention_dynamics", "12_lambda"]
 # Not unit tests: the built book, tables computed again, the book executed, fresh environments, timings.
 WHOLE = {"test_pages", "test_lab_pages", "test_stored_tables", "test_publish", "test_replay"}
 WHOLE |= {"test_wheel", "test_contributing", "test_benchmarks"}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave a reader's own notebooks in book/ alone."""
+    own = collection_path.suffix == ".ipynb" and not (CHECKOUT / "notebooks" / f"{collection_path.stem}.md").exists()
+    return own or None
 
 
 def missing(kind: str, reason: str) -> None:

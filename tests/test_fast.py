@@ -162,13 +162,10 @@ def test_fit_is_the_same_by_every_method(dropout):
     assert torch.equal(models["auto"].embedding, models["fast"].embedding)
 
 
-@pytest.mark.parametrize(
-    "options, changes, reason", [({}, {"optimizer": "adam"}, "adam"), ({"dtype": torch.bfloat16}, {}, "bfloat16")]
-)
-def test_fast_says_why_not(options, changes, reason):
-    model = AttentionClassifier(TYPES, dimension=20, **options)
-    config = TrainingConfig(epochs=1, method="fast", **changes)
-    with pytest.raises(ValueError, match=f"would not be exact.*{reason}"):
+def test_fast_says_why_not():
+    model = AttentionClassifier(TYPES, dimension=20)
+    config = TrainingConfig(epochs=1, method="fast", optimizer="adam")
+    with pytest.raises(ValueError, match="would not be exact.*adam"):
         fit(model, small_dataset(), config)
     assert obstacle(model, dataclasses.replace(config, method="auto")) is not None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import one_hop
+from uaftc_lib.fast.compiled import compiled_once
 from uaftc_lib.models import AttentionClassifier
 
 
@@ -46,7 +46,7 @@ def minimal_flip_sets(model: AttentionClassifier, corpus: Corpus) -> list[Int[Te
     ]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _removals(scores, polarity, offsets):
     """Positions in the order of removal, instance by instance, and how many must go (−1: impossible)."""
     order = np.zeros(len(scores), np.int64)
@@ -69,7 +69,7 @@ def _removals(scores, polarity, offsets):
     return order, counts
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _removals_for(a, margins, tie_flips):
     """The fewest positions to remove for one rival; empty if it cannot win.
 

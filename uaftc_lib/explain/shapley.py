@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from math import ceil, log, sqrt
 
-import numba
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import by_hop
+from uaftc_lib.fast.compiled import compiled_once
 from uaftc_lib.models import AttentionClassifier, Output
 
 # The trapezoidal rule in log t is off by 2|Γ(1 + 2πi/STEP)| < 1e-14 of E[w_j/W], whatever the weights.
@@ -70,7 +70,7 @@ def nodes(n: int) -> tuple[Float[np.ndarray, "nodes"], Float[np.ndarray, "nodes"
     return (1 + places) / 2, weights / 2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _integrate(a, s, p, weight):
     """The values of one text, its scores in falling order; ``weight`` belongs to the nodes ``p``.
 

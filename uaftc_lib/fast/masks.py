@@ -9,11 +9,12 @@ words, one a binary digit of the probability; trailing zeros are free, so dropou
 element.
 """
 
-import numba
 import numpy as np
 import torch
 from jaxtyping import Bool
 from torch import Tensor
+
+from uaftc_lib.fast.compiled import compiled_once
 
 EMBEDDINGS = 0  # stream of the token occurrences: row = position within the batch
 POOLED = 1  # stream of the pooled vectors: row = instance within the batch
@@ -55,14 +56,14 @@ def keep_probability(dropout: float) -> float:
     return numerator / 2**digits
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _mix(word):
     word = (word ^ (word >> _S30)) * _FIRST
     word = (word ^ (word >> _S27)) * _SECOND
     return word ^ (word >> _S31)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def batch_key(seed, stream, step):
     """The key (uint64) of all masks of one stream in one batch."""
     key = _mix(np.uint64(seed) + _GOLDEN)
@@ -70,7 +71,7 @@ def batch_key(seed, stream, step):
     return _mix(key ^ (np.uint64(step) + _GOLDEN))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def keep_word(key, index, numerator, digits):
     """64 keep bits: bit i of word `index` = row · ⌈dimension/64⌉ + j belongs to dimension 64·j + i."""
     counter = np.uint64(key) + _GOLDEN * (np.uint64(index) * np.uint64(digits) + _ONE)
@@ -84,7 +85,7 @@ def keep_word(key, index, numerator, digits):
     return bits
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _fill(keep, seed, stream, step, first_row, numerator, digits):
     key = batch_key(seed, stream, step)
     rows, dimension = keep.shape

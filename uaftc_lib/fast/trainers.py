@@ -29,8 +29,6 @@ def obstacle(model: AttentionClassifier, config) -> str | None:
         return reason
     if config.dropout and model.embedding.device.type != "cpu":
         return f"dropout is fused on the CPU only, the model is on {model.embedding.device}"
-    if model.embedding.dtype not in (torch.float32, torch.float64):
-        return f"the model's dtype is {model.embedding.dtype}, not float32 or float64"
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
     if frozen:
         return f"{', '.join(frozen)} does not require a gradient"

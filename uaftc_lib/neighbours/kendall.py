@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gammaln
 from scipy.stats import norm
+
+from uaftc_lib.fast.compiled import compiled_once
 
 EXACT = 33  # values up to which p is exact where none are equal, as scipy chooses
 
@@ -40,7 +41,7 @@ def _exact(n: int, fewest: int) -> float:
     return 2 * np.exp(-gammaln(n + (not fewest)))  # 2/n! for none turned, 2/(n − 1)! for one
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _counted(x, y, known, offsets):
     """Of each text: values, pairs alike less pairs turned, and Σ t(t−1), Σ t(t−1)(t−2), Σ t(t−1)(2t+5) over ties t."""
     texts = len(offsets) - 1

@@ -4,9 +4,9 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from uaftc_lib.fast import masks
+from uaftc_lib.fast.compiled import compiled_once
 from uaftc_lib.fast.kernels.additive import score_additive, update_additive
 from uaftc_lib.fast.kernels.batch import (
     attend,
@@ -31,7 +31,7 @@ def source_checksum():
 def compile_epochs(checksum):
     """The loops, cached for this checksum: a compiler's cache looks at one file alone, but at enclosed values."""
 
-    @njit(cache=True, **OPTIONS)
+    @compiled_once(**OPTIONS)
     def train_epoch(parameters, batches, rule, step, work):
         """One pass over the batches, numbered from `step`; the sum of the losses of all instances."""
         _ = checksum
@@ -82,7 +82,7 @@ def compile_epochs(checksum):
             move_rows(parameters.U[1:], U_gradient[1:], T(rule.W_rate / decay), rule.adagrad)
         return loss
 
-    @njit(cache=True, **OPTIONS)
+    @compiled_once(**OPTIONS)
     def train_additive_epoch(parameters, batches, rule, step, work):
         """The same for additive attention."""
         _ = checksum
