@@ -2,13 +2,18 @@
 
 import importlib
 import json
+import pickle
 import re
 import subprocess
 import sys
 import types
+import zipfile
+import zlib
 from dataclasses import asdict, fields
+from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 import torch
 from cases import uaftc
@@ -147,7 +152,7 @@ def test_train_writes_the_model(tmp_path):
     out = tmp_path / "model.pt"
     assert uaftc("train", *SMALL, "--model", "DP-A", "--out", str(out)).exit_code == 0
     stored = torch.load(out, weights_only=True)
-    assert set(stored["parameters"]) == {"embedding", "V", "W", "M"}
+    assert set(stored["parameters"]) == {"embedding", "V", "W", "M", "_extra_state"}
     model = AttentionClassifier(stored["record"]["vocabulary_size"], dimension=8, encoder="affine")
     model.load_state_dict(stored["parameters"])
     assert stored["record"]["model"] == "DP-A"
@@ -186,6 +191,8 @@ WRONG = [
     (["train", *SMALL, "--seed", "-1"], "seed must be a whole number, at least 0, got -1"),
     (["train", *SMALL, "--batch-size", "some"], "batch_size .or full. must be a whole number, at least 1, got 'some'"),
     (["train", *SMALL, "--learning-rates", "V"], "expected NAME=VALUE, got 'V'"),
+    (["train", *SMALL, "--optimizer", "sgd", "--learning-rate", "1e30", "--out", "x.pt"], "training diverged in epoch"),
+    (["train", *SMALL, "--out", "/proc/x.pt"], "/proc/x.pt cannot be written"),
     (["train", *SMALL, "--device", "cuda:77"], "device 'cuda:77' cannot be used here"),
     (["train", *SMALL, "--out", "nosuch/x.json"], "in a folder that exists, got nosuch/x.json"),
     (["run", "01_model", "-p", "lam"], "expected -p NAME VALUE, got '-p lam'"),
@@ -217,6 +224,38 @@ def test_no_data_and_no_network_is_one_line(monkeypatch, tmp_path):
     assert result.exit_code == 2
     assert result.stderr.startswith("uaftc: ") and "could not be downloaded" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+OTHERS = [MemoryError(), OverflowError("too large"), RecursionError("too deep"), RuntimeError("can't allocate memory")]
+OTHERS += [EOFError(), pickle.UnpicklingError("truncated"), zipfile.BadZipFile("Bad CRC-32"), zlib.error("Error -3")]
+
+
+@pytest.mark.parametrize("error", OTHERS, ids=repr)
+def test_what_libraries_raise_is_one_line_that_names_the_command(monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr(uaftc_lib, "fit", broken)
+    result = uaftc("train", *SMALL)
+    message = f"^uaftc: train: {type(error).__name__}: {str(error) or 'no more is known'}$"
+    assert result.exit_code == 2 and is_one_line(message, result.stderr)
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.pt", "x.csv"])
+def test_a_full_disk_leaves_the_former_file_and_is_named(tmp_path, monkeypatch, name):
+    out, write = tmp_path / name, Path.write_bytes
+    out.write_text("former")
+
+    def half(path, content):
+        write(path, content[:50])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(pd.DataFrame, "to_csv", lambda frame, path, **_: half(path, b"half of it"))
+    words = ["scorecard"] if name == "x.csv" else ["train", *SMALL]
+    result = uaftc(*words, "--out", out)
+    assert result.exit_code == 2 and is_one_line(f"No space left on device: '.*{name}'", result.stderr)
+    assert [path.name for path in tmp_path.iterdir()] == [name] and out.read_text() == "former"
 
 
 def test_other_errors_keep_their_traceback(monkeypatch):

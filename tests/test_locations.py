@@ -1,6 +1,7 @@
 """Where data and results live, streams of random numbers, published values, records, progress bars."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tqdm.notebook import tqdm_notebook
 import uaftc_lib
 from uaftc_lib import locations, progress, published, results_folder
 from uaftc_lib.experiments.provenance import provenance
-from uaftc_lib.locations import data_home
+from uaftc_lib.locations import data_home, replaced
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import PURPOSES, generator, stream_seed
 
@@ -102,3 +103,12 @@ def test_the_bar_of_a_notebook_is_silenced_too(monkeypatch, capsys):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     assert list(progress_bar(range(3))) == [0, 1, 2]
     assert not any(capsys.readouterr())
+
+
+def test_a_file_that_is_replaced_keeps_its_mode_and_a_device_stays_one(tmp_path):
+    file = tmp_path / "kept"
+    file.touch(mode=0o600)
+    for place in (file, Path(os.devnull)):
+        with replaced(place) as draft:
+            draft.write_text("new")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o600) and not Path(os.devnull).is_file()

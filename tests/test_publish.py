@@ -88,11 +88,16 @@ def test_publish_knows_its_chapters():
         publish.publish(again=["01_modle"])
 
 
-def test_the_copy_of_a_deleted_chapter_goes(checkout):
+def test_what_has_no_text_is_left_alone_and_named(checkout, capsys):
+    """A reader's own notebook, a copy of a chapter, and the chapter whose text was deleted."""
     target = pretend_executed(checkout)
+    copy = shutil.copy(target, target.with_stem("01_small-Copy1"))
+    own = target.with_stem("my_notes")
+    own.write_text("what a reader wrote")
     chapter(checkout).unlink()
     publish.refresh(checkout)
-    assert not target.exists()
+    assert target.exists() and copy.exists() and own.read_text() == "what a reader wrote"
+    assert "left as they are: book/01_small-Copy1.ipynb, book/01_small.ipynb, book/my_notes" in capsys.readouterr().out
 
 
 NO_DATA = "from uaftc_lib.datasets.download import DataUnavailable\nraise DataUnavailable('no')"

@@ -1,8 +1,11 @@
-"""Where data and results live."""
+"""Where data and results live, and how a file is written whole."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -32,6 +35,33 @@ def results_folder(path: str | os.PathLike | None = None) -> Path:
             "the library runs outside a checkout of the book: name a results folder, or set UAFTC_RESULTS"
         )
     return checkout / "book" / "results"
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A draft beside ``path`` that takes its place once it is written whole; else the file stays as it was.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; the message names ``path``.
+    """
+    if path.exists() and not path.is_file():  # a pipe or a device
+        yield path
+        return
+    path = path.resolve()  # a link stays one
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield draft
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, draft)
+        draft.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 PAPER_NAMES = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import difflib
 import math
+import reprlib
+import sys
 from collections.abc import Collection, Iterable
 from typing import NamedTuple, get_args, get_origin
 
@@ -116,8 +118,8 @@ def check_type(name: str, value: object, annotation: object) -> None:
 def check_range(name: str, number: int | float) -> None:
     """Raise ValueError unless the number is finite and, where the name is well known, in its range."""
     lowest, included, below = RANGES.get(name, (-math.inf, True, math.inf))
-    if not math.isfinite(number):
-        raise ValueError(f"{name} = {number!r} is not finite")
+    if not abs(number) <= sys.float_info.max:
+        raise ValueError(f"{name} = {reprlib.repr(number)} is not finite, or beyond any float")
     if not (lowest < number < below or (included and number == lowest)):
         bound = f"at least {lowest}" if included else f"greater than {lowest}"
         bound += f" and less than {below}" if math.isfinite(below) else ""

@@ -8,7 +8,11 @@ from __future__ import annotations
 import sys
 
 try:
+    import pickle
+    import tarfile
     import time
+    import zipfile
+    import zlib
     from pathlib import Path
 
     import click
@@ -26,12 +30,19 @@ try:
     from uaftc_lib.experiments import tables as stored
     from uaftc_lib.experiments.cells import AXES, Cell, cells_of, check_file, check_workers, load_grid
     from uaftc_lib.extras import needs
+    from uaftc_lib.locations import replaced
     from uaftc_lib.report.request import Columns, check_folder, check_request
     from uaftc_lib.report.settings import Settings
     from uaftc_lib.settings import DEVICES, MODELS
 except KeyboardInterrupt:  # the first tenth of a second
     print("uaftc: stopped; nothing was written", file=sys.stderr)
     raise SystemExit(130) from None
+
+
+# What libraries raise where memory, a file or a number is at fault (torch: RuntimeError). click takes an EOFError for
+# Ctrl-D, and would say no more than "Aborted!".
+OTHERS = (ArithmeticError, EOFError, MemoryError, RuntimeError)
+OTHERS += (pickle.PickleError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
 
 
 class Commands(click.Group):
@@ -41,11 +52,14 @@ class Commands(click.Group):
         """Run a command; a wrong argument, a file or a package that cannot be had exits with 2."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:
+        except (BrokenPipeError, click.exceptions.Exit, click.Abort):
             raise
         except (ValueError, OSError, ImportError) as error:
-            click.echo(f"uaftc: {' '.join(str(error).split())}", err=True)
-            raise click.exceptions.Exit(2) from None
+            said = str(error)
+        except OTHERS as error:
+            said = f"{ctx.invoked_subcommand}: {type(error).__name__}: {str(error) or 'no more is known'}"
+        click.echo(f"uaftc: {' '.join(said.split())}", err=True)
+        raise click.exceptions.Exit(2)
 
 
 DATA_HOME = click.option(
@@ -114,8 +128,13 @@ def train(
     **given,
 ) -> None:
     """Train one classifier, and print its accuracies."""
-    if out and (out.suffix not in (".json", ".pt") or not out.parent.is_dir()):
-        raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
+    if out:
+        if out.suffix not in (".json", ".pt") or not out.parent.is_dir():
+            raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
+        from uaftc_lib.experiments.store import check_writable
+
+        check_file(out)
+        check_writable(out)
     under = contextual.asked_for(transformer, fine_tune, file, given)
     cell = Cell(**of_its_dimension(file, given))
     read = read_file(file) if file else None
@@ -197,7 +216,8 @@ def sweep(
         )
         return
     finished = sweeps.sweep(cells, out, workers, dask, device, data_home)
-    click.echo(f"{len(finished)} runs in {out}")
+    lost = int(finished["best_epoch"].isna().sum())
+    click.echo(f"{len(finished)} runs in {out}" + (f", {lost} of them diverged: no mean takes these" if lost else ""))
 
 
 @app.command()
@@ -301,7 +321,8 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
             click.echo(f"{one.claim.section:4} {one.claim.name}: {one.verdict} ({one.tally}): {one.claim.said}")
     click.echo("; ".join(f"{n} {word}" for word, n in claims.counted(judged).items()))
     if out:
-        claims.scorecard(judged).to_csv(out, index=False)
+        with replaced(out) as draft:
+            claims.scorecard(judged).to_csv(draft, index=False)
         click.echo(f"{'written to':14}{out}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from uaftc_lib.experiments.cells import TABLES, Cell
+from uaftc_lib.locations import replaced
 from uaftc_lib.settings import model_arguments
 
 if TYPE_CHECKING:  # whoever made a mistake need not wait for torch
@@ -33,9 +35,13 @@ def keep_run(out: Path, cell: Cell, told: dict, run: Run, classifier: AttentionC
     record = asked | sizes | told | results | provenance() | {"history": run.history.to_dict("records")}
     record = json.loads(json.dumps(record), parse_constant=lambda _: None)  # JSON has no nan
     if out.suffix == ".json":
-        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        content = (json.dumps(record, indent=1) + "\n").encode()
     else:
         import torch
 
-        torch.save({"record": record, "parameters": classifier.state_dict()}, out)
+        written = io.BytesIO()  # torch has words of its own for a full disk, and they name no file
+        torch.save({"record": record, "parameters": classifier.state_dict()}, written)
+        content = written.getvalue()
+    with replaced(out) as draft:
+        draft.write_bytes(content)
     click.echo(f"{'written to':14}{out}")

@@ -31,11 +31,13 @@ from filelock import FileLock, Timeout
 from uaftc_lib.experiments.cells import check_file, check_workers
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.extras import needs
+from uaftc_lib.locations import replaced
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.threads import one_thread
 
 ABOUT = tuple(provenance())  # the columns that every table has
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of glibc's mallopt
+DIVERGED = "diverged"  # stands in a row where its numbers would, of a training whose results are not finite
 TRIES = 3  # pools of processes that may break one after the other without a finished job
 
 
@@ -43,20 +45,6 @@ def guard(path: Path, name: str = "lock") -> FileLock:
     """The lock of a file, for all processes that write it."""
     path = path.resolve()
     return FileLock(path.with_name(f".{path.name}.{name}"), thread_local=False)
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """A new file beside ``path``, which takes its place once it is written whole; to be used under :func:`guard`."""
-    path = path.resolve()  # a link stays one
-    part = path.with_name(f".{path.name}.part")
-    try:
-        yield part
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def canonical(value: object) -> float | str:
@@ -85,7 +73,8 @@ class StoredTable:
     rows : int, optional
         How many rows a job has, where all have as many.
     gaps : tuple of str
-        Where the columns are fixed: those in which an empty cell is a number that is missing; elsewhere it is text.
+        Where the columns are fixed: those in which an empty cell, or "diverged", is a number that is missing; elsewhere
+        it is text.
     order : tuple of str
         Values of the first column of the key, in the order of the rows; else the last written stand last.
     """
@@ -155,8 +144,9 @@ class StoredTable:
         text = io.StringIO()
         csv.writer(text).writerows([header, *(row.values() for row in rows)])
         text.seek(0)
-        empty = {"keep_default_na": False, "na_values": dict.fromkeys(self.gaps, [""])} if self.columns else {}
-        return pd.read_csv(text, **empty)
+        if not self.columns:
+            return pd.read_csv(text)
+        return pd.read_csv(text, keep_default_na=False, na_values=dict.fromkeys(self.gaps, ["", DIVERGED]))
 
     def text(self, name: str, value: object) -> str:
         """A value as it is written."""
@@ -196,13 +186,17 @@ class StoredTable:
 
     def check_writable(self) -> None:
         """OSError, in words, unless the table can be written."""
-        try:
+        with suppress(OSError):  # said below
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=self.path.resolve().parent).close()
-        except OSError as error:
-            raise OSError(
-                f"results cannot be written to {self.path} ({error.strerror}): name another file or folder"
-            ) from None
+        check_writable(self.path)
+
+
+def check_writable(path: Path) -> None:
+    """OSError, in words, unless a file could be written there."""
+    try:
+        tempfile.TemporaryFile(dir=path.resolve().parent).close()
+    except OSError as error:
+        raise OSError(f"{path} cannot be written ({error.strerror}): name another file or folder") from None
 
 
 def run_job(job: dict, call: Callable[[], dict | list[dict]]) -> list[dict]:

@@ -122,9 +122,9 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
             executed = read_published(name, checkout)
             fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc, configured(checkout))
             write(fresh, checkout / "book" / f"{name}.ipynb")
-    for path in (checkout / "book").glob("*.ipynb"):
-        if path.stem not in names:
-            path.unlink()
+    others = sorted(f"book/{path.name}" for path in (checkout / "book").glob("*.ipynb") if path.stem not in names)
+    if others:
+        print(f"Left out of the book, and left as they are: {', '.join(others)} (no text of that name in notebooks/)")
     print(f"{len(names) - len(stale)} of {len(names)} notebooks are up to date", flush=True)
     kept, failed = [], []
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:

@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from uaftc_lib.book.parameters import default_parameters
+from uaftc_lib.locations import replaced
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -108,6 +109,5 @@ def write(notebook: NotebookNode, path: Path) -> None:
     text = nbformat.writes(notebook) + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    with replaced(path) as draft:
+        draft.write_text(text, encoding="utf-8")

@@ -15,9 +15,8 @@ from pathlib import Path
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.cells import Cell, cells_of, load_grid
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.experiments.store import guard, replaced
 from uaftc_lib.lab import Frame, LambdaSlider, train_frame
-from uaftc_lib.locations import results_folder
+from uaftc_lib.locations import replaced, results_folder
 from uaftc_lib.models import model_arguments
 
 # (data set, model) -> epochs: fewer than Table 2 takes, enough for the scores to take their places.
@@ -80,6 +79,6 @@ def frames(dataset: str, model: str, folder: Path) -> list[dict]:
     """What the λ sliders over stored frames show, in a file beside the table: two models that no page should train."""
     path, runs = folder / path_of(dataset, model).name, slider_cells(dataset, model)
     made = [frame_of(cell) for cell in runs]
-    with guard(path), replaced(path) as part:
+    with replaced(path) as part:
         keep_frames(made, part)
     return [{"file": path.name} | asdict(cell) for cell in runs]

@@ -26,7 +26,7 @@ from uaftc_lib.book.controls import with_permuted_labels
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, jobs_over
-from uaftc_lib.experiments.store import guard, replaced
+from uaftc_lib.locations import replaced
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import outranks
 from uaftc_lib.settings import TrainingConfig
@@ -155,6 +155,6 @@ def unseen_frames(dataset: str, folder: Path) -> list[dict]:
     shown = {lam: shown_at(dataset, lam) for lam in SHOWN_LAMS}
     frames = [{"lam": lam, "words": words} for lam, (words, _) in shown.items()]
     path = path_of_unseen(folder, dataset)
-    with guard(path), replaced(path) as part:
-        Path(part).write_text(json.dumps(frames, ensure_ascii=False), encoding="utf-8")
+    with replaced(path) as part:
+        part.write_text(json.dumps(frames, ensure_ascii=False), encoding="utf-8")
     return [{"lam": lam, "seed": SEEDS[0], "words": len(words)} | row for lam, (words, row) in shown.items()]
