@@ -5,7 +5,7 @@ from click.testing import CliRunner
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from uaftc_lib import Corpus
+from uaftc_lib import Corpus, explain
 from uaftc_lib.book.random_models import Case
 from uaftc_lib.cli import app
 from uaftc_lib.models.separate_tables import SeparateTables
@@ -15,6 +15,10 @@ quick = settings(max_examples=20, deadline=None)
 few = settings(max_examples=6, deadline=None)
 
 KINDS = [*BY_TYPE, "separate"]
+
+# The functions of a model and a corpus that explain it.
+EXPLAINED = [explain.contributions, explain.leave_one_out, explain.permutation_test, explain.shapley]
+EXPLAINED += [explain.minimal_flip_sets, explain.adversarial_attention, explain.attention_matrix, explain.class_matrix]
 
 
 def uaftc(*words):

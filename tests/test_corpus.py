@@ -1,11 +1,18 @@
 """Vocabulary, Corpus and Dataset."""
 
+from functools import partial
+
 import pytest
 import torch
+from cases import EXPLAINED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uaftc_lib import Corpus, Dataset, Vocabulary
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, dynamics, explain, fit
+from uaftc_lib.dynamics.flow import integrate
+from uaftc_lib.models import StructuredClassifier
+from uaftc_lib.settings import BY_TYPE
+from uaftc_lib.token_lists import association, class_frequencies, token_types
 
 INSTANCES = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
 
@@ -179,3 +186,35 @@ def test_dataset_gives_splits_and_texts():
 def test_dataset_refuses(untyped, call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+MODELS = {kind: AttentionClassifier(9, 4, dtype=torch.float64, **given) for kind, given in BY_TYPE.items()}
+MODELS["DP-L"] = AttentionClassifier(9, 4, encoder="lstm", hidden=2)
+MODELS["structured"] = StructuredClassifier(9, 4, hops=2)
+WORDS = Vocabulary([f"w{i}" for i in range(6)])
+SCORES = torch.zeros(9)
+METHODS = ["forward", "loss", "predict", "accuracy", "token_scores"]
+CLOSED = [dynamics.token_sums, dynamics.gradients, dynamics.polarity_update, dynamics.attention_update]
+EMPTY = {f"{kind}.{name}": getattr(model, name) for kind, model in MODELS.items() for name in METHODS}
+for kinds, functions in (
+    (["DP", "DP-L", "structured"], EXPLAINED),
+    (BY_TYPE, CLOSED),
+    (["DP", "DP-A"], [dynamics.admissible_band]),
+):
+    EMPTY |= {f"{each.__name__} of {kind}": partial(each, MODELS[kind]) for kind in kinds for each in functions}
+EMPTY |= {
+    "penalty": MODELS["structured"].penalty,
+    "sums_of_scores": partial(dynamics.sums_of_scores, SCORES, SCORES),
+    "jensen_shannon": partial(explain.jensen_shannon, SCORES[:0], SCORES[:0]),
+    "token_types": lambda corpus: token_types(corpus, WORDS),
+    "association": lambda corpus: association(corpus, WORDS),
+    "class_frequencies": lambda corpus: class_frequencies(corpus, WORDS),
+    "integrate": lambda corpus: integrate(MODELS["DP"], corpus, [0, 1]),
+    "fit": lambda corpus: fit(MODELS["DP"], Dataset("none", WORDS, ("0", "1"), corpus)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_nothing_is_computed_from_an_empty_corpus(name):
+    with pytest.raises(ValueError, match="the corpus holds no instance|must be a corpus with instances"):
+        EMPTY[name](Corpus.from_lists([[1, 2]], [1])[[]])

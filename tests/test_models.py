@@ -1,10 +1,11 @@
 """The classifier against plain loops in float64, and its symmetries and limits."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
-from cases import random_corpus
+from cases import EXPLAINED, random_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import classify, instance_loss, instances_of
@@ -266,10 +267,10 @@ def test_start_values():
 def test_seed_decides_and_dtype_only_rounds():
     first, again, other = (make("DP-A", seed=seed) for seed in (1, 1, 2))
     single = make("DP-A", seed=1, dtype=torch.float32)
-    for name, values in first.state_dict().items():
-        assert torch.equal(values, again.state_dict()[name])
-        assert not torch.equal(values, other.state_dict()[name])
-        assert torch.equal(values.float(), single.state_dict()[name])
+    for name, values in first.named_parameters():
+        assert torch.equal(values, again.get_parameter(name))
+        assert not torch.equal(values, other.get_parameter(name))
+        assert torch.equal(values.float(), single.get_parameter(name))
 
 
 def test_names_of_models():
@@ -304,14 +305,61 @@ def test_names_of_models():
         ({"weight_range": math.inf}, "weight_range must be a finite number at least 0, got inf"),
         ({"seed": -3}, "seed must be a whole number, at least 0, got -3"),
         ({"seed": 1.5}, "seed must be a whole number, at least 0, got 1.5"),
-        ({"dtype": torch.int64}, "dtype must be a floating-point type such as .* got torch.int64"),
-        ({"dtype": "float32"}, "dtype must be a floating-point type"),
+        ({"dtype": torch.int64}, "dtype must be torch.float32 or torch.float64, got torch.int64"),
+        ({"dtype": torch.float16}, "dtype must be torch.float32 or torch.float64, got torch.float16"),
+        ({"dtype": torch.bfloat16}, "got torch.bfloat16"),
+        ({"dtype": "float32"}, "dtype must be torch.float32 or torch.float64, got float32"),
+        ({"lam": 1e-40}, "lam must lie between 1.18e-38 and 3.4e\\+38 in torch.float32, got 1e-40"),
+        ({"lam": 1e39}, "lam must lie between 1.18e-38 and 3.4e\\+38 in torch.float32, got 1e\\+39"),
+        ({"lam": 10**400}, "lam must be a finite number above 0, got 1000"),
+        ({"seed": 2**63}, "seed must be a whole number, at least 0 and at most 9223372036854775807, got 9223"),
         ({"device": "nosuch"}, "device 'nosuch' cannot be used here"),
     ],
 )
 def test_impossible_models_are_refused(untyped, changed, words):
     with pytest.raises(ValueError, match=words):
         AttentionClassifier(**{"vocabulary_size": TYPES, "dimension": D} | changed)
+
+
+@pytest.mark.parametrize("value", [0, -5, math.nan, math.inf, True, "10", 1e-320, 10**400])
+def test_lam_is_checked_when_it_is_set(untyped, value):
+    model = make("DP")
+    model.lam = 2
+    with pytest.raises(ValueError, match="lam must"):
+        model.lam = value
+    assert model.lam == 2.0 and repr(model.lam) == "2.0"
+
+
+def test_a_model_that_is_rounded_later_is_refused():
+    corpus = corpus_for("DP")
+    for model in (make("DP").half(), make("DP").bfloat16(), make("DP", 1e-100).float()):
+        with pytest.raises(ValueError, match="dtype must be torch.float32 or|lam must lie between"):
+            model(corpus)
+
+
+@pytest.mark.parametrize("encoder", ["none", "lstm"])
+def test_a_state_knows_its_lam(encoder):
+    """Also within another module, and before a parameter is overwritten."""
+    kept, other = (AttentionClassifier(TYPES, D, lam, encoder, seed=seed) for lam, seed in ((2.0, 0), (3.0, 1)))
+    with pytest.raises(ValueError, match="saved at lam=2.0, the model has lam=3.0: build it with lam=2.0"):
+        torch.nn.ModuleList([other]).load_state_dict(torch.nn.ModuleList([kept]).state_dict())
+    assert not torch.equal(kept.V, other.V)
+    other.lam = 2.0
+    other.load_state_dict(kept.state_dict())
+    assert torch.equal(kept.V, other.V)
+    with pytest.raises(RuntimeError, match="Missing key.*_extra_state"):
+        other.load_state_dict(dict(kept.named_parameters()))
+
+
+@pytest.mark.parametrize("kind", ["DP", "two columns"])
+def test_nothing_is_read_from_what_is_not_a_number(kind):
+    model, corpus = make(kind), corpus_for(kind)
+    with torch.no_grad():
+        model.embedding[int(corpus.tokens[0])] = math.nan
+    for call in (model.predict, model.accuracy, *(partial(each, model) for each in EXPLAINED)):
+        with pytest.raises(ValueError, match="no finite number for some instances"):
+            call(corpus)
+    assert model.loss(corpus).isnan(), "training looks for itself"
 
 
 @pytest.mark.parametrize("call", ["forward", "loss", "predict", "accuracy", "token_scores"])

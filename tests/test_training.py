@@ -9,6 +9,7 @@ from cases import random_corpus
 from reference import Optimizer, differentiable_loss
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
+from uaftc_lib.checks import NotFinite
 from uaftc_lib.fast import FusedTrainer, TypewiseTrainer
 from uaftc_lib.settings import BY_TYPE
 from uaftc_lib.streams import generator
@@ -148,10 +149,7 @@ def test_the_method_chooses_the_trainer(kind, method, steps_by):
     assert steps_by == [AutogradTrainer if method == "autograd" else FusedTrainer] * 2
 
 
-@pytest.mark.parametrize(
-    "options, changes",
-    [({"encoder": "lstm", "hidden": 3}, {}), ({}, {"optimizer": "adam"}), ({"dtype": torch.bfloat16}, {})],
-)
+@pytest.mark.parametrize("options, changes", [({"encoder": "lstm", "hidden": 3}, {}), ({}, {"optimizer": "adam"})])
 def test_auto_takes_autograd_where_the_fast_path_is_not_exact(options, changes, steps_by):
     fit(AttentionClassifier(TYPES, D, **options), toy(), TrainingConfig(epochs=1, method="auto", **changes))
     assert steps_by == [AutogradTrainer]
@@ -361,6 +359,43 @@ def test_interrupt_leaves_the_best_epoch_so_far(scripted, accuracies, best):
         fit(model, toy(), TrainingConfig(epochs=10), record)
     assert same(state(model), states[best])
     assert not model.training
+
+
+@pytest.mark.parametrize("method", ["fast", "autograd"])
+@pytest.mark.parametrize("best", ["accuracy", "loss"])
+def test_training_that_diverges_says_so(method, best):
+    words = r"diverged in epoch [12]: its loss is nan.* smaller learning rate \(now 1e\+30\), or a larger lam"
+    with pytest.raises(NotFinite, match=words):
+        fit(make(), toy(), TrainingConfig("sgd", 1e30, batch_size=4, epochs=3, method=method), best=best)
+
+
+@pytest.mark.parametrize("dev", [True, False])
+def test_a_parameter_that_is_not_finite_ends_training_at_the_best_epoch_before(monkeypatch, dev):
+    model, values = make(), iter([1.0, math.nan])
+
+    def epoch(*_):
+        model.embedding.data[0, 0] = next(values)
+        return 0.5
+
+    monkeypatch.setattr(FusedTrainer, "epoch", epoch)
+    with pytest.raises(NotFinite, match="in epoch 2: its loss is 0.5, and embedding hold numbers"):
+        fit(model, toy(dev=dev), TrainingConfig(epochs=2))
+    assert model.embedding[0, 0] == 1 if dev else model.embedding[0, 0].isnan()
+
+
+def test_the_best_epoch_has_its_lam(scripted):
+    scripted([0.5, 0.8, 0.6])
+    model = make()
+    run = fit(model, toy(), TrainingConfig(epochs=3), lambda epoch, model: setattr(model, "lam", 2.0 + epoch) or {})
+    assert run.best_epoch == 2 and model.lam == 3.0, "the state is taken before ``record`` is called"
+
+
+def test_gradients_are_taken_where_a_caller_has_switched_them_off():
+    model, config = make(), TrainingConfig(epochs=1, method="autograd")
+    before = model.W.clone()
+    with torch.no_grad():
+        fit(model, toy(), config)
+    assert not torch.equal(model.W, before)
 
 
 @pytest.mark.parametrize("training", [True, False])

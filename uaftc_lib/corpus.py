@@ -237,6 +237,11 @@ class Corpus:
             labels=self.labels[chosen],
         )
 
+    def check_filled(self) -> None:
+        """ValueError if there is no instance: nothing can be averaged over none."""
+        if not len(self):
+            raise ValueError("the corpus holds no instance: nothing can be computed from it")
+
     def without(self, dropped: Bool[Tensor, "positions"]) -> Corpus:
         """The instances without some of their positions; one of which nothing is left goes altogether."""
         left = torch.bincount(self.instance_of[~dropped], minlength=len(self))

@@ -1,4 +1,4 @@
-"""How many threads torch uses, chosen where the work is."""
+"""How torch computes: with how many threads, and on a card in which order and precision."""
 
 from __future__ import annotations
 
@@ -21,3 +21,30 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def exact_on(device: torch.device) -> Iterator[None]:
+    """Within it a CUDA device keeps float32 in recurrent networks, and adds in the same order in every run.
+
+    By default cuDNN rounds float32 to the 10 bits of TF32, and sums by index come in another order each time. Where
+    torch knows no fixed order for an operation, it warns and names the operation. Other devices are left alone.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    cudnn, fixed = torch.backends.cudnn, torch.are_deterministic_algorithms_enabled()
+    # Since torch 2.9 each operation has a flag of its own, and reading the older one may raise.
+    owner, name, exact = (
+        (cudnn.rnn, "fp32_precision", "ieee") if hasattr(cudnn, "rnn") else (cudnn, "allow_tf32", False)
+    )
+    before = getattr(owner, name)
+    setattr(owner, name, exact)
+    if not fixed:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+        if not fixed:
+            torch.use_deterministic_algorithms(False)

@@ -16,9 +16,10 @@ def class_frequencies(corpus: Corpus, vocabulary: Vocabulary) -> Int[Tensor, "ty
     Raises
     ------
     ValueError
-        If the corpus holds a token id that the vocabulary lacks.
+        If the corpus is empty, or holds a token id that the vocabulary lacks.
     """
-    if len(corpus.tokens) and int(corpus.tokens.max()) >= len(vocabulary):
+    corpus.check_filled()
+    if int(corpus.tokens.max()) >= len(vocabulary):
         raise ValueError(
             f"the corpus holds token id {int(corpus.tokens.max())}, but the vocabulary ends at "
             f"{len(vocabulary) - 1}: give the data set's own vocabulary"

@@ -17,7 +17,7 @@ from uaftc_lib.models import AttentionClassifier, Dropout
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.settings import OPTIMIZERS, TrainingConfig, check_method
 from uaftc_lib.streams import generator, stream_seed
-from uaftc_lib.threads import one_thread
+from uaftc_lib.threads import exact_on, one_thread
 
 STEPS = dict(zip(OPTIMIZERS, (torch.optim.Adagrad, torch.optim.SGD, torch.optim.Adam)))
 
@@ -73,6 +73,7 @@ class AutogradTrainer:
             self.optimizer, lambda done: 1 / (1 + done * config.learning_rate_decay)
         )
 
+    @torch.enable_grad()
     def epoch(self, batches: list[torch.Tensor]) -> float:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
         total = 0.0
@@ -143,6 +144,9 @@ def fit(
     ------
     ValueError
         If model, data and configuration do not fit together.
+    NotFinite
+        If training diverges, a ValueError: the loss of an epoch, or a parameter after it, is no finite number. The
+        model is then left at the best epoch before it, where there is a dev split.
     """
     config = config or TrainingConfig()
     checks.one_of("best", best, ("accuracy", "loss"))
@@ -162,30 +166,46 @@ def fit(
     best_epoch, highest, best_state = 0, -math.inf, None
     was_training = model.training
     model.train()
-    try:
-        # The bar appears only when training takes long.
-        epochs = range(1, config.epochs + 1)
-        for epoch in progress_bar(epochs, desc="epochs", delay=3, leave=False, disable=not progress):
-            loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
-            dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
-            reached = -dev_loss(model, dev) if best == "loss" and dev is not None else dev_accuracy
-            if reached > highest:
-                best_epoch, highest = epoch, reached
-                best_state = deepcopy(model.state_dict())
-            rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
-            if record:
-                rows[-1] |= extra_columns(record, epoch, model)
-    finally:
-        if best_state is not None:
-            model.load_state_dict(best_state)
-        model.train(was_training)
-    return Run(
-        dev_accuracy=model.accuracy(dev) if dev is not None else math.nan,
-        test_accuracy=model.accuracy(dataset.test) if dataset.test is not None else math.nan,
-        best_epoch=best_epoch if dev is not None else config.epochs,
-        history=pd.DataFrame(rows, columns=None if rows else ["epoch", "loss", "dev_accuracy"]),
-        config=config,
-    )
+    with exact_on(model.V.device):
+        try:
+            # The bar appears only when training takes long.
+            epochs = range(1, config.epochs + 1)
+            for epoch in progress_bar(epochs, desc="epochs", delay=3, leave=False, disable=not progress):
+                loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
+                check_converging(model, epoch, loss, config)
+                dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
+                reached = -dev_loss(model, dev) if best == "loss" and dev is not None else dev_accuracy
+                if reached > highest:
+                    best_epoch, highest = epoch, reached
+                    best_state = deepcopy(model.state_dict())
+                rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
+                if record:
+                    rows[-1] |= extra_columns(record, epoch, model)
+        finally:
+            if best_state is not None:
+                model.lam = float(best_state["_extra_state"])  # where ``record`` has changed it
+                model.load_state_dict(best_state)
+            model.train(was_training)
+        return Run(
+            dev_accuracy=model.accuracy(dev) if dev is not None else math.nan,
+            test_accuracy=model.accuracy(dataset.test) if dataset.test is not None else math.nan,
+            best_epoch=best_epoch if dev is not None else config.epochs,
+            history=pd.DataFrame(rows, columns=None if rows else ["epoch", "loss", "dev_accuracy"]),
+            config=config,
+        )
+
+
+@torch.no_grad()
+def check_converging(model: AttentionClassifier, epoch: int, loss: float, config: TrainingConfig) -> None:
+    """NotFinite if the loss of an epoch, or a parameter after it, is no finite number."""
+    # A sum is finite only if every number is, and takes a fiftieth of the time of looking at each of them.
+    lost = [name for name, parameter in model.named_parameters() if not math.isfinite(parameter.sum())]
+    if lost or not math.isfinite(loss):
+        what = f"its loss is {loss:g}" + (f", and {', '.join(lost)} hold numbers that are not finite" if lost else "")
+        raise checks.NotFinite(
+            f"training diverged in epoch {epoch}: {what}. Try a smaller learning rate (now {config.learning_rate:g}), "
+            f"or a larger lam (now {model.lam:g})"
+        )
 
 
 @torch.no_grad()

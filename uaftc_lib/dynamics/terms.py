@@ -102,6 +102,7 @@ def sums_and_polarity(
     attention: Float[Tensor, "types"], polarity: Float[Tensor, "types ..."], corpus: Corpus
 ) -> tuple[TokenSums, Float[Tensor, "instances ..."]]:
     """:func:`sums_of_scores`, and s^(t) which comes along for nothing."""
+    corpus.check_filled()
     instance_of, instances, types = corpus.instance_of, len(corpus), len(attention)
     alpha = softmax_by_instance(attention[corpus.tokens], instance_of, instances).unsqueeze(1)
     columns = polarity if polarity.ndim == 2 else polarity.unsqueeze(1)
@@ -125,7 +126,7 @@ def token_sums(model: AttentionClassifier, corpus: Corpus) -> TokenSums:
     Raises
     ------
     ValueError
-        If model and corpus do not fit, or the model has a recurrent encoder.
+        If model and corpus do not fit, the corpus is empty, or the model has a recurrent encoder.
     """
     kind(model)
     model.check(corpus)

@@ -115,6 +115,7 @@ class Cell(TrainingConfig, ModelSettings, Subject):
         )
 
 
+MOST = 100_000  # cells of a grid: it is a mistake to ask for more
 ADDRESS = re.compile(r"(\w+://)?(\[\S+\]|[^:/\s]+):\d+")
 KEY = tuple(field.name for field in fields(Cell))
 SETTINGS = {"seeds", *KEY} - {*AXES, "seed"}
@@ -132,7 +133,7 @@ def check_workers(workers: int = 1, dask: str | None = None) -> None:
 def check_file(path: Path) -> None:
     """ValueError if a file of results is a folder."""
     if path.is_dir():
-        raise ValueError(f"{path} is a folder: name a file in it, such as {path / 'sweep.csv'}")
+        raise ValueError(f"{path} is a folder: name a file in it")
 
 
 def load_grid(name: str | os.PathLike) -> dict:
@@ -156,7 +157,7 @@ def load_grid(name: str | os.PathLike) -> dict:
         raise ValueError(f"no grid {str(name)!r}; there are {there}, or name a .toml file")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the grid {path} is not TOML: {error}") from None
 
 
@@ -225,5 +226,7 @@ def cells_of(grid: Mapping, /, **overrides) -> list[Cell]:
             these = settings | dict(zip(varied, values))
             these |= {name: as_json(name, these[name]) for name in TABLES if name in these}
             seeds, lams = checks.whole("seeds", these.pop("seeds"), 1), listed(these.pop("lam"))
+            if len(cells) + seeds * len(lams) > MOST:
+                raise ValueError(f"the grid has more than {MOST:,} cells: take fewer seeds or values")
             cells += [Cell(dataset, model, lam, seed=seed, **these) for seed in range(seeds) for lam in lams]
     return sorted(dict.fromkeys(cells), key=lambda cell: cell.seed)

@@ -124,7 +124,7 @@ def stored(name: str, folder: str | os.PathLike | None = None, **where) -> pd.Da
     with path.open(encoding="utf-8", errors="replace") as file:
         of_grid = file.readline().rstrip() == ",".join(sweep.COLUMNS)
     if of_grid:
-        rows = sweep.sweep_table(path).frame()
+        rows = sweep.sweep_table(path).frame().dropna(subset="best_epoch")  # without runs that diverged
     else:
         rows = (experiment_task(name, folder)[0] if name in EXPERIMENTS else StoredTable(path, ())).frame()
     for column, value in where.items():

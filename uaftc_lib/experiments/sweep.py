@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,6 +18,7 @@ import pandas as pd
 import torch
 from jaxtyping import Bool
 
+from uaftc_lib import checks
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments import store
@@ -24,7 +26,7 @@ from uaftc_lib.experiments.cells import AXES, KEY, Cell, cells_of, check_workers
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.locations import PAPER_NAMES, published, results_folder
 from uaftc_lib.models import usable_device
-from uaftc_lib.threads import one_thread
+from uaftc_lib.threads import exact_on, one_thread
 from uaftc_lib.training import fit
 
 MEASURED = ("dev_accuracy", "test_accuracy", "best_epoch")
@@ -96,34 +98,25 @@ def peak_memory(device: str) -> int:
 
 
 def run_cell(cell: Cell, device: str = "cpu", data_home: str | None = None) -> dict:
-    """Train one cell; its line of the results, by column."""
+    """Train one cell; its line of the results, by column. A run that diverged says so where numbers would stand."""
     usable_device(device)
     dataset = loaded(cell.dataset, data_home, cell.options)
     dataset = Dataset(
         dataset.name, dataset.vocabulary, dataset.classes, **{n: c.to(device) for n, c in dataset.splits.items()}
     )
     forget_peak_memory(device)
-    with one_thread():
+    measured, errors = dict.fromkeys(MEASURED, store.DIVERGED), ""
+    with one_thread(), exact_on(torch.device(device)):
         model = cell.classifier(dataset, device)
         begin = time.perf_counter()
-        run = fit(model, dataset, cell.training())
+        with suppress(checks.NotFinite):
+            run = fit(model, dataset, cell.training())
+            measured = {name: getattr(run, name) for name in MEASURED}
         seconds = time.perf_counter() - begin
-        errors = ""
-        if dataset.test:
+        if dataset.test and store.DIVERGED not in measured.values():
             errors = encode_errors((model.predict(dataset.test) != dataset.test.labels).cpu().numpy())
-    return (
-        asdict(cell)
-        | provenance()
-        | {
-            "dev_accuracy": run.dev_accuracy,
-            "test_accuracy": run.test_accuracy,
-            "best_epoch": run.best_epoch,
-            "seconds": round(seconds, 3),
-            "peak_memory": peak_memory(device),
-            "device": device,
-            "test_errors": errors,
-        }
-    )
+    cost = {"seconds": round(seconds, 3), "peak_memory": peak_memory(device), "device": device}
+    return asdict(cell) | provenance() | measured | cost | {"test_errors": errors}
 
 
 def check_sweep(out: str | os.PathLike, workers: int = 1, dask: str | None = None, device: str = "cpu") -> None:

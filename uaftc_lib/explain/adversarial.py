@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import log
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -19,7 +18,8 @@ from torch import Tensor
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.explain.contributions import one_hop
 from uaftc_lib.explain.flips import class_scores
-from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.fast.compiled import compiled_once
+from uaftc_lib.models import AttentionClassifier, sum_by_instance
 
 LOG2 = log(2)
 
@@ -35,9 +35,10 @@ def jensen_shannon(
     p: Float[Tensor, "positions"], q: Float[Tensor, "positions"], corpus: Corpus
 ) -> Float[Tensor, "instances"]:
     """½ KL(p ‖ m) + ½ KL(q ‖ m) with m = (p + q)/2, natural logarithm: between 0 and log 2."""
+    corpus.check_filled()
     m = (p + q) / 2
     terms = (torch.xlogy(p, p) + torch.xlogy(q, q)) / 2 - torch.xlogy(m, m)
-    return terms.new_zeros(len(corpus)).index_add(0, corpus.instance_of, terms)
+    return sum_by_instance(terms, corpus.instance_of, len(corpus))
 
 
 @torch.no_grad()
@@ -88,7 +89,7 @@ def log_odds_bounds(
     return torch.stack([fall, rise], 1).clamp(min=0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _term(a, b):
     """What a position with weights a and b adds to the divergence."""
     m = (a + b) / 2
@@ -100,7 +101,7 @@ def _term(a, b):
     return value / 2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled_once()
 def _search(alpha, log_odds, offsets, bounds):
     """Every vertex: one position whose log-odds are allowed, or two whose mixture lies on a bound."""
     weights = np.zeros(len(alpha))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from uaftc_lib.corpus import Corpus
 from uaftc_lib.models.encoders import NETWORKS, Recurrent, consecutive_parts
 from uaftc_lib.settings import ATTENTIONS, ENCODERS, LOSSES, ModelSettings, check_fields
 from uaftc_lib.streams import generator
+from uaftc_lib.threads import exact_on
 
 
 class Output(NamedTuple):
@@ -61,17 +63,29 @@ def sum_by_instance(
     values: Float[Tensor, "positions ..."], instance_of: Int[Tensor, "positions"], instances: int
 ) -> Float[Tensor, "instances ..."]:
     """The sum of the positions of each instance."""
-    return values.new_zeros(instances, *values.shape[1:]).index_add(0, instance_of, values)
+    with exact_on(values.device):
+        return values.new_zeros(instances, *values.shape[1:]).index_add(0, instance_of, values)
 
 
 def usable_device(value: str | torch.device) -> torch.device:
     """A device of this machine, or ValueError."""
+    if str(value).startswith("cuda"):  # cuBLAS reads it when it starts; without it the order of its sums may change
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     try:
         found = torch.device(value)
         torch.empty(0, device=found).cpu()  # a device that holds no values cannot give them
     except (RuntimeError, AssertionError, TypeError) as error:
         raise ValueError(f"device {value!r} cannot be used here ({str(error).splitlines()[0]})") from None
     return found
+
+
+def check_precision(dtype: torch.dtype, lam: float) -> None:
+    """ValueError unless the dtype can train, and λ is one of its normal numbers."""
+    if dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"dtype must be torch.float32 or torch.float64, got {dtype}: fewer digits do not train")
+    range_ = torch.finfo(dtype)
+    if not range_.tiny <= lam <= range_.max:
+        raise ValueError(f"lam must lie between {range_.tiny:.3g} and {range_.max:.3g} in {dtype}, got {lam:g}")
 
 
 class AttentionClassifier(nn.Module):
@@ -140,14 +154,13 @@ class AttentionClassifier(nn.Module):
         checks.whole("classes", classes, 2)
         numbers = ModelSettings(lam, dimension, hidden, embedding_range, weight_range)
         check_fields(numbers)
-        if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-            raise ValueError(f"dtype must be a floating-point type such as torch.float64, got {dtype!r}")
+        check_precision(dtype, numbers.lam)
         device = usable_device(device)
         if loss == "logistic" and classes != 2:
             raise ValueError(f'loss="logistic" needs two classes, got {classes}: use "softmax" or "auto"')
         if encoder == "affine" and attention != "dot":
             raise ValueError(f'encoder="affine" and attention="{attention}" would both own M: choose one')
-        self.lam = numbers.lam
+        self._lam = numbers.lam
         self.encoder, self.attention, self.classes, self.seed = encoder, attention, classes, seed
         self.binary = classes == 2 and loss != "softmax"
 
@@ -171,6 +184,34 @@ class AttentionClassifier(nn.Module):
         if encoder in NETWORKS:
             self.recurrent = Recurrent(encoder, dimension, hidden, draws, dtype, device)
 
+    @property
+    def lam(self) -> float:
+        """λ; when it is set it is checked as the argument was."""
+        return self._lam
+
+    @lam.setter
+    def lam(self, value: float) -> None:
+        lam = checks.real_number("lam", value, positive=True)
+        check_precision(self.V.dtype, lam)
+        self._lam = lam
+
+    def get_extra_state(self) -> Float[Tensor, ""]:
+        """λ, which stands in ``state_dict`` beside the parameters: under another λ they are another model."""
+        return torch.tensor(self.lam, dtype=torch.float64)
+
+    def set_extra_state(self, state: Float[Tensor, ""]) -> None:
+        """ValueError unless the parameters were saved under this λ."""
+        if float(state) != self.lam:
+            raise ValueError(
+                f"these parameters were saved at lam={float(state)}, the model has lam={self.lam}: "
+                f"build it with lam={float(state)}"
+            )
+
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, *rest) -> None:
+        if (state := state_dict.get(f"{prefix}_extra_state")) is not None:
+            self.set_extra_state(state)  # before a parameter is overwritten
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
     @torch.no_grad()
     def start_from(self, vectors: Float[Tensor, "types d"]) -> None:
         """Replace the embeddings of those types that have a vector: a row that is not nan throughout.
@@ -186,9 +227,10 @@ class AttentionClassifier(nn.Module):
                 f"vectors must be types × dimension, {wanted}, got {found}: give dimension={vectors.shape[-1]}"
             )
         there = ~vectors.isnan().all(1)
-        if not vectors[there].isfinite().all():
+        rows = vectors[there].to(self.embedding)
+        if not rows.isfinite().all():
             raise ValueError("a row of vectors holds numbers that are not finite: all of it must be nan, or nothing")
-        self.embedding[there] = vectors[there].to(self.embedding)
+        self.embedding[there] = rows
 
     def extra_repr(self) -> str:
         types, d = self.embedding.shape
@@ -230,13 +272,25 @@ class AttentionClassifier(nn.Module):
 
         ``dropout`` is drawn by :func:`uaftc_lib.fit`; without it nothing is dropped, whatever the mode.
         ``sparse`` makes the embedding's gradient hold only the rows of types that occur.
+
+        Raises
+        ------
+        NotFinite
+            If the polarity of an instance is not finite, where no gradient is wanted: nothing may be read from it.
         """
         self.check(corpus)
         if self.recurrent is None or dropout is not None or torch.is_grad_enabled():
-            return self.attend(corpus, dropout, sparse)
-        # States take more room than scores do: they exist for one part of the corpus at a time.
-        parts = [self.attend(corpus[part]) for part in consecutive_parts(corpus.lengths)]
-        return Output(*(torch.cat(values) for values in zip(*parts)))
+            out = self.attend(corpus, dropout, sparse)
+        else:
+            # States take more room than scores do: they exist for one part of the corpus at a time.
+            parts = [self.attend(corpus[part]) for part in consecutive_parts(corpus.lengths)]
+            out = Output(*(torch.cat(values) for values in zip(*parts)))
+        if not torch.is_grad_enabled() and not out.polarity.isfinite().all():
+            raise checks.NotFinite(
+                "the model's polarity is no finite number for some instances: its parameters are not finite (did "
+                "training diverge?), or its scores overflow (take a larger lam, or float64)"
+            )
+        return out
 
     def attend(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Output:
         """:meth:`forward` for a corpus that fits the model, all of it at once."""
@@ -313,19 +367,21 @@ class AttentionClassifier(nn.Module):
         return float((self.predict(corpus) == corpus.labels).double().mean())
 
     def check(self, corpus: Corpus) -> None:
-        """Raise ValueError if this is no corpus, or one that does not fit the model."""
+        """Raise ValueError if this is no corpus, an empty one, or one that does not fit the model."""
         if not isinstance(corpus, Corpus):
             raise ValueError(
                 f"the model reads a Corpus, got {type(corpus).__name__}: give a split of a data set such as "
                 "dataset.test, or Corpus.from_lists([[token ids], ...], labels)"
             )
+        check_precision(self.V.dtype, self.lam)  # model.half() comes without a word
+        corpus.check_filled()
         if corpus.tokens.device != self.V.device:
             raise ValueError(
                 f"the corpus is on {corpus.tokens.device}, the model on {self.V.device}: use corpus.to(model.V.device)"
             )
         if corpus.class_count != self.classes:
             raise ValueError(f"the model has {self.classes} classes, the corpus {corpus.class_count}")
-        if len(corpus.tokens) and int(corpus.tokens.max()) >= len(self.embedding):
+        if int(corpus.tokens.max()) >= len(self.embedding):
             raise ValueError(
                 f"the corpus holds token id {int(corpus.tokens.max())}, the model has "
                 f"{len(self.embedding)} token types: build it with vocabulary_size=len(dataset.vocabulary)"

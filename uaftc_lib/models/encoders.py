@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from uaftc_lib.settings import RECURRENT
+from uaftc_lib.threads import exact_on
 
 NETWORKS = dict(zip(RECURRENT, (nn.LSTM, nn.GRU)))
 BUDGET = 2**12  # padded tokens that are encoded together
@@ -92,7 +93,8 @@ class Recurrent(nn.Module):
             for side, network, positions in ((0, self.onward, begins[bucket] + step), (1, self.backward_, ends - step)):
                 read = positions.flatten()
                 padded = embeddings.index_select(0, read).unflatten(0, positions.shape)
-                outputs[side].append(network(padded)[0].flatten(0, 1))
+                with exact_on(padded.device):
+                    outputs[side].append(network(padded)[0].flatten(0, 1))
                 rows[side, read[real]] = filled + real.nonzero().squeeze(1)
             filled += len(real)
         return torch.cat([torch.cat(out).index_select(0, row) for out, row in zip(outputs, rows)], dim=1)
