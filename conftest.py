@@ -69,8 +69,8 @@ WHOLE |= {"test_wheel", "test_contributing", "test_benchmarks"}
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave a reader's own notebooks in book/ alone."""
-    own = collection_path.suffix == ".ipynb" and not (CHECKOUT / "notebooks" / f"{collection_path.stem}.md").exists()
-    return own or None
+    in_book = collection_path.parent == CHECKOUT / "book" and collection_path.suffix == ".ipynb"
+    return True if in_book and not (CHECKOUT / "notebooks" / f"{collection_path.stem}.md").exists() else None
 
 
 def missing(kind: str, reason: str) -> None:
