@@ -251,6 +251,7 @@ def test_a_full_disk_leaves_the_former_file_and_is_named(tmp_path, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(Path, "write_text", lambda path, text, **_: half(path, text.encode()))
     monkeypatch.setattr(pd.DataFrame, "to_csv", lambda frame, path, **_: half(path, b"half of it"))
     words = ["scorecard"] if name == "x.csv" else ["train", *SMALL]
     result = uaftc(*words, "--out", out)

@@ -34,14 +34,13 @@ def keep_run(out: Path, cell: Cell, told: dict, run: Run, classifier: AttentionC
     results = {name: getattr(run, name) for name in ("dev_accuracy", "test_accuracy", "best_epoch")}
     record = asked | sizes | told | results | provenance() | {"history": run.history.to_dict("records")}
     record = json.loads(json.dumps(record), parse_constant=lambda _: None)  # JSON has no nan
-    if out.suffix == ".json":
-        content = (json.dumps(record, indent=1) + "\n").encode()
-    else:
-        import torch
-
-        written = io.BytesIO()  # torch has words of its own for a full disk, and they name no file
-        torch.save({"record": record, "parameters": classifier.state_dict()}, written)
-        content = written.getvalue()
     with replaced(out) as draft:
-        draft.write_bytes(content)
+        if out.suffix == ".json":
+            draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        else:
+            import torch
+
+            content = io.BytesIO()  # torch has words of its own for a full disk, and they name no file
+            torch.save({"record": record, "parameters": classifier.state_dict()}, content)
+            draft.write_bytes(content.getvalue())
     click.echo(f"{'written to':14}{out}")
