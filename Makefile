@@ -32,9 +32,7 @@ compare: $(VENV)/test.installed
 # pages and of processes wait. Notebooks are replayed without progress bars: whether one shows depends on the machine.
 test: book $(VENV)/test.installed
 	$(BIN)/ruff check .
-	@for chapter in notebooks/*.md; do \
-	  $(BIN)/jupytext --quiet --to py:percent --output - $$chapter | $(BIN)/ruff check --quiet --ignore E501 --stdin-filename $${chapter%.md}.py - || exit 1; \
-	done
+	$(BIN)/jupytext --quiet --pipe-fmt py:percent --check "$(BIN)/ruff check --quiet --ignore E501 {}" notebooks/*.md
 	TQDM_DISABLE=1 $(FILES) -n 3 --nbval tests book
 
 # What the library alone holds.

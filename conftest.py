@@ -1,7 +1,6 @@
 """What tests need from outside, and what happens without it: a skip in words, or a failure where
 UAFTC_REQUIRED names it ("data", "browser")."""
 
-import ast
 import difflib
 import functools
 import itertools
@@ -10,6 +9,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import jaxtyping
@@ -42,7 +44,8 @@ def typed_modules() -> list[str]:
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 jaxtyping.install_import_hook(typed_modules(), CHECKER)
 
-from uaftc_lib.datasets import dataset_names, load_dataset  # noqa: E402
+from uaftc_lib.datasets import load_dataset  # noqa: E402
+from uaftc_lib.locations import data_home  # noqa: E402
 from uaftc_lib.publish.execution import SAME_SUMS  # noqa: E402
 
 os.environ.update(SAME_SUMS)
@@ -50,6 +53,15 @@ torch.set_num_threads(1)  # small models: threads cost more than they bring, and
 settings.register_profile("local", deadline=None, max_examples=25)
 settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+HOME = data_home().absolute()  # where the data sets lie; a test sees those that it declares
+HOMES = tempfile.TemporaryDirectory()
+FILES = {
+    "sst": ["trainDevTestTrees_PTB.zip", "prepared/sst-*"],
+    "imdb": ["aclImdb*", "prepared/*imdb-*"],
+    "20news-1": ["20news-bydate_py3.pkz", "prepared/20news-1-*"],
+    "20news-2": ["20news-bydate_py3.pkz", "prepared/20news-2-*"],
+}
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
@@ -84,23 +96,68 @@ def missing(kind: str, reason: str) -> None:
 def why_not(name: str) -> str:
     """Why a data set cannot be had; empty if it can."""
     try:
-        load_dataset(name)
+        load_dataset(name, HOME)
     except OSError as error:
         return str(error)
     return ""
 
 
-@pytest.fixture(scope="session")
-def dataset():
-    """``dataset(name)`` loads a data set, and skips the test where it cannot be had."""
-
-    @functools.cache
-    def load(name: str):
+def ask_for_data(names: Iterable[str]) -> None:
+    """Skip the test, or fail, unless all these data sets can be had."""
+    for name in names:
         if reason := why_not(name):
             missing("data", f"data set {name!r} is not at hand: {reason}")
-        return load_dataset(name)
 
-    return load
+
+@functools.cache
+def home_with(names: frozenset[str]) -> Path:
+    """A data home that holds these data sets alone, as links."""
+    if names >= FILES.keys():
+        return HOME
+    home = Path(tempfile.mkdtemp(dir=HOMES.name))
+    for path in (path for name in names for pattern in FILES[name] for path in HOME.glob(pattern)):
+        link = home / path.relative_to(HOME)
+        if not link.exists():
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(path)
+    return home
+
+
+def data_of(item: pytest.Item) -> list[str]:
+    """The data sets that a test declares by its mark ``data``: each by name, or by the parameter that names it."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return [parameters.get(name, name) for mark in item.iter_markers("data") for name in mark.args]
+
+
+@functools.cache
+def data_of_notebook(path: Path) -> list[str]:
+    """The data sets that a notebook declares in its metadata."""
+    return nbformat.read(path, as_version=4).metadata.get("data", [])
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What a notebook declares, its cells declare."""
+    if item.path.suffix == ".ipynb" and (names := data_of_notebook(item.path)):
+        item.add_marker(pytest.mark.data(*names))
+
+
+def forget() -> None:
+    """Empty the library's memory: of a data set that was read for one test, another that declares none sees nothing."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("uaftc_lib")]:
+        for clear in [getattr(value, "cache_clear", None) for value in vars(module).values()]:
+            if callable(clear):
+                clear()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before anything else of a test, its kernel too: it is skipped for want of data, or has what it declares alone."""
+    names = frozenset(data_of(item))
+    ask_for_data(sorted(names))
+    home = str(home_with(names))
+    if home != os.environ.get("UAFTC_DATA"):
+        os.environ["UAFTC_DATA"] = home
+        forget()
 
 
 @pytest.fixture
@@ -247,24 +304,7 @@ def violations(page, axe: str) -> list[tuple[str, str, list[str]]]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which are no unit tests; and the longest files first, which begun last would keep the other workers waiting."""
     for item in items:
-        if item.path.stem in WHOLE or {"chromium", "dataset"} & set(getattr(item, "fixturenames", ())):
+        if item.path.stem in WHOLE or "chromium" in getattr(item, "fixturenames", ()) or any(item.iter_markers("data")):
             item.add_marker("whole")
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
-
-
-@functools.cache
-def datasets_of(notebook: Path) -> list[str]:
-    """The data sets that a notebook names in its code."""
-    cells = [cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
-    code = "\n".join(line for cell in cells for line in cell.splitlines() if not line.startswith("%"))
-    constants = {node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)}
-    return [name for name in dataset_names() if name in constants]
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip the replay of a notebook whose data cannot be had."""
-    if item.path.suffix == ".ipynb":
-        for name in datasets_of(item.path):
-            if reason := why_not(name):
-                missing("data", f"{item.path.name} needs the data set {name!r}: {reason}")

@@ -63,8 +63,9 @@ def test_data_counts():
     ]
 
 
-def test_train_prints_what_the_library_gives(dataset):
-    sst = dataset("sst")
+@pytest.mark.data("sst")
+def test_train_prints_what_the_library_gives():
+    sst = uaftc_lib.load_dataset("sst")
     model = AttentionClassifier(len(sst.vocabulary), dimension=10, lam=20, seed=5)
     expected = fit(model, sst, TrainingConfig(epochs=3, learning_rate=0.05, seed=5))
     words = "--dataset sst --dimension 10 --lam 20 --seed 5 --epochs 3 --learning-rate 0.05".split()

@@ -3,10 +3,12 @@
 Findings need not: under other parameters a chapter says of each whether it holds there too.
 """
 
+from functools import cache
+
 import nbformat
 import pytest
 
-import conftest
+from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.publish import CHECKOUT, chapters, parameters_of, read_source
 
 LEAST = 3  # settings of a chapter
@@ -49,17 +51,30 @@ USUAL = [
 FIXED: dict[str, str] = {}  # chapters without three other settings, and why
 
 
+source_of = cache(read_source)
+
+
+def data_of(name: str, corner: dict) -> set[str]:
+    """The data sets that a chapter reads at these settings."""
+    return {*source_of(name).metadata.get("data", []), corner.get("dataset")} & {*PAPER_NAMES}
+
+
 def corners_of(name: str) -> list[dict]:
     """The settings at which a chapter is run."""
     if name in CORNERS:
         return CORNERS[name]
-    defaults = parameters_of(read_source(name))
+    defaults = parameters_of(source_of(name))
     fitting = [{key: value for key, value in corner.items() if key in defaults} for corner in USUAL]
     return [corner for place, corner in enumerate(fitting) if corner and corner not in fitting[:place]]
 
 
 CASES = [
-    pytest.param(name, corner, id="-".join([name[:2], *(f"{key}-{value}" for key, value in corner.items())]))
+    pytest.param(
+        name,
+        corner,
+        id="-".join([name[:2], *(f"{key}-{value}" for key, value in corner.items())]),
+        marks=pytest.mark.data(*data_of(name, corner)),
+    )
     for name in chapters()
     for corner in corners_of(name)
 ]
@@ -84,9 +99,6 @@ def execute(notebook: nbformat.NotebookNode, corner: dict, folder) -> str:
 
     source, target = folder / "source.ipynb", folder / "executed.ipynb"
     nbformat.write(notebook, source)
-    for name in [*conftest.datasets_of(source), *([corner["dataset"]] if "dataset" in corner else [])]:
-        if reason := conftest.why_not(name):
-            conftest.missing("data", f"data set {name!r} is not at hand: {reason}")
     try:
         papermill.execute_notebook(
             source, target, corner, cwd=CHECKOUT / "book", kernel_name="python3", progress_bar=False

@@ -29,9 +29,10 @@ from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.vectors import unused_reviews
 
 
+@pytest.mark.data("name")
 @pytest.mark.parametrize("name", PAPER_NAMES)
-def test_class_counts_are_those_of_table_1(dataset, name):
-    corpora = dataset(name)
+def test_class_counts_are_those_of_table_1(name):
+    corpora = load_dataset(name)
     table = published("table1").query("dataset == @PAPER_NAMES[@name]")
     assert set(table.split) == {"train", "dev", "test"}
     for split, rows in table.groupby("split"):
@@ -41,17 +42,19 @@ def test_class_counts_are_those_of_table_1(dataset, name):
 
 
 # Of 20News II neither split nor posts are known exactly; IMDB's published vocabulary has 4 types more.
+@pytest.mark.data("name")
 @pytest.mark.parametrize(
     "name, average, vocabulary",
     [("sst", 17.51, 16174), ("imdb", 183.12, 63307), ("20news-1", 185.31, 17584), ("20news-2", 185.90, 29116)],
 )
-def test_lengths_and_vocabularies(dataset, name, average, vocabulary):
-    corpora = dataset(name)
+def test_lengths_and_vocabularies(name, average, vocabulary):
+    corpora = load_dataset(name)
     lengths = torch.cat([corpus.lengths for corpus in corpora.splits.values()]).double()
     assert float(lengths.mean()) == pytest.approx(average, abs=0.005)
     assert len(corpora.vocabulary) == vocabulary
 
 
+@pytest.mark.data("name")
 @pytest.mark.parametrize(
     "name, expected",
     [
@@ -60,14 +63,15 @@ def test_lengths_and_vocabularies(dataset, name, average, vocabulary):
         ("20news-1", {"positive": 957, "negative": 557, "neutral": 1011}),
     ],
 )
-def test_token_types_are_those_of_table_s1(dataset, name, expected):
-    corpora = dataset(name)
+def test_token_types_are_those_of_table_s1(name, expected):
+    corpora = load_dataset(name)
     found = token_types(corpora.train, corpora.vocabulary)
     assert {kind: len(ids) for kind, ids in found.items()} == expected
 
 
-def test_token_types_of_three_classes_come_near_table_s1(dataset):
-    corpora = dataset("20news-2")
+@pytest.mark.data("20news-2")
+def test_token_types_of_three_classes_come_near_table_s1():
+    corpora = load_dataset("20news-2")
     found = token_types(corpora.train, corpora.vocabulary)
     assert list(found) == [*corpora.classes, "neutral"]
     table = published("token_types").query("dataset == '20News II'").set_index("token_type")["count"]
@@ -75,8 +79,9 @@ def test_token_types_of_three_classes_come_near_table_s1(dataset):
         assert 2 / 3 < len(ids) / table[kind] < 3 / 2
 
 
-def test_20news_2_can_be_split_otherwise(dataset):
-    usual = dataset("20news-2")
+@pytest.mark.data("20news-2")
+def test_20news_2_can_be_split_otherwise():
+    usual = load_dataset("20news-2")
     other = load_dataset("20news-2", split_seed=1)
     for split, corpus in other.splits.items():
         assert corpus.labels.bincount().tolist() == usual.splits[split].labels.bincount().tolist()
@@ -88,8 +93,8 @@ def test_20news_2_can_be_split_otherwise(dataset):
         load_dataset("20news-2", split_seed=-1)
 
 
-def test_imdb_begins_with_the_reviews_known_from_keras(dataset):
-    dataset("imdb")
+@pytest.mark.data("imdb")
+def test_imdb_begins_with_the_reviews_known_from_keras():
     if not (data_home() / "aclImdb").exists():
         pytest.skip("IMDB is there prepared, its reviews are not")
     texts = [imdb.words(review) for review, _ in imdb.reviews(data_home(), "train")]

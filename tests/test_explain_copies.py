@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
+from uaftc_lib import load_dataset
 from uaftc_lib.report.copies import ALIKE, clusters, near_copies, words_hash
 from uaftc_lib.report.report import Trained, unfinished
 from uaftc_lib.report.request import Columns, Refused, check_roles
@@ -128,8 +129,9 @@ def test_different_sentences_are_not_joined():
     assert np.bincount(joined(texts)).max() <= 3 and len(partition(joined(texts))) > 4975
 
 
-def test_natural_sentences_are_not_joined(dataset):
-    sst = dataset("sst")
+@pytest.mark.data("sst")
+def test_natural_sentences_are_not_joined():
+    sst = load_dataset("sst")
     texts = [" ".join(sst.text(name, t)) for name, corpus in sst.splits.items() for t in range(len(corpus))]
     table = table_of(texts, [str(k) for corpus in sst.splits.values() for k in corpus.labels.tolist()])
     prepared = prepare(table, Cutter())

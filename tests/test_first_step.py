@@ -67,6 +67,7 @@ def test_what_two_texts_want_the_other_way_round_ends_in_a_balance():
     assert not first_step.in_balance(free, selection.gradient_flow(free, np.zeros(2), first_step.BALANCED))
 
 
+@pytest.mark.data("sst")
 def test_labels_are_dealt_out_and_the_texts_of_V_keep_theirs():
     model, every, own = first_step.before_the_step(first_step.SST, 20, 3)
     dealt = first_step.with_labels_of(every, "permuted", 3)
@@ -129,5 +130,6 @@ def test_the_arms_of_a_u_are_read_outwards_among_frequent_words_only():
     assert full_batches.arms(np.append(gamma[:6], np.negative(rare)), gamma, kept) == pytest.approx((1.0, 1.0))
 
 
+@pytest.mark.data("sst")
 def test_a_run_on_full_batches_comes_out_again():
     assert same_as_stored("u_of_full_batches", dataset="sst", lam=10.0, seed=3)

@@ -252,10 +252,11 @@ def test_flow_refuses_what_it_cannot_solve():
     assert crossing_time([0, 1, 2], [0, 0, 1], 0.5) == 1.5
 
 
+@pytest.mark.data("sst")
 @pytest.mark.long
-def test_ledger_costs_at_most_four_runs_of_the_textbook_loop(dataset):
+def test_ledger_costs_at_most_four_runs_of_the_textbook_loop():
     """Processor time on SST beside `fit` by autograd; the best of three: compiling is left out."""
-    data = dataset("sst")
+    data = load_dataset("sst")
 
     def seconds(run, **options) -> float:
         model = AttentionClassifier(len(data.vocabulary), lam=10.0)

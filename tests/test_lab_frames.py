@@ -131,10 +131,10 @@ def test_stored_frames_are_those_of_the_command(dataset, model):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("key", STORED)
-def test_a_stored_frame_made_again(dataset, key):
-    dataset(key[0])
-    again, kept = frame_of(slider_cells(*key)[2]), stored_slider(*key).frames[2]
+@pytest.mark.data("dataset")
+@pytest.mark.parametrize("dataset, model", STORED)
+def test_a_stored_frame_made_again(dataset, model):
+    again, kept = frame_of(slider_cells(dataset, model)[2]), stored_slider(dataset, model).frames[2]
     assert again.test_accuracy == pytest.approx(kept.test_accuracy, abs=0.01)
     for kind, means in kept.means.items():
         assert again.means[kind] == pytest.approx(means, rel=0.1, abs=0.02)

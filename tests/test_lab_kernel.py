@@ -1,10 +1,12 @@
 """The ipywidgets sliders in a real kernel: a move of the front end trains again and changes the picture."""
 
+import os
 import re
 
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.vectors.unused_reviews import own_vectors
 
@@ -54,15 +56,23 @@ class Kernel:
 
 
 @pytest.fixture(scope="module")
-def kernel():
-    running = Kernel()
-    yield running
-    running.close()
+def running():
+    """One kernel for all tests."""
+    kernel = Kernel()
+    yield kernel
+    kernel.close()
 
 
+@pytest.fixture
+def kernel(running):
+    """The kernel, with the data that the test declares."""
+    running.run(f"%env UAFTC_DATA={os.environ['UAFTC_DATA']}")
+    return running
+
+
+@pytest.mark.data("name")
 @pytest.mark.parametrize("name", ["sst", "20news-1"])
-def test_a_moved_slider_trains_again(kernel, dataset, name):
-    dataset(name)
+def test_a_moved_slider_trains_again(kernel, name):
     out = kernel.run(SLIDERS.format(name=name))
     assert any("application/vnd.jupyter.widget-view+json" in content.get("data", {}) for content in out)
     picture = "box.children[-1].value"
@@ -79,8 +89,8 @@ def test_a_moved_slider_trains_again(kernel, dataset, name):
     assert min(seconds) <= 4 * 0.4
 
 
-def test_a_slider_of_frames_trains_between_them(kernel, dataset):
-    dataset("sst")
+@pytest.mark.data("sst")
+def test_a_slider_of_frames_trains_between_them(kernel):
     kernel.run("from uaftc_lib import TrainingConfig, load_dataset")
     out = kernel.run(FRAMES.format(name="sst"))
     data = next(content["data"] for content in out if "text/html" in content.get("data", {}))
@@ -114,6 +124,7 @@ def test_these_are_the_chapters_with_a_slider():
     assert {name for name in chapters if any(map(SLIDER.search, cells_of(name)))} == set(MOVES)
 
 
+@pytest.mark.data(*PAPER_NAMES)
 @pytest.mark.parametrize(
     ("chapter", "value"),
     [
@@ -121,10 +132,8 @@ def test_these_are_the_chapters_with_a_slider():
         for name, one in MOVES.items()
     ],
 )
-def test_the_slider_of_a_chapter_draws_anew(kernel, dataset, chapter, value):
+def test_the_slider_of_a_chapter_draws_anew(kernel, chapter, value):
     """The cells of a chapter as far as its slider, in a real kernel; then a move."""
-    for name in ("sst", "imdb", "20news-1", "20news-2"):
-        dataset(name)
     if chapter == "16_pretrained":
         own_vectors()  # without them, which take minutes to make, the slider only switches what is stored
     kernel.run("%reset -f")

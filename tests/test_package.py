@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -120,14 +121,17 @@ def allowed(file: str, install: str) -> set[str]:
     return DECLARED[""].union(DECLARED[extra], *(DECLARED[each] for each in (guard.extras if guard else ())))
 
 
-IMPORTED = sorted({(file, package, install) for file, tree in sources() for package, install in imported(tree)})
+@cache
+def all_imports() -> list[tuple[str, str, str]]:
+    """Every file with what it imports and what a guard around it says to install."""
+    return sorted({(file, package, install) for file, tree in sources() for package, install in imported(tree)})
 
 
 def test_what_is_imported_is_declared_for_those_who_install_that_part():
-    assert {"torch", "scikit-learn", "spacy", "pyarrow"} <= {package for _, package, _ in IMPORTED}
+    assert {"torch", "scikit-learn", "spacy", "pyarrow"} <= {package for _, package, _ in all_imports()}
     lacking = [
         f"{file} imports {package}" + (f" (its guard says: pip install {install})" if install else "")
-        for file, package, install in IMPORTED
+        for file, package, install in all_imports()
         if package not in allowed(file, install)
     ]
     assert lacking == [], "declare these in pyproject.toml, or import them within uaftc_lib.extras.needs"
@@ -135,12 +139,12 @@ def test_what_is_imported_is_declared_for_those_who_install_that_part():
 
 def test_nothing_is_declared_that_nobody_uses():
     named = {name for name, (file, how) in NAMED.items() if how in (CHECKOUT / file).read_text(encoding="utf-8")}
-    used = {package for _, package, _ in IMPORTED} | named
+    used = {package for _, package, _ in all_imports()} | named
     assert set().union(*DECLARED.values()) - used == set()
 
 
 def test_base_is_used_by_core_command_or_report():
-    base = {package for file, package, install in IMPORTED if allowed(file, install) == DECLARED[""]}
+    base = {package for file, package, install in all_imports() if allowed(file, install) == DECLARED[""]}
     assert DECLARED[""] - base == set()
 
 

@@ -139,8 +139,8 @@ def test_all_interventions_were_tried_equally_often(study):
     assert stored(study).groupby("intervention").seed.nunique().to_dict() == dict.fromkeys(INTERVENTIONS, 30)
 
 
-def test_a_row_of_the_interventions_on_real_sentences_comes_out_again(dataset):
-    dataset("sst")
+@pytest.mark.data("sst")
+def test_a_row_of_the_interventions_on_real_sentences_comes_out_again():
     assert same_as_stored("sst_interventions", intervention="penalty", seed=1)
 
 

@@ -24,11 +24,12 @@ TREES = {
 }
 
 
-@pytest.fixture(scope="module")
-def real(dataset):
-    return dataset("sst")
+@pytest.fixture
+def real():
+    return load_dataset("sst")
 
 
+@pytest.mark.data("sst")
 def test_ids_by_falling_frequency_over_all_splits(real):
     tokens = torch.cat([corpus.tokens for corpus in real.splits.values()])
     counts = torch.bincount(tokens, minlength=len(real.vocabulary))
@@ -37,6 +38,7 @@ def test_ids_by_falling_frequency_over_all_splits(real):
     assert counts[-4] > 0
 
 
+@pytest.mark.data("sst")
 def test_people_rated_single_words(real):
     ratings = word_ratings(data_home()).set_index("word")
     assert ratings["rating"].between(0, 4).all()
@@ -53,6 +55,7 @@ def no_network(*_):
     raise AssertionError("the network was asked")
 
 
+@pytest.mark.data("sst")
 def test_archive_that_is_there_needs_no_network(real, tmp_path, monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", no_network)
     shutil.copy(data_home() / sst.ARCHIVE, tmp_path)
@@ -61,6 +64,7 @@ def test_archive_that_is_there_needs_no_network(real, tmp_path, monkeypatch):
     assert fresh.vocabulary.words == real.vocabulary.words
 
 
+@pytest.mark.data("sst")
 @pytest.mark.parametrize("damage", ["truncated", "altered", "empty"])
 def test_damaged_archive_is_refused_and_named(real, tmp_path, monkeypatch, damage):
     monkeypatch.setattr(socket.socket, "connect", no_network)

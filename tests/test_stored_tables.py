@@ -96,21 +96,22 @@ def test_a_stored_row_comes_out_again_in_every_column(name, job, tolerance):
     assert len(now.columns) > len(job) and not unnoticed
 
 
+@pytest.mark.data("name")
 @pytest.mark.parametrize("name", PAPER_NAMES)
-def test_stored_counts_are_those_of_the_data(name, dataset):
-    dataset(name)
+def test_stored_counts_are_those_of_the_data(name):
     now, there = computed("data_counts", {"dataset": name}), stored("data_counts", dataset=name)
     assert same_rows(now, there, tolerance=0)
     assert not any(same_rows(now, changed(there, c), tolerance=0) for c in ("table", "what", "ours", "published"))
 
 
+@pytest.mark.data("sst")
 @pytest.mark.long
 @pytest.mark.parametrize("learner", ["Adam", "GRU"])
-def test_a_seed_of_the_side_columns_comes_out_again(learner, dataset):
-    dataset("sst")
+def test_a_seed_of_the_side_columns_comes_out_again(learner):
     assert same_as_stored("side_scores", learner=learner, seed=3)
 
 
+@pytest.mark.data("sst")
 @pytest.mark.parametrize(
     ("name", "job"),
     [
@@ -135,8 +136,7 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner, dataset):
         pytest.param("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}, marks=pytest.mark.long),
     ],
 )
-def test_a_run_of_the_controls_comes_out_again(name, job, dataset):
-    dataset("sst")
+def test_a_run_of_the_controls_comes_out_again(name, job):
     assert same_as_stored(name, **job)
 
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from cases import uaftc
 
-from uaftc_lib import AttentionClassifier, fit
+from uaftc_lib import AttentionClassifier, fit, load_dataset
 from uaftc_lib.experiments import cells as cells_module
 from uaftc_lib.experiments import sweep as sweeps
 from uaftc_lib.experiments.cells import KEY, Cell, cells_of, load_grid
@@ -190,9 +190,10 @@ def test_table2_has_the_papers_112_cells():
         assert len({cell.seed for cell in mine}) == least
 
 
-def test_a_row_tells_what_fit_gives(dataset):
+@pytest.mark.data("20news-1")
+def test_a_row_tells_what_fit_gives():
     cell = Cell("20news-1", "DP", 10.0, seed=3, epochs=1, dimension=8)
-    corpora = dataset("20news-1")
+    corpora = load_dataset("20news-1")
     row = run_cell(cell)
     assert set(row) == set(COLUMNS)
     model = AttentionClassifier(len(corpora.vocabulary), 8, seed=3)

@@ -498,9 +498,10 @@ def test_what_does_not_fit_together_is_refused(untyped, call, words):
         call()
 
 
-def test_sst_accuracies_at_lam_10(dataset):
+@pytest.mark.data("sst")
+def test_sst_accuracies_at_lam_10():
     """DP, no dropout, the defaults of TrainingConfig: three seeds, each of model and order."""
-    sst = dataset("sst")
+    sst = load_dataset("sst")
     for seed in range(3):
         model = AttentionClassifier(len(sst.vocabulary), lam=10, seed=seed)
         run = fit(model, sst, TrainingConfig(seed=seed))

@@ -290,10 +290,12 @@ def test_own_vectors_are_trained_once_and_come_out_the_same_again(small_imdb, tm
     assert len(done.stdout.splitlines()[1].split(", ")) == 2
 
 
-def test_the_unused_reviews_of_imdb_hold_no_text_of_a_split(dataset):
+@pytest.mark.data("imdb")
+def test_the_unused_reviews_of_imdb_hold_no_text_of_a_split():
+    from uaftc_lib import load_dataset
     from uaftc_lib.locations import data_home
 
-    splits, count = dataset("imdb"), own.Count()
+    splits, count = load_dataset("imdb"), own.Count()
     found = {own.letters(text.lower()) for text in own.unused_reviews(data_home(), splits, count)}
     assert count.all == 50_000 == count.in_a_split + count.copies + count.unused
     for split in ("train", "dev"):  # of the test reviews words are dropped

@@ -53,7 +53,8 @@ def read_source(name: str, checkout: Path = CHECKOUT) -> NotebookNode:
     import jupytext
 
     notebook = jupytext.read(checkout / "notebooks" / f"{name}.md")
-    notebook.metadata = nbformat.from_dict(METADATA)
+    data = {"data": notebook.metadata["data"]} if "data" in notebook.metadata else {}
+    notebook.metadata = nbformat.from_dict(METADATA | data)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     # An editor that keeps both copies alike may have written the cell for Colab into the text.
     notebook.cells = [cell for cell in notebook.cells if COLAB not in cell.metadata.get("tags", [])]
