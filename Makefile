@@ -1,13 +1,13 @@
 # make book: the pages · make test: everything that must hold · make lab: the notebooks, live
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell \
-  $(p) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $(p))))
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
+  $(p) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && echo $(p))))
 TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' requirements.lock)
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' uaftc_lib/__init__.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --no-compile --constraint requirements.lock --editable
-FILES := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+PYTEST := TQDM_DISABLE=1 $(BIN)/python -m pytest --durations 30
 STRICT ?=
 # One thread for each process: small models are faster so, and sums come out the same everywhere.
 export OMP_NUM_THREADS := 1
@@ -28,19 +28,21 @@ rerun: $(VENV)/book.installed
 compare: $(VENV)/test.installed
 	@$(BIN)/python .ci/compare.py
 
-# A file or notebook is one worker's, and conftest.py says which come first. More workers than cores compute while tests of
-# pages and of processes wait. Notebooks are replayed without progress bars: whether one shows depends on the machine.
+# More workers than cores compute while tests of pages and of processes wait. Notebooks are replayed without progress bars:
+# whether one shows depends on the machine.
 test: book $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/jupytext --quiet --pipe-fmt py:percent --check "$(BIN)/ruff check --quiet --ignore E501 {}" notebooks/*.md
-	TQDM_DISABLE=1 $(FILES) -n 3 --nbval tests book
+	$(BIN)/python tests/loops.py
+	$(PYTEST) -n 3 --nbval tests book
 
 # What the library alone holds.
 test-unit: $(VENV)/test.installed
-	TQDM_DISABLE=1 $(FILES) -n 3 -m "not long and not whole" tests
+	$(BIN)/python tests/loops.py
+	$(PYTEST) -n 3 -m "not long and not whole" tests
 
 test-long: $(VENV)/test.installed
-	$(BIN)/python -m pytest -n 2 -m long tests
+	$(PYTEST) -n 2 -m long tests
 
 # Every link that leads out of the book, followed.
 links: $(VENV)/book.installed
@@ -62,7 +64,7 @@ bench: $(VENV)/bench.installed
 # torch comes first, as its CPU build where one is offered: from wherever pip looks, else from PyTorch's own
 # index. The index is not for the other packages: pip would ask it for every one of them.
 $(VENV)/book.installed: requirements.lock pyproject.toml
-	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 with its venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 with its venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
 	@echo "Installing into $(VENV) with $$($(PYTHON) --version)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --no-compile torch==$(TORCH)+cpu 2>/dev/null \
@@ -76,7 +78,7 @@ $(VENV)/%.installed: $(VENV)/book.installed
 	@$(INSTALL) '.[$*]'
 	@touch $@
 
-# The lock serves Python 3.11 to 3.13 on every platform and all extras. UPGRADE=1 takes the newest releases that
+# The lock serves Python 3.11 to 3.14 on every platform and all extras. UPGRADE=1 takes the newest releases that
 # pyproject.toml and requirements.in admit. What torch brings of CUDA is left out: it follows from the build of torch.
 lock: $(VENV)/book.installed
 	@$(PIP) install --quiet uv

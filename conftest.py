@@ -20,8 +20,12 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 CHECKOUT = Path(__file__).resolve().parent
+SHARED = re.compile(
+    r'scope="module"|^@(functools\.)?(lru_)?cache', re.MULTILINE
+)  # what a file keeps for several of its tests
 NUMBA = re.compile(r"^((import|from) (numba|uaftc_lib\.fast\.compiled)|@compiled$)", re.MULTILINE)
 
 
@@ -63,16 +67,10 @@ FILES = {
     "20news-2": ["20news-bydate_py3.pkz", "prepared/20news-2-*"],
 }
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 AXE = "4.14.1"
-
-LONGEST = ["test_publish", "test_sweep", "test_store", "test_lab_browser", "test_datasets_real", "test_scorecard"]
-LONGEST += ["test_stored_tables", "test_lab_pages", "test_pages", "test_explain_lists", "test_benchmarks", "test_flow"]
-LONGEST += ["test_explain_report", "test_fast", "test_lab", "test_plots"]
-LONGEST += ["test_wheel", "test_contributing"]  # these take over the loops that others have compiled
-LONGEST += ["13_words_and_classes", "04_attention_dynamics", "12_lambda"]
 
 # Not unit tests: the built book, tables computed again, the book executed, fresh environments, timings.
 WHOLE = {"test_pages", "test_lab_pages", "test_stored_tables", "test_publish", "test_replay"}
@@ -162,7 +160,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def untyped(monkeypatch):
-    """Switches the type checks of this run off, so that a wrong type reaches the library's own checks."""
+    """Switches the type checks of this run off: for a wrong type, which shall reach the library's own checks, and for
+    whole computations, of which the checks of each call take a quarter."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
@@ -302,9 +301,28 @@ def violations(page, axe: str) -> list[tuple[str, str, list[str]]]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which are no unit tests; and the longest files first, which begun last would keep the other workers waiting."""
+    """Which are no unit tests; and of the long ones the share that UAFTC_SHARE names: "3/20" is every twentieth."""
     for item in items:
         if item.path.stem in WHOLE or "chromium" in getattr(item, "fixturenames", ()) or any(item.iter_markers("data")):
             item.add_marker("whole")
-    ranks = {name: rank for rank, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
+    if share := os.environ.get("UAFTC_SHARE"):
+        first, step = map(int, share.split("/"))
+        items[:] = [item for item in items if item.get_closest_marker("long")][first % step :: step]
+
+
+class Units(LoadScopeScheduling):
+    """Tests go to the workers one by one; a notebook, or a file whose tests share something, goes as a whole."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file if is_shared(CHECKOUT / file) else nodeid
+
+
+@functools.cache
+def is_shared(path: Path) -> bool:
+    return path.suffix != ".py" or bool(SHARED.search(path.read_text(encoding="utf-8")))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log) -> Units:
+    return Units(config, log)

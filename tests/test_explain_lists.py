@@ -18,6 +18,8 @@ from uaftc_lib.report.report import explain_file
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("untyped")  # whole computations, whose parts have tests of their own
+
 
 def explained(rows, folder, settings=None, **options):
     """The report of made-up rows, and its table of words."""

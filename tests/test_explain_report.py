@@ -692,6 +692,7 @@ def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     assert tab.locator(".tops:visible").count() == classes
     tab.select_option("#class", label=names[-1])
     tab.click(f"#rows a >> text=mark{classes - 1}0")
+    tab.wait_for_selector("#word tr")
     pushes = tab.locator("#word tr:visible").all_inner_texts()
     assert len(pushes) == (9 if classes > 12 else classes), "the strongest both ways"
     assert pushes[0].startswith(names[-1])

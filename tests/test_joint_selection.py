@@ -58,7 +58,7 @@ def test_both_turn_to_their_programmes():
     assert selection.cosine(path.V[-1], selection.max_margin(texts, chosen).V) < 0.95
 
 
-def test_a_flow_that_cannot_get_all_texts_right_ends_early():
+def test_a_flow_that_cannot_get_all_texts_right_ends_early(untyped):
     model = of_case()[0]
     texts = selection.texts_of(model, Corpus.from_lists([[1, 2], [1, 2], [3, 4]], [0, 1, 1]))
     path = joint_selection.joint_flow(texts, *np.split(initial(model), 2), 1e4)

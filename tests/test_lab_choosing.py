@@ -135,7 +135,7 @@ def test_programmes_are_those_of_python(visited):
 TURNED = [("first toy", 90, 10), ("second toy", -90, 3), ("not the best", 60, 5), ("leaves", -120, 2)]
 
 
-def test_flows_are_those_of_the_same_method_in_python(visited):
+def test_flows_are_those_of_the_same_method_in_python(visited, untyped):
     """All steps to log(τ/λ²) = 1,000, of every preset and of some with V turned: to 10⁻⁹ of |V|."""
     presets = choosing_presets()
     problems = [*presets.values(), *(presets[name] | {"angle": angle, "size": size} for name, angle, size in TURNED)]

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 from conftest import violations
+from uaftc_lib.book.parameters import annotated_types
 from uaftc_lib.lab import lab, parity
 from uaftc_lib.publish import CHECKOUT
 
@@ -79,9 +80,9 @@ def test_every_opening_command_is_accepted_by_its_chapter(name):
         least = float(attributes.get("least", 1e-3))
         for lam in (parity.complete_state(attributes["state"])["lam"], least):
             wanted = opening_parameters(attributes | {"state": attributes["state"] | {"lam": lam}})
-            namespace = {}
+            namespace = {"In": [given]}
             exec(given, namespace)
-            assert set(wanted) <= set(namespace["__annotations__"])
+            assert set(wanted) <= set(annotated_types(namespace))
             exec(check, namespace | wanted)
 
 

@@ -40,7 +40,7 @@ EXTRA = {
     "conftest.py": "test",
 }
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "bs4": "beautifulsoup4", "markdown_it": "markdown-it-py"}
-DISTRIBUTIONS |= {"PIL": "pillow", "fasttext": "fasttext-wheel"}  # of another name
+DISTRIBUTIONS |= {"PIL": "pillow", "fasttext": "fasttext-wheel", "xdist": "pytest-xdist"}  # of another name
 # What is used without being imported: the file that names it, and how.
 NAMED = {
     "jupyter-book": ("uaftc_lib/publish/pages.py", '"jupyter-book"'),
@@ -49,7 +49,6 @@ NAMED = {
     "sphinxcontrib-bibtex": ("_config.yml", "bibtex_bibfiles:"),
     "sphinx-design": ("_config.yml", "sphinx_design"),
     "jupyterlab": ("Makefile", "jupyter lab"),
-    "pytest-xdist": ("Makefile", "--dist loadfile"),
     "nbval": ("Makefile", "--nbval"),
     "ruff": ("Makefile", "/ruff check"),
     "check-jsonschema": ("tests/test_metadata.py", '"check_jsonschema"'),

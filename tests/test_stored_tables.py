@@ -21,6 +21,8 @@ from uaftc_lib.locations import PAPER_NAMES
 
 contents.load_chapters()  # registers the experiments
 
+pytestmark = pytest.mark.usefixtures("untyped")  # whole computations, whose parts have tests of their own
+
 
 def test_the_setting_of_every_run_is_told():
     contents.load_chapters()

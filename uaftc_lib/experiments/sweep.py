@@ -26,7 +26,7 @@ from uaftc_lib.experiments.cells import AXES, KEY, Cell, cells_of, check_workers
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.locations import PAPER_NAMES, published, results_folder
 from uaftc_lib.models import usable_device
-from uaftc_lib.threads import exact_on, one_thread
+from uaftc_lib.threads import one_thread
 from uaftc_lib.training import fit
 
 MEASURED = ("dev_accuracy", "test_accuracy", "best_epoch")
@@ -106,7 +106,7 @@ def run_cell(cell: Cell, device: str = "cpu", data_home: str | None = None) -> d
     )
     forget_peak_memory(device)
     measured, errors = dict.fromkeys(MEASURED, store.DIVERGED), ""
-    with one_thread(), exact_on(torch.device(device)):
+    with one_thread():
         model = cell.classifier(dataset, device)
         begin = time.perf_counter()
         with suppress(checks.NotFinite):

@@ -1,0 +1,40 @@
+"""Compiles every loop once, before the processes of a test run start: each of them would compile it for itself."""
+
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from os import cpu_count
+
+import numpy as np
+import torch
+
+from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, explain
+from uaftc_lib.fast.masks import draw_masks
+from uaftc_lib.fast.trainers import FusedTrainer
+from uaftc_lib.neighbours.kendall import kendall
+
+# The loops of training are compiled for each attention, dtype and number of classes.
+CLASSES = {("dot", torch.float32): (8, 3, 2), ("dot", torch.float64): (3, 2)}
+CLASSES |= {("additive", torch.float64): (3, 2), ("additive", torch.float32): (2,)}
+
+
+def compile_training(attention: str, dtype: torch.dtype, classes: int) -> None:
+    corpus = Corpus.from_lists([[0, 1]], [0], classes)
+    model = AttentionClassifier(2, dimension=2, lam=1.0, attention=attention, classes=classes, dtype=dtype)
+    FusedTrainer(model, corpus, TrainingConfig()).epoch([torch.tensor([0])])
+
+
+def compile_others() -> None:
+    corpus, model = Corpus.from_lists([[0, 1]], [0]), AttentionClassifier(2, dimension=2, lam=1.0, dtype=torch.float64)
+    explain.shapley(model, corpus)
+    explain.minimal_flip_sets(model, corpus)
+    explain.adversarial_attention(model, corpus)
+    kendall(np.zeros(2), np.zeros(2), corpus.offsets.numpy())
+    draw_masks(seed=0, stream=0, step=0, first_row=0, rows=1, dimension=2, dropout=0.5)
+
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
+        begun = [pool.submit(compile_training, *kind, classes) for kind in CLASSES for classes in CLASSES[kind]]
+        begun.append(pool.submit(compile_others))
+        for one in as_completed(begun):
+            one.result()
