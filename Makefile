@@ -16,7 +16,7 @@ export PYTHONUNBUFFERED := 1
 # compile torch and Sphinx again, for eight seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book rerun compare test test-unit test-long links dist lab bench lock clean
+.PHONY: book rerun compare test lint loops test-unit test-long links dist lab bench lock clean
 
 book: $(VENV)/book.installed
 	@$(BIN)/uaftc book $(if $(STRICT),--strict)
@@ -28,18 +28,22 @@ rerun: $(VENV)/book.installed
 compare: $(VENV)/test.installed
 	@$(BIN)/python .ci/compare.py
 
-# More workers than cores compute while tests of pages and of processes wait. Notebooks are replayed without progress bars:
-# whether one shows depends on the machine.
-test: book $(VENV)/test.installed
+# Notebooks are replayed without progress bars: whether one shows depends on the machine.
+test: $(VENV)/test.installed
+	@$(MAKE) --no-print-directory -j 2 book loops lint
+	$(PYTEST) -n 2 --nbval tests book
+
+lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/jupytext --quiet --pipe-fmt py:percent --check "$(BIN)/ruff check --quiet --ignore E501 {}" notebooks/*.md
-	$(BIN)/python tests/loops.py
-	$(PYTEST) -n 3 --nbval tests book
+
+# Each loop is compiled once, and kept, before the processes of a test run would compile it each for itself.
+loops: $(VENV)/test.installed
+	@$(BIN)/python tests/loops.py
 
 # What the library alone holds.
-test-unit: $(VENV)/test.installed
-	$(BIN)/python tests/loops.py
-	$(PYTEST) -n 3 -m "not long and not whole" tests
+test-unit: loops
+	$(PYTEST) -n 2 -m "not long and not whole" tests
 
 test-long: $(VENV)/test.installed
 	$(PYTEST) -n 2 -m long tests

@@ -637,16 +637,16 @@ def test_the_policy_lets_nothing_in(browser, made):
     tab = browser.new_page()
     tab.goto((made[0] / "report.html").as_uri())
     tab.evaluate(
-        """() => {
+        """() => new Promise((failed) => {
             const script = document.createElement("script");
             script.textContent = "window.got = 1";
             const image = document.createElement("img");
             image.setAttribute("onerror", "window.got = 2");
+            image.addEventListener("error", () => failed());
             image.src = "nowhere.png";
             document.body.append(script, image);
-        }"""
+        })"""
     )
-    tab.wait_for_timeout(200)
     assert tab.evaluate("window.got") is None
     refused = """() => new Promise((told) => {
         document.addEventListener("securitypolicyviolation", (event) => told(event.effectiveDirective));

@@ -116,7 +116,7 @@ def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
     # index.html only leads on to the first chapter
     page.wait_for_function("!document.querySelector('meta[http-equiv=Refresh]') && document.readyState == 'complete'")
     page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
-    page.wait_for_timeout(100)
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     yield page, troubles
     context.close()
 
