@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 import jaxtyping
@@ -100,24 +99,16 @@ def why_not(name: str) -> str:
     return ""
 
 
-def ask_for_data(names: Iterable[str]) -> None:
-    """Skip the test, or fail, unless all these data sets can be had."""
-    for name in names:
-        if reason := why_not(name):
-            missing("data", f"data set {name!r} is not at hand: {reason}")
-
-
 @functools.cache
 def home_with(names: frozenset[str]) -> Path:
     """A data home that holds these data sets alone, as links."""
     if names >= FILES.keys():
         return HOME
     home = Path(tempfile.mkdtemp(dir=HOMES.name))
-    for path in (path for name in names for pattern in FILES[name] for path in HOME.glob(pattern)):
+    for path in {path for name in names for pattern in FILES[name] for path in HOME.glob(pattern)}:
         link = home / path.relative_to(HOME)
-        if not link.exists():
-            link.parent.mkdir(exist_ok=True)
-            link.symlink_to(path)
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(path)
     return home
 
 
@@ -151,7 +142,9 @@ def forget() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before anything else of a test, its kernel too: it is skipped for want of data, or has what it declares alone."""
     names = frozenset(data_of(item))
-    ask_for_data(sorted(names))
+    for name in sorted(names):
+        if reason := why_not(name):
+            missing("data", f"data set {name!r} is not at hand: {reason}")
     home = str(home_with(names))
     if home != os.environ.get("UAFTC_DATA"):
         os.environ["UAFTC_DATA"] = home

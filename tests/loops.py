@@ -1,8 +1,7 @@
 """Compiles every loop once, before the processes of a test run start: each of them would compile it for itself."""
 
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
-from os import cpu_count
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 import torch
@@ -33,8 +32,7 @@ def compile_others() -> None:
 
 
 if __name__ == "__main__":
-    with ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn")) as pool:
-        begun = [pool.submit(compile_training, *kind, classes) for kind in CLASSES for classes in CLASSES[kind]]
-        begun.append(pool.submit(compile_others))
-        for one in as_completed(begun):
-            one.result()
+    jobs = [partial(compile_training, *kind, classes) for kind in CLASSES for classes in CLASSES[kind]]
+    with ProcessPoolExecutor() as pool:
+        for job in list(map(pool.submit, [*jobs, compile_others])):
+            job.result()
