@@ -17,7 +17,7 @@ from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.publish.address import pages_address
 from uaftc_lib.publish.sources import COLAB
 
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+PYTHONS = ("3.11", "3.12", "3.13")
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 ENVIRONMENT = yaml.safe_load((CHECKOUT / "environment.yml").read_text(encoding="utf-8"))
