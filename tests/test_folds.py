@@ -193,7 +193,7 @@ def test_a_section_is_folded_but_printed_and_what_leads_into_it_opens_it(browser
         with opened(browser, made) as (shown, _):
             assert not shown.evaluate(height)
             shown.emulate_media(media="print")
-            assert shown.evaluate(height)
+            shown.wait_for_function(height)
             shown.emulate_media(media="screen")
             shown.evaluate("location.hash = '#deep'")
             shown.wait_for_selector("#deep", state="visible")
