@@ -14,7 +14,6 @@ import tempfile
 from pathlib import Path
 
 import jaxtyping
-import nbformat
 import numpy as np
 import pytest
 import torch
@@ -22,9 +21,8 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 CHECKOUT = Path(__file__).resolve().parent
-SHARED = re.compile(
-    r'scope="module"|^@(functools\.)?(lru_)?cache', re.MULTILINE
-)  # what a file keeps for several of its tests
+# What a file of tests keeps for several of them.
+SHARED = re.compile(r'scope="module"|^@(functools\.)?(lru_)?cache', re.MULTILINE)
 NUMBA = re.compile(r"^((import|from) (numba|uaftc_lib\.fast\.compiled)|@compiled$)", re.MULTILINE)
 
 
@@ -118,24 +116,18 @@ def data_of(item: pytest.Item) -> list[str]:
     return [parameters.get(name, name) for mark in item.iter_markers("data") for name in mark.args]
 
 
-@functools.cache
-def data_of_notebook(path: Path) -> list[str]:
-    """The data sets that a notebook declares in its metadata."""
-    return nbformat.read(path, as_version=4).metadata.get("data", [])
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What a notebook declares, its cells declare."""
-    if item.path.suffix == ".ipynb" and (names := data_of_notebook(item.path)):
+    """What a notebook declares in its metadata, its cells declare."""
+    if item.path.suffix == ".ipynb" and (names := item.parent.nb.metadata.get("data")):
         item.add_marker(pytest.mark.data(*names))
 
 
 def forget() -> None:
     """Empty the library's memory: of a data set that was read for one test, another that declares none sees nothing."""
     for module in [module for name, module in sys.modules.items() if name.startswith("uaftc_lib")]:
-        for clear in [getattr(value, "cache_clear", None) for value in vars(module).values()]:
-            if callable(clear):
-                clear()
+        for value in list(vars(module).values()):
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,7 +11,6 @@ import nbformat
 import pytest
 
 from conftest import violations
-from uaftc_lib.book.parameters import annotated_types
 from uaftc_lib.lab import lab, parity
 from uaftc_lib.publish import CHECKOUT
 
@@ -80,9 +79,9 @@ def test_every_opening_command_is_accepted_by_its_chapter(name):
         least = float(attributes.get("least", 1e-3))
         for lam in (parity.complete_state(attributes["state"])["lam"], least):
             wanted = opening_parameters(attributes | {"state": attributes["state"] | {"lam": lam}})
-            namespace = {"In": [given]}
+            namespace = {}
             exec(given, namespace)
-            assert set(wanted) <= set(annotated_types(namespace))
+            assert set(wanted) <= set(namespace["__annotations__"])
             exec(check, namespace | wanted)
 
 

@@ -23,11 +23,6 @@ VOCABULARY = Vocabulary(["film", "unheard", "good"])
 CORPUS = Corpus.from_lists([[0, 0, 1], [2, 0]], [0, 1])
 
 
-@pytest.fixture(autouse=True)
-def gensim():
-    pytest.importorskip("gensim", reason="gensim is not installed: no file of vectors is read")
-
-
 def lines(words=WORDS, matrix=MATRIX):
     return [" ".join([word, *(f"{x:g}" for x in row)]) for word, row in zip(words, matrix)]
 

@@ -53,7 +53,7 @@ def check_parameters(namespace: dict[str, object], **allowed: Allowed) -> None:
         If papermill set a name that is no parameter of the notebook, or if a value is of another type than
         annotated, not finite or not allowed.
     """
-    types = annotated_types(namespace)
+    types = namespace.get("__annotations__", {})
     for name in injected_names(namespace.get("In", [])):
         if name not in types:
             near = difflib.get_close_matches(name, types, 1)
@@ -111,7 +111,7 @@ def check_type(name: str, value: object, annotation: object) -> None:
         classes.append(int)
     fits = isinstance(value, tuple(classes)) and (bool in classes or not isinstance(value, bool))
     if not fits:
-        expected = annotation.__name__ if isinstance(annotation, type) and not options else str(annotation)
+        expected = getattr(annotation, "__name__", str(annotation))
         raise ValueError(f"{name} = {value!r} is of type {type(value).__name__}, expected {expected}")
 
 
@@ -124,25 +124,6 @@ def check_range(name: str, number: int | float) -> None:
         bound = f"at least {lowest}" if included else f"greater than {lowest}"
         bound += f" and less than {below}" if math.isfinite(below) else ""
         raise ValueError(f"{name} = {number!r} is impossible: it must be {bound}")
-
-
-def annotated_types(namespace: dict[str, object]) -> dict[str, object]:
-    """The types of the annotated names of a notebook, from its cells that have run; elsewhere those of the module.
-
-    From 3.14 on Python keeps no annotations of a notebook's cells but the last.
-    """
-    nodes = [node for cell in namespace.get("In", []) for node in statements(cell)]
-    nodes = [node for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
-    types = {node.target.id: eval(ast.unparse(node.annotation), namespace) for node in nodes}
-    return types or namespace.get("__annotations__", {})
-
-
-def statements(cell: str) -> list[ast.stmt]:
-    """The statements of a cell; none if it is no plain Python."""
-    try:
-        return ast.parse(cell).body
-    except SyntaxError:
-        return []
 
 
 def injected_names(cells: Iterable[str]) -> list[str]:
