@@ -28,6 +28,9 @@ FORMULAS = """[...document.querySelectorAll('div.math')].map(math => {
   const over = number ? formula.getBoundingClientRect().right - number.getBoundingClientRect().left : 0;
   return [math.id, formula.scrollWidth - formula.clientWidth, over];
 })"""  # of each: its name, how much of it is cut off, how far it comes over its number
+CUT = """[...document.querySelectorAll('.bd-article .uaftc-table')]
+  .filter((one) => one.checkVisibility({ contentVisibilityAuto: true }) && one.scrollWidth - one.clientWidth > 1)
+  .map((one) => [one.querySelector('tr').innerText, one.scrollWidth - one.clientWidth])"""  # cut tables: head, pixels
 
 
 def test_there_are_pages():
@@ -151,6 +154,13 @@ def test_page_is_quiet_and_fits(book_page):
     assert page.locator("i[class*=fa-]").count() == 0, "each icon is drawn"
     assert page.locator("svg[data-icon]").count() > 0 and page.locator("[data-fa-i2svg] > g > *").count() == 0
     assert troubles == []
+
+
+@pytest.mark.parametrize("book_page", CHAPTERS, indirect=True)
+def test_a_laptop_shows_every_open_table(book_page):
+    page, _ = book_page
+    page.set_viewport_size({"width": WIDTHS["desktop"], "height": 900})
+    assert page.evaluate(CUT) == []
 
 
 # Axe reads each page whole in one view, as it opens; these, with all that is folded opened, in two or in all four.

@@ -214,11 +214,11 @@ ALPHA, BETA = "1D6FC", "1D6FD"
 def test_a_symbol_explains_itself_on_hover(gradients):
     page, formula, note = gradients
     x, y = place(formula, ALPHA)
-    page.mouse.move(x - 1, y)
-    page.wait_for_function("window.MathJax.startup.promise.then(() => true)")
-    page.wait_for_timeout(300)  # the symbols are learned
-    page.mouse.move(x, y)
-    note.wait_for(state="visible")
+    for _ in range(1000):  # until the symbols are learned
+        page.mouse.move(x - 1, y)
+        page.mouse.move(x, y)
+        if note.is_visible():
+            break
     alpha = next(one for one in TOLD["symbol"] if one["plain"] == "α")
     assert all(alpha[key] in note.inner_text() for key in ("name", "meaning", "shape"))
     assert formula.locator(".symbol-on").count() == 1
@@ -284,9 +284,9 @@ def test_arrow_keys_go_through_the_symbols(gradients):
 HERE = r"""async formula => {
   const names = new Set();
   for (let i = 0; i < 30; i++) {
+    names.add(document.querySelector(".symbol-note:not([hidden]) strong").innerText.split("\n").pop().trim());
     formula.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-    await new Promise(then => setTimeout(then, i ? 0 : 1500));
-    names.add(document.querySelector(".symbol-note:not([hidden]) strong")?.innerText.split("\n").pop().trim());
+    await new Promise(setTimeout);
   }
   return [...names];
 }"""  # what the symbols of a formula are called
@@ -310,6 +310,8 @@ HERE = r"""async formula => {
 def test_a_letter_says_what_it_means_on_its_page(browser, page, letter, names, wrong):
     with opened(browser, PAGES / f"{page}.html", 1280) as (shown, _):
         formula = shown.locator(f'.bd-article mjx-container:has([data-c="{letter}"])').first
+        formula.dispatch_event("keydown", {"key": "ArrowRight"})
+        shown.locator(".symbol-note").wait_for(state="visible")
         said = set(formula.evaluate(HERE))
     assert names <= said and wrong not in said
 
