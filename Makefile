@@ -16,7 +16,13 @@ export PYTHONUNBUFFERED := 1
 # compile torch and Sphinx again, for eight seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book rerun compare test lint loops test-unit test-long links dist lab bench lock clean
+.PHONY: here book rerun compare test lint loops test-unit test-long links dist lab bench lock clean
+
+# An environment that was copied or moved with its checkout still runs the library of the place where it was made.
+here:
+	@test ! -e $(VENV)/book.installed || $(BIN)/python -P -c "import sys, uaftc_lib; \
+	  sys.exit(not uaftc_lib.__file__.startswith(sys.argv[1]))" "$(CURDIR)/" 2>/dev/null \
+	  || { echo "This checkout was copied or moved, and $(VENV) belongs to where it was: run make clean first."; exit 1; }
 
 book: $(VENV)/book.installed
 	@$(BIN)/uaftc book $(if $(STRICT),--strict)
@@ -50,7 +56,7 @@ test-long: $(VENV)/test.installed
 
 # Every link that leads out of the book, followed.
 links: $(VENV)/book.installed
-	$(BIN)/jupyter-book build book --config $(CURDIR)/_config.yml --toc $(CURDIR)/_toc.yml --path-output _build/links --builder linkcheck --quiet
+	$(BIN)/jupyter-book build book --config "$(CURDIR)/_config.yml" --toc "$(CURDIR)/_toc.yml" --path-output _build/links --builder linkcheck --quiet
 
 # What a release holds: the library as a wheel, the book as one zip.
 dist: book
@@ -59,15 +65,18 @@ dist: book
 	@$(BIN)/python -c "import shutil; shutil.make_archive('dist/uaftc-book-$(VERSION)', 'zip', '_build/book/_build', 'html')"
 	@ls dist
 
+# Both copies of a chapter are below the folder that is served, so that jupytext keeps them alike. What is trusted shows
+# its drawings before anything is run.
 lab: $(VENV)/lab.installed
-	$(BIN)/jupyter lab book
+	@$(BIN)/jupyter trust book/*.ipynb >/dev/null
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 bench: $(VENV)/bench.installed
 	$(BIN)/python benchmarks/run.py
 
 # torch comes first, as its CPU build where one is offered: from wherever pip looks, else from PyTorch's own
 # index. The index is not for the other packages: pip would ask it for every one of them.
-$(VENV)/book.installed: requirements.lock pyproject.toml
+$(VENV)/book.installed: requirements.lock pyproject.toml | here
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 with its venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
 	@echo "Installing into $(VENV) with $$($(PYTHON) --version)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

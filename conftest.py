@@ -1,6 +1,9 @@
 """What tests need from outside, and what happens without it: a skip in words, or a failure where
 UAFTC_REQUIRED names it ("data", "browser")."""
 
+from uaftc_lib.book import same_sums  # noqa: F401 (numpy and torch come later)
+
+# isort: split
 import difflib
 import functools
 import itertools
@@ -47,9 +50,7 @@ jaxtyping.install_import_hook(typed_modules(), CHECKER)
 
 from uaftc_lib.datasets import load_dataset  # noqa: E402
 from uaftc_lib.locations import data_home  # noqa: E402
-from uaftc_lib.publish.execution import SAME_SUMS  # noqa: E402
 
-os.environ.update(SAME_SUMS)
 torch.set_num_threads(1)  # small models: threads cost more than they bring, and sums depend on their order
 settings.register_profile("local", deadline=None, max_examples=25)
 settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True)

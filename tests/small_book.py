@@ -8,6 +8,7 @@ from nbformat.v4 import new_output
 from uaftc_lib import publish
 from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.publish.keys import digests
+from uaftc_lib.publish.sources import digest_of_outputs
 
 SMALL = """# A small chapter
 
@@ -71,7 +72,9 @@ def pretend_executed(checkout: Path) -> Path:
     contents = digests(checkout, (checkout / file for file in files))
     key = publish.key(source, contents, checkout)
     provenance = {"key": key, "versions": {"Python": "3"}, "files": files}
-    publish.write(publish.assemble(source, executed, provenance), target)
+    copy = publish.assemble(source, executed, provenance)
+    copy.metadata.uaftc.outputs = digest_of_outputs(copy)
+    publish.write(copy, target)
     return target
 
 

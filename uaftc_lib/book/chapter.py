@@ -8,6 +8,9 @@ keeps the page in order is *housekeeping*: it raises, and is not shown.
 
 from __future__ import annotations
 
+from uaftc_lib.book import same_sums  # noqa: F401 (numpy and torch come later)
+
+# isort: split
 import json
 import math
 import re

@@ -7,7 +7,11 @@ alone is carried into the executed copy without running anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from uaftc_lib import checks
 from uaftc_lib.publish.execution import execute, kernel_options, refresh
@@ -29,6 +33,7 @@ from uaftc_lib.publish.sources import (
 __all__ = [
     "CHECKOUT",
     "WIDGET",
+    "alone",
     "assemble",
     "banner",
     "build",
@@ -50,6 +55,22 @@ __all__ = [
     "scrub",
     "write",
 ]
+
+
+@contextmanager
+def alone(checkout: Path = CHECKOUT) -> Iterator[None]:
+    """Meanwhile nobody else makes this book; whoever wants to waits, and is told so."""
+    (checkout / "_build").mkdir(exist_ok=True)
+    lock = FileLock(checkout / "_build" / "book.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print("The book is being made by another process: waiting until that is done.", flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def publish(forget: bool = False, strict: bool = False, again: Collection[str] = ()) -> None:
@@ -74,11 +95,12 @@ def publish(forget: bool = False, strict: bool = False, again: Collection[str] =
     names = chapters()
     for name in again:
         checks.one_of("chapter", name, names)
-    drop_keys(names if forget else again)
-    kept, failed = refresh()
-    if failed:
-        raise SystemExit(f"These notebooks failed: {', '.join(failed)}")
-    pages = build()
+    with alone():
+        drop_keys(names if forget else again)
+        kept, failed = refresh()
+        if failed:
+            raise SystemExit(f"These notebooks failed: {', '.join(failed)}")
+        pages = build()
     print(f"The book is ready: open {(pages / 'index.html').relative_to(CHECKOUT)} in a browser.")
     if kept:
         print(f"Older runs, under a banner, because their data could not be had: {', '.join(kept)}")

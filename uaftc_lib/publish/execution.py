@@ -17,21 +17,30 @@ from pathlib import Path
 from unittest.mock import patch
 
 import nbformat
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from uaftc_lib import __version__
 from uaftc_lib.book import record
+from uaftc_lib.book.same_sums import SAME_SUMS
 from uaftc_lib.publish.address import configured
-from uaftc_lib.publish.keys import ABSENT, FOLDERS, every_file, is_stale, key, recorded_files
-from uaftc_lib.publish.sources import CHECKOUT, assemble, chapters, read_published, read_source, write
+from uaftc_lib.publish.keys import ABSENT, FOLDERS, every_file, is_edited, is_stale, key, recorded_files
+from uaftc_lib.publish.sources import (
+    CHECKOUT,
+    assemble,
+    chapters,
+    digest_of_outputs,
+    read_published,
+    read_source,
+    write,
+)
 
 # What the chapter has measured, if it compares numbers with those of the published run.
 FINDINGS = """import json, sys
 print(json.dumps(getattr(sys.modules.get("uaftc_lib.book.chapter"), "FINDINGS", {})))"""
 
-# One thread, and where torch has MKL the one order of sums that this has on every processor, for the price of its
-# fastest loops: some of the book's models are trained with steps so large that a last digit decides where they end.
-SAME_SUMS = {"OMP_NUM_THREADS": "1", "MKL_CBWR": "COMPATIBLE"}
+LIMIT = 1800  # seconds that a cell may take
+LONGEST_FOLDER = 50  # characters, of the folder of sockets
 
 
 @contextmanager
@@ -53,13 +62,28 @@ def kernel_options() -> dict[str, object]:
     """What papermill tells the kernel: to encrypt where it can, and to say nothing of being interrupted.
 
     Every shutdown begins with an interrupt, that of Ctrl-C too; what goes wrong in a cell comes by another way. The
-    environment, which the kernel inherits, is told that sums shall come out the same: :data:`SAME_SUMS`.
+    environment, which the kernel inherits, is told that sums shall come out the same. Where there are Unix sockets, and
+    their names are not too long, kernels talk over them: a port that one kernel has chosen, another may take.
     """
+    from jupyter_core.paths import jupyter_runtime_dir
     from traitlets.config import Config
 
     os.environ.update(SAME_SUMS)
-    encrypted = Config(KernelManager={"transport_encryption": "auto"})
-    return {"config": encrypted, "extra_arguments": ["--IPKernelApp.log_level=50"]}
+    transport = "ipc" if os.name == "posix" and len(jupyter_runtime_dir()) < LONGEST_FOLDER else "tcp"
+    config = Config(KernelManager={"transport": transport, "transport_encryption": "auto"})
+    return {"config": config, "extra_arguments": ["--IPKernelApp.log_level=50"]}
+
+
+def run_to_its_end(path: Path, folder: Path) -> NotebookNode:
+    """A notebook, executed by papermill in a folder; by a second kernel if the first did not start, or died."""
+    import papermill
+
+    options = {"cwd": folder, "kernel_name": "python3", "progress_bar": False, "execution_timeout": LIMIT}
+    run = functools.partial(papermill.execute_notebook, path, None, **options, **kernel_options())
+    try:
+        return run()
+    except RuntimeError:
+        return run()
 
 
 def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
@@ -83,12 +107,13 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         nbformat.write(notebook, path)
         try:
             with recording(Path(folder), checkout) as log:
-                executed = papermill.execute_notebook(
-                    path, None, cwd=checkout / "book", kernel_name="python3", progress_bar=False, **kernel_options()
-                )
+                executed = run_to_its_end(path, checkout / "book")
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"
             return time.perf_counter() - started, error.ename, f"{where}: {error.ename}: {error.evalue}"
+        except (RuntimeError, TimeoutError) as error:  # the kernel died, did not start, or a cell took too long
+            kind, words = type(error).__name__, str(error).strip().partition("\n")[0]
+            return time.perf_counter() - started, kind, f"notebooks/{name}.md: {kind}: {words}"
         files = recorded_files(log, checkout)
     last = executed.cells.pop()
     provenance = {
@@ -103,8 +128,20 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         "files": files,
         "findings": json.loads("".join(output.text for output in last.outputs if output.get("name") == "stdout")),
     }
-    write(assemble(source, executed, provenance, configured(checkout)), checkout / "book" / f"{name}.ipynb")
-    return time.perf_counter() - started, "", ""
+    seconds = time.perf_counter() - started
+    # Roughly: another run takes about as long, and its copy is the same.
+    known = seconds_of(name, checkout)
+    provenance["seconds"] = known if known / 3 < seconds < 3 * known else float(f"{seconds:.0e}")
+    finished = assemble(source, executed, provenance, configured(checkout))
+    finished.metadata.uaftc.outputs = digest_of_outputs(finished)
+    write(finished, checkout / "book" / f"{name}.ipynb")
+    return seconds, "", ""
+
+
+def seconds_of(name: str, checkout: Path = CHECKOUT) -> float:
+    """How long a notebook roughly takes; 0 where that is not known."""
+    executed = read_published(name, checkout)
+    return executed.metadata.get("uaftc", {}).get("seconds", 0.0) if executed else 0.0
 
 
 def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
@@ -114,8 +151,19 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     -------
     (list of str, list of str)
         The notebooks whose older copy stays because their data cannot be had, and those that failed.
+
+    Raises
+    ------
+    ValueError
+        If somebody has changed the text of a copy, but not that of its source; the message names the copy.
     """
     names = chapters(checkout)
+    if edited := [name for name in names if is_edited(name, checkout)]:
+        copies = ", ".join(f"book/{name}.ipynb" for name in edited)
+        raise ValueError(
+            f"Edited in the executed copy, not in the text: {copies}. To keep the edit: jupytext --sync and the copy's "
+            "name; to drop it: remove the copy, which is then made anew."
+        )
     stale = [name for name in names if is_stale(name, checkout)]
     for name in names:
         if name not in stale:
@@ -126,8 +174,11 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     if others:
         print(f"Left out of the book, and left as they are: {', '.join(others)} (no text of that name in notebooks/)")
     print(f"{len(names) - len(stale)} of {len(names)} notebooks are up to date", flush=True)
-    kept, failed = [], []
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    kept, failed, workers = [], [], os.cpu_count()
+    if stale:
+        minutes = sum(seconds_of(name, checkout) for name in stale) / 60 / min(workers, len(stale))
+        print(f"{len(stale)} to execute, {workers} at a time: about {max(1, round(minutes))} min", flush=True)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         results = pool.map(functools.partial(execute, checkout=checkout), stale)
         for name, (seconds, error, message) in zip(stale, results):
             print(f"  {name}: {message or f'executed in {seconds:.1f} s'}", flush=True)

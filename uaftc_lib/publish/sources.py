@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from uaftc_lib.book.parameters import default_parameters
 from uaftc_lib.locations import replaced
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+CONFLICT = re.compile(r"^(<{7}|>{7}) .*$", re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 METADATA = {
     "jupytext": {"formats": "notebooks///md:myst,book///ipynb"},
@@ -42,6 +46,24 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def own_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells of a notebook but that for Colab."""
+    return [cell for cell in notebook.cells if COLAB not in cell.metadata.get("tags", [])]
+
+
+def digest_of_text(notebook: NotebookNode) -> str:
+    """Digest of what its cells say; white space at their ends does not matter."""
+    cells = [[cell.cell_type, cell.source.strip()] for cell in own_cells(notebook)]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:32]
+
+
+def digest_of_outputs(notebook: NotebookNode) -> str:
+    """Digest of what its cells put out."""
+    cells = [cell for cell in own_cells(notebook) if cell.cell_type == "code"]
+    outputs = [[cell.execution_count, cell.outputs] for cell in cells]
+    return hashlib.sha256(json.dumps(outputs, sort_keys=True).encode()).hexdigest()[:32]
+
+
 def parameters_of(notebook: NotebookNode) -> dict[str, object]:
     """The notebook's parameters and their default values, in its order."""
     tagged = [cell for cell in code_cells(notebook) if "parameters" in cell.metadata.get("tags", [])]
@@ -52,21 +74,38 @@ def read_source(name: str, checkout: Path = CHECKOUT) -> NotebookNode:
     """The text notebook as a notebook without outputs; ids and metadata depend on its text alone."""
     import jupytext
 
-    notebook = jupytext.read(checkout / "notebooks" / f"{name}.md")
+    path = checkout / "notebooks" / f"{name}.md"
+    if conflict := CONFLICT.search(path.read_text(encoding="utf-8")):
+        raise ValueError(f"{path.relative_to(checkout)} holds a conflict of two versions: {conflict[0]}")
+    notebook = jupytext.read(path)
     data = {"data": notebook.metadata["data"]} if "data" in notebook.metadata else {}
     notebook.metadata = nbformat.from_dict(METADATA | data)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     # An editor that keeps both copies alike may have written the cell for Colab into the text.
-    notebook.cells = [cell for cell in notebook.cells if COLAB not in cell.metadata.get("tags", [])]
+    notebook.cells = own_cells(notebook)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
     return notebook
 
 
 def read_published(name: str, checkout: Path = CHECKOUT) -> NotebookNode | None:
-    """The executed notebook, or None if there is none."""
+    """The executed notebook, or None if there is none.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no notebook; the message names it.
+    """
     path = checkout / "book" / f"{name}.ipynb"
-    return nbformat.read(path, as_version=4) if path.exists() else None
+    try:
+        return nbformat.read(path, as_version=4) if path.exists() else None
+    except (
+        ValueError,
+        AttributeError,
+        nbformat.ValidationError,
+    ) as error:  # two versions in conflict, half a file, another's pointer
+        found = str(error).partition("\n")[0][:100]
+        raise ValueError(f"book/{path.name} is no notebook ({found}): restore or remove it") from None
 
 
 def scrub(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
@@ -94,11 +133,11 @@ def assemble(
 
     Below its title stands the cell for Colab, if the book has an address from which it can be fetched.
     """
-    twins = [cell for cell in code_cells(executed) if COLAB not in cell.metadata.get("tags", [])]
+    twins = [cell for cell in own_cells(executed) if cell.cell_type == "code"]
     for cell, twin in zip(code_cells(source), twins, strict=True):
         cell.outputs = scrub(twin.outputs)
         cell.execution_count = twin.execution_count
-    source.metadata.uaftc = provenance
+    source.metadata.uaftc = provenance | {"text": digest_of_text(source)}
     if address:
         fetch = new_code_cell(FETCH.format(address=address), id=COLAB, metadata={"tags": [COLAB, "remove-cell"]})
         source.cells.insert(1, fetch)
