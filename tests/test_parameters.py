@@ -77,6 +77,12 @@ def test_choices_are_of_parameters_that_a_chapter_has_and_its_own_are_among_them
     choices.check_together(name, own)
 
 
+@pytest.mark.parametrize("name", ["02_gradients", "18_errata", "A1_variants_derived", "21_which_lambda"])
+def test_a_chapter_refuses_a_dimension_that_it_cannot_take(name):
+    with pytest.raises(ValueError, match="dimension = 1: give at least 2; V and W"):
+        check_given(name, {"dimension": 1}, parameters_of(read_source(name)), choices.allowed(name))
+
+
 def test_choices_are_of_chapters():
     assert choices.CHOICES.keys() | choices.TOGETHER.keys() <= set(chapters())
 

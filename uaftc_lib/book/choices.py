@@ -17,6 +17,10 @@ from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.settings import MODELS, PAPER_MODELS
 
 TO_ROUNDING = {"lam": AtLeast(1, "below 1 rounding is amplified, and this page compares to rounding")}
+OF_A_CASE = TO_ROUNDING | {"dimension": AtLeast(2, "V and W must be able to point apart")}
+OF_A_CORPUS = dict.fromkeys(
+    ("types", "instances"), AtLeast(4, "a random corpus has words of both classes")
+)
 STORED_SEEDS = {"seed": range(10)}
 
 
@@ -28,7 +32,7 @@ def sections() -> list[str]:
 
 
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
-    "02_gradients": lambda: TO_ROUNDING,
+    "02_gradients": lambda: OF_A_CASE | OF_A_CORPUS,
     "03_polarity_dynamics": lambda: TO_ROUNDING,
     "04_attention_dynamics": lambda: TO_ROUNDING | {"sst_epochs": range(1, 41)},
     "05_embedding_geometry": lambda: TO_ROUNDING,
@@ -54,12 +58,13 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     },
     "16_pretrained": lambda: {"lam": [1.0, 10.0, 100.0]},
     "17_scorecard": lambda: {"section": ["all", *sections()], "verdict": ["all", *WORDS]},
+    "18_errata": lambda: OF_A_CASE | OF_A_CORPUS,
     "19_speed": lambda: TO_ROUNDING | {"dataset": ["sst", "imdb", "synthetic-1", "synthetic-2"]},
     "20_since_2020": lambda: TO_ROUNDING | {"texts": AtLeast(4, "both classes must be among them")},
     "21_which_lambda": lambda: TO_ROUNDING | {"dimension": AtLeast(2, "V and W are turned against each other")},
     "22_interventions": lambda: STORED_SEEDS,
     "23_learnt_first": lambda: TO_ROUNDING,
-    "A1_variants_derived": lambda: TO_ROUNDING,
+    "A1_variants_derived": lambda: OF_A_CASE,
     "A2_atlas": lambda: STORED_SEEDS,
     "A3_table2": lambda: {"dataset": list(PAPER_NAMES), "seed": range(3)},
     "A4_map": lambda: {"status": ["all", *STATUSES]},
