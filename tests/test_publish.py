@@ -159,6 +159,30 @@ def test_an_edit_in_both_copies_is_carried_on(checkout):
     assert publish.read_published("01_small", checkout).metadata.uaftc.text != ""
 
 
+def test_jupytext_brings_an_edit_into_the_text(checkout):
+    """As the words above say, and as JupyterLab does when it saves."""
+    target = pretend_executed(checkout)
+    shutil.copy(CHECKOUT / "jupytext.toml", checkout)
+    changed(target, edit)
+    os.utime(chapter(checkout), (0, 0))
+    jupytext = Path(sys.executable).with_name("jupytext")
+    subprocess.run([jupytext, "--sync", target], cwd=checkout, check=True, capture_output=True)
+    assert "A sentence.\n\nEdited.\n" in chapter(checkout).read_text()
+    assert publish.refresh(checkout) == ([], [])
+
+
+def test_a_copied_checkout_says_what_to_do(tmp_path):
+    """Its environment, here a link, runs the library of the checkout that it was made for."""
+    shutil.copy(CHECKOUT / "Makefile", tmp_path)
+    for name in ("bin/python", "book.installed"):
+        (tmp_path / ".venv" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".venv" / name).symlink_to(sys.executable)
+    said = subprocess.run(["make", "here"], cwd=tmp_path, capture_output=True, text=True)
+    assert said.returncode == 2 and "was copied or moved" in said.stdout
+    there = subprocess.run(["make", "here"], cwd=CHECKOUT, capture_output=True, text=True)
+    assert (there.returncode, there.stdout) == (0, ""), "this one is where it was made"
+
+
 def clear(notebook) -> None:
     for cell in publish.code_cells(notebook):
         cell.outputs, cell.execution_count = [], None
