@@ -893,7 +893,7 @@ PIECES = """async ([text, configs, most]) => {
     const { workshop } = (await import(address)).defineEngine(), { answers } = workshop(() => {}), all = [];
     for (const config of configs) {
         const least = [];
-        for (let round = 0; round < 3 || (round < 12 && Math.max(...least) >= most); round++) {
+        for (let round = 0; round < 3 || (round < 100 && Math.max(...least) >= most); round++) {
             let k = 0, begun = performance.now();
             const wish = { lab: "", job: 0, config: { ...config, noise: round / 100 } };
             for (const _ of answers(wish)) {
