@@ -1,5 +1,8 @@
 """Compiles every loop once, before the processes of a test run start: each of them would compile it for itself."""
 
+from uaftc_lib.book import same_sums  # noqa: F401 (numba comes later)
+
+# isort: split
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
