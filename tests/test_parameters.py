@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from jupyter_client.manager import run_kernel
 
 from uaftc_lib.book import choices
 from uaftc_lib.book.parameters import AtLeast, check_given, check_parameters, default_parameters
@@ -96,6 +97,18 @@ def test_parameters_must_fit_together(name, wrong, words):
 def test_a_rule_for_a_name_that_is_no_parameter_is_a_mistake_of_the_notebook():
     with pytest.raises(ValueError, match="'model' is no annotated parameter; there are lam"):
         check_parameters(namespace({"lam": float}, {"lam": 1.0}), model=["DP"])
+
+
+def test_from_python_3_14_on_types_are_read_from_the_cells_that_ran():
+    """In a kernel that keeps no history; Python itself knows the last annotated statement alone."""
+    cells = ["lam: float = 1.0  # divides\nbatch_size: int | None = None", "half = (", "never: int = half"]
+    cells += ["__annotate__ = lambda form: {'seed': int}", "from uaftc_lib.book.parameters import annotated_types"]
+    shown = []
+    with run_kernel(kernel_name="python3") as client:
+        for cell in [*cells, "print(annotated_types(globals()))"]:
+            client.execute_interactive(cell, store_history=False, timeout=120, output_hook=shown.append)
+    types = {"lam": float, "batch_size": int | None, "seed": int}
+    assert [one["content"]["text"] for one in shown if one["msg_type"] == "stream"] == [f"{types}\n"]
 
 
 def test_default_parameters_are_the_annotated_ones():
