@@ -1,8 +1,8 @@
 # make book: the pages · make test: everything that must hold · make lab: the notebooks, live
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell \
-  $(p) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $(p))))
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
+  $(p) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && echo $(p))))
 TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' requirements.lock)
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' uaftc_lib/__init__.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -77,7 +77,7 @@ bench: $(VENV)/bench.installed
 # torch comes first, as its CPU build where one is offered: from wherever pip looks, else from PyTorch's own
 # index. The index is not for the other packages: pip would ask it for every one of them.
 $(VENV)/book.installed: requirements.lock pyproject.toml | here
-	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 with its venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 with its venv module is needed (on Debian: apt install python3-venv)."; exit 1; }
 	@echo "Installing into $(VENV) with $$($(PYTHON) --version)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --no-compile torch==$(TORCH)+cpu 2>/dev/null \
@@ -91,7 +91,7 @@ $(VENV)/%.installed: $(VENV)/book.installed
 	@$(INSTALL) '.[$*]'
 	@touch $@
 
-# The lock serves Python 3.11 to 3.13 on every platform and all extras. UPGRADE=1 takes the newest releases that
+# The lock serves Python 3.11 to 3.14 on every platform and all extras. UPGRADE=1 takes the newest releases that
 # pyproject.toml and requirements.in admit. What torch brings of CUDA is left out: it follows from the build of torch.
 lock: $(VENV)/book.installed
 	@$(PIP) install --quiet uv

@@ -6,6 +6,7 @@ import shutil
 import sys
 from copy import deepcopy
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -450,6 +451,7 @@ def test_own_transformer_is_trained_once_and_comes_out_the_same_again(small_imdb
 
 def test_the_own_transformer_needs_transformers(small_imdb, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(own, "load_dataset", lambda *_: small_imdb)
+    monkeypatch.setitem(sys.modules, "gensim", ModuleType("gensim"))  # which is missing on Python 3.14
     monkeypatch.setitem(sys.modules, "transformers", None)
     done = uaftc("transformer", "--data-home", tmp_path)
     assert done.exit_code == 2 and "training a transformer needs transformers, which is not installed" in done.stderr

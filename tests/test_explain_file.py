@@ -125,7 +125,7 @@ def test_other_encodings_are_refused_until_named(tmp_path):
     path = written(tmp_path, "b.csv", encoding="utf-16")
     with pytest.raises(Refused, match="--encoding utf-16"):
         read_table(path, COLUMNS)
-    with pytest.raises(Refused, match="c.csv is not encoded in utf-16: UTF-16 stream does not start with BOM"):
+    with pytest.raises(Refused, match="c.csv is not encoded in utf-16: "):
         read_table(file_of(tmp_path, "c.csv", b"review,stars\nx,1\n"), COLUMNS, "utf-16")
     assert texts_of(read_table(path, COLUMNS, "utf-16")) == TEXTS
 
@@ -148,9 +148,9 @@ def file_of(tmp_path, name, content):
         ("a.csv", b"review,stars\nx,1\ny,2,3\n", "line 3 has 3 fields, the header 2"),
         ("a.csv", b'review,stars\n"x,1,2\n', "line 2 has 3 fields, the header 2"),
         ("a.csv", b"r\0eview,stars\n", "zero bytes"),
-        ("a.jsonl", b'{"review": "x", "stars": 1}\n{"review"\n', "line 2 cannot be read as JSON: Expecting"),
-        ("a.jsonl", b"[" * 200_000, "line 1 cannot be read as JSON: maximum recursion depth"),
-        ("a.jsonl", b'{"review": "x", "stars": ' + b"9" * 5000 + b"}", "line 1 cannot be read as JSON: Exceeds"),
+        ("a.jsonl", b'{"review": "x", "stars": 1}\n{"review"\n', "line 2 cannot be read as JSON: "),
+        ("a.jsonl", b"[" * 200_000, "line 1 cannot be read as JSON: "),
+        ("a.jsonl", b'{"review": "x", "stars": ' + b"9" * 5000 + b"}", "line 1 cannot be read as JSON: "),
         ("a.jsonl", b"[1, 2]\n", "line 1 is no JSON object but list"),
         ("a.jsonl", b'{"review": "x"}\n', "no column 'stars'"),
         ("a.jsonl", b"\n", "holds no rows"),

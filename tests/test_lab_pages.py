@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 from conftest import violations
+from uaftc_lib.book.parameters import annotated_types
 from uaftc_lib.lab import lab, parity
 from uaftc_lib.publish import CHECKOUT
 
@@ -81,7 +82,7 @@ def test_every_opening_command_is_accepted_by_its_chapter(name):
             wanted = opening_parameters(attributes | {"state": attributes["state"] | {"lam": lam}})
             namespace = {}
             exec(given, namespace)
-            assert set(wanted) <= set(namespace["__annotations__"])
+            assert set(wanted) <= set(annotated_types(namespace))
             exec(check, namespace | wanted)
 
 

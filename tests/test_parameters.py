@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from jupyter_client.manager import run_kernel
 
 from uaftc_lib.book import choices
 from uaftc_lib.book.parameters import AtLeast, check_given, check_parameters, default_parameters
@@ -49,6 +50,13 @@ def test_impossible_values_are_refused(annotation, name, value, words):
 )
 def test_possible_values_pass(annotation, name, value):
     check_parameters(namespace({name: annotation}, {name: value}, f"# Parameters\n{name} = 1\n"))
+
+
+def test_a_number_given_for_a_word_becomes_its_text():
+    """As papermill gives the section 4.2."""
+    values = namespace({"section": str}, {"section": 4.2})
+    check_parameters(values, section=["4.1", "4.2"])
+    assert values["section"] == "4.2"
 
 
 def test_unknown_names_and_values_are_refused_with_those_there_are():
@@ -102,6 +110,18 @@ def test_parameters_must_fit_together(name, wrong, words):
 def test_a_rule_for_a_name_that_is_no_parameter_is_a_mistake_of_the_notebook():
     with pytest.raises(ValueError, match="'model' is no annotated parameter; there are lam"):
         check_parameters(namespace({"lam": float}, {"lam": 1.0}), model=["DP"])
+
+
+def test_from_python_3_14_on_types_are_read_from_the_cells_that_ran():
+    """In a kernel that keeps no history; Python itself knows the last annotated statement alone."""
+    cells = ["lam: float = 1.0  # divides\nbatch_size: int | None = None", "half = (", "never: int = half"]
+    cells += ["__annotate__ = lambda form: {'seed': int}", "from uaftc_lib.book.parameters import annotated_types"]
+    shown = []
+    with run_kernel(kernel_name="python3") as client:
+        for cell in [*cells, "print(annotated_types(globals()))"]:
+            client.execute_interactive(cell, store_history=False, timeout=120, output_hook=shown.append)
+    types = {"lam": float, "batch_size": int | None, "seed": int}
+    assert [one["content"]["text"] for one in shown if one["msg_type"] == "stream"] == [f"{types}\n"]
 
 
 def test_default_parameters_are_the_annotated_ones():

@@ -17,7 +17,7 @@ from uaftc_lib.publish import CHECKOUT
 from uaftc_lib.publish.address import pages_address
 from uaftc_lib.publish.sources import COLAB
 
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 ENVIRONMENT = yaml.safe_load((CHECKOUT / "environment.yml").read_text(encoding="utf-8"))
@@ -102,8 +102,9 @@ def test_pythons_agree():
 def test_what_is_installed_is_what_is_locked():
     import sys
 
-    locked = pins(f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform)
-    names = [canonicalize_name(requirement.name) for requirement in direct(["live", "book", "test"])]
+    here = f"{sys.version_info.major}.{sys.version_info.minor}", sys.platform
+    locked, asked = pins(*here), applying(direct(["live", "book", "test"]), *here)
+    names = [canonicalize_name(requirement.name) for requirement in asked]
     other = {name: version(name) for name in names if version(name).split("+")[0] != locked[name]}
     assert other == {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,8 @@ def needs(what: str, install: str = "uaftc-lib[book]", error: type[Exception] = 
     try:
         yield
     except ModuleNotFoundError as missing:
+        late = sys.version_info >= (3, 14) and missing.name.startswith("gensim")  # which has no wheel for these
+        where = " on Python 3.13 or earlier" if late else ""
         raise error(
-            f"{what} needs {missing.name}, which is not installed: pip install {shlex.quote(install)}"
+            f"{what} needs {missing.name}, which is not installed: pip install {shlex.quote(install)}{where}"
         ) from None

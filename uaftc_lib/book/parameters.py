@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ast
 import difflib
+import linecache
 import math
 import reprlib
 import sys
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import NamedTuple, get_args, get_origin
 
 RANGES = {  # well-known names: lowest value, whether it is itself allowed, and the value to stay below
@@ -41,7 +43,7 @@ def check_parameters(namespace: dict[str, object], **allowed: Allowed) -> None:
     Parameters
     ----------
     namespace : dict
-        ``globals()`` of the notebook.
+        ``globals()`` of the notebook. A number that is given for a word becomes its text.
     **allowed
         For a parameter: its allowed values, or the least of them. Numbers with a well-known name (``lam``,
         ``epochs``, ``seed``, ``dropout``, ...) are checked for their range without being asked; of a list, every
@@ -53,7 +55,7 @@ def check_parameters(namespace: dict[str, object], **allowed: Allowed) -> None:
         If papermill set a name that is no parameter of the notebook, or if a value is of another type than
         annotated, not finite or not allowed.
     """
-    types = namespace.get("__annotations__", {})
+    types = annotated_types(namespace)
     for name in injected_names(namespace.get("In", [])):
         if name not in types:
             near = difflib.get_close_matches(name, types, 1)
@@ -63,6 +65,8 @@ def check_parameters(namespace: dict[str, object], **allowed: Allowed) -> None:
         if name not in types:
             raise ValueError(f"{name!r} is no annotated parameter; there are {', '.join(types)}")
     for name, annotation in types.items():
+        if annotation is str and type(namespace[name]) in (int, float):  # papermill takes 4.2 for a number
+            namespace[name] = str(namespace[name])
         check_type(name, namespace[name], annotation)
         check_value(name, namespace[name], allowed.get(name))
 
@@ -111,7 +115,7 @@ def check_type(name: str, value: object, annotation: object) -> None:
         classes.append(int)
     fits = isinstance(value, tuple(classes)) and (bool in classes or not isinstance(value, bool))
     if not fits:
-        expected = getattr(annotation, "__name__", str(annotation))
+        expected = str(annotation) if options else annotation.__name__
         raise ValueError(f"{name} = {value!r} is of type {type(value).__name__}, expected {expected}")
 
 
@@ -124,6 +128,29 @@ def check_range(name: str, number: int | float) -> None:
         bound = f"at least {lowest}" if included else f"greater than {lowest}"
         bound += f" and less than {below}" if math.isfinite(below) else ""
         raise ValueError(f"{name} = {number!r} is impossible: it must be {bound}")
+
+
+def statements_run() -> list[ast.stmt]:
+    """The statements of the cells that ran in this kernel, with or without a history; none where no kernel runs."""
+    kernel, found = sys.modules.get("ipykernel.compiler"), []
+    for name in list(linecache.cache) if kernel else ():
+        if name.startswith(kernel.get_tmp_directory()):
+            with suppress(SyntaxError):  # a cell that could not run
+                found += ast.parse("".join(linecache.getlines(name))).body
+    return found
+
+
+def annotated_types(namespace: dict[str, object]) -> dict[str, object]:
+    """The types of the annotated names of a notebook or a script.
+
+    From Python 3.14 on, ``__annotate__`` is what was compiled last: all of a script, but one statement of a notebook.
+    """
+    annotate = namespace.get("__annotate__")
+    if annotate is None:
+        return namespace.get("__annotations__", {})
+    nodes = [(ast.unparse(node.target), node) for node in statements_run() if isinstance(node, ast.AnnAssign)]
+    types = {name: eval(ast.unparse(node.annotation), namespace) for name, node in nodes if name in namespace}
+    return types | annotate(1)
 
 
 def injected_names(cells: Iterable[str]) -> list[str]:

@@ -97,12 +97,12 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
     """
     import papermill
 
-    os.environ.update(SOURCE_DATE_EPOCH="0", TQDM_DISABLE="1")  # the same outputs on every run: no dates in figures
     started = time.perf_counter()
     source, before = read_source(name, checkout), every_file(checkout)
     notebook = read_source(name, checkout)
     notebook.cells.append(new_code_cell(FINDINGS, id="findings"))
-    with tempfile.TemporaryDirectory() as folder:
+    steady = patch.dict(os.environ, SOURCE_DATE_EPOCH="0", TQDM_DISABLE="1")  # same outputs always: no dates, no bars
+    with steady, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.ipynb"
         nbformat.write(notebook, path)
         try:
