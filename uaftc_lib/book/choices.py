@@ -18,9 +18,7 @@ from uaftc_lib.settings import MODELS, PAPER_MODELS
 
 TO_ROUNDING = {"lam": AtLeast(1, "below 1 rounding is amplified, and this page compares to rounding")}
 OF_A_CASE = TO_ROUNDING | {"dimension": AtLeast(2, "V and W must be able to point apart")}
-OF_A_CORPUS = dict.fromkeys(
-    ("types", "instances"), AtLeast(4, "a random corpus has words of both classes")
-)
+OF_A_CORPUS = dict.fromkeys(("types", "instances"), AtLeast(4, "a random corpus has words of both classes"))
 STORED_SEEDS = {"seed": range(10)}
 
 
