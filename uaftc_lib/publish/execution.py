@@ -176,8 +176,10 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     print(f"{len(names) - len(stale)} of {len(names)} notebooks are up to date", flush=True)
     kept, failed, workers = [], [], os.cpu_count()
     if stale:
-        minutes = sum(seconds_of(name, checkout) for name in stale) / 60 / min(workers, len(stale))
-        print(f"{len(stale)} to execute, {workers} at a time: about {max(1, round(minutes))} min", flush=True)
+        known = [seconds_of(name, checkout) for name in stale]
+        minutes = max(1, round(sum(known) / 60 / min(workers, len(stale))))
+        about = f": about {minutes} min" if all(known) else ""
+        print(f"{len(stale)} to execute, {workers} at a time{about}", flush=True)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         results = pool.map(functools.partial(execute, checkout=checkout), stale)
         for name, (seconds, error, message) in zip(stale, results):
