@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import nbformat
@@ -254,6 +254,7 @@ def test_a_second_making_of_the_book_waits(tmp_path, capsys):
         second = pool.submit(lambda: publish.alone(tmp_path).__enter__())
         while "waiting" not in capsys.readouterr().out:
             assert not second.done()
+        assert not wait([second], timeout=0.5).done
     assert second.done()
 
 
