@@ -12,6 +12,7 @@ SAME_SUMS = {"OMP_NUM_THREADS": "1"}
 if platform.machine().lower() in ("x86_64", "amd64"):
     SAME_SUMS |= {
         "MKL_CBWR": "COMPATIBLE",  # torch's products of matrices
+        "ONEDNN_MAX_CPU_ISA": "AVX2",  # its recurrent layers
         "ATEN_CPU_CAPABILITY": "avx2",  # its own loops
         "OPENBLAS_CORETYPE": "Haswell",  # numpy's products of matrices
         "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",  # its own loops

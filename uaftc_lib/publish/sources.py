@@ -99,11 +99,8 @@ def read_published(name: str, checkout: Path = CHECKOUT) -> NotebookNode | None:
     path = checkout / "book" / f"{name}.ipynb"
     try:
         return nbformat.read(path, as_version=4) if path.exists() else None
-    except (
-        ValueError,
-        AttributeError,
-        nbformat.ValidationError,
-    ) as error:  # two versions in conflict, half a file, another's pointer
+    # Two versions in conflict, half a file, the pointer of a store of large files.
+    except (ValueError, AttributeError, nbformat.ValidationError) as error:
         found = str(error).partition("\n")[0][:100]
         raise ValueError(f"book/{path.name} is no notebook ({found}): restore or remove it") from None
 
