@@ -20,8 +20,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # An environment that was copied or moved with its checkout still runs the library of the place where it was made.
 here:
-	@test ! -e $(VENV)/book.installed || $(BIN)/python -P -c "import sys, uaftc_lib; \
-	  sys.exit(not uaftc_lib.__file__.startswith(sys.argv[1]))" "$(CURDIR)/" 2>/dev/null \
+	@test ! -e $(VENV)/book.installed || $(BIN)/python -P -c "import sys; from importlib.util import find_spec; \
+	  sys.exit(not str(getattr(find_spec('uaftc_lib'), 'origin', '')).startswith(sys.argv[1]))" "$(CURDIR)/" \
 	  || { echo "This checkout was copied or moved, and $(VENV) belongs to where it was: run make clean first."; exit 1; }
 
 book: $(VENV)/book.installed
@@ -68,7 +68,7 @@ dist: book
 # Both copies of a chapter are below the folder that is served, so that jupytext keeps them alike. What is trusted shows
 # its drawings before anything is run.
 lab: $(VENV)/lab.installed
-	@$(BIN)/jupyter trust book/*.ipynb >/dev/null
+	-@$(BIN)/jupyter trust book/*.ipynb >/dev/null
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 bench: $(VENV)/bench.installed

@@ -165,7 +165,10 @@ def test_jupytext_brings_an_edit_into_the_text(checkout):
     target = pretend_executed(checkout)
     shutil.copy(CHECKOUT / "jupytext.toml", checkout)
     changed(target, edit)
-    os.utime(chapter(checkout), (0, 0))
+    chapter(checkout).touch()
+    with pytest.raises(ValueError, match="touch book/01_small.ipynb && jupytext --sync book/01_small.ipynb"):
+        publish.refresh(checkout)
+    target.touch()
     jupytext = Path(sys.executable).with_name("jupytext")
     subprocess.run([jupytext, "--sync", target], cwd=checkout, check=True, capture_output=True)
     assert "A sentence.\n\nEdited.\n" in chapter(checkout).read_text()
@@ -173,15 +176,19 @@ def test_jupytext_brings_an_edit_into_the_text(checkout):
 
 
 def test_a_copied_checkout_says_what_to_do(tmp_path):
-    """Its environment, here a link, runs the library of the checkout that it was made for."""
-    shutil.copy(CHECKOUT / "Makefile", tmp_path)
-    for name in ("bin/python", "book.installed"):
-        (tmp_path / ".venv" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / ".venv" / name).symlink_to(sys.executable)
-    said = subprocess.run(["make", "here"], cwd=tmp_path, capture_output=True, text=True)
-    assert said.returncode == 2 and "was copied or moved" in said.stdout
-    there = subprocess.run(["make", "here"], cwd=CHECKOUT, capture_output=True, text=True)
-    assert (there.returncode, there.stdout) == (0, ""), "this one is where it was made"
+    """Its environment runs the library of the checkout that it was made for."""
+    copy = tmp_path / "a copy"
+    (copy / ".venv" / "bin").mkdir(parents=True)
+    (copy / "uaftc_lib").mkdir()
+    (copy / "uaftc_lib" / "__init__.py").touch()
+    (copy / ".venv" / "book.installed").touch()
+    shutil.copy(CHECKOUT / "Makefile", copy)
+    python = copy / ".venv" / "bin" / "python"
+    for there, code in ((CHECKOUT, 2), (copy, 0)):
+        python.write_text(f'#!/bin/sh\nPYTHONPATH="{there}" exec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+        said = subprocess.run(["make", "here"], cwd=copy, capture_output=True, text=True)
+        assert (said.returncode, "was copied or moved" in said.stdout) == (code, bool(code))
 
 
 def clear(notebook) -> None:
@@ -197,7 +204,11 @@ def forge(notebook) -> None:
     publish.code_cells(notebook)[-1].outputs[0].text = "forged\n"
 
 
-@pytest.mark.parametrize("change", [clear, drop, forge])
+def forge_finding(notebook) -> None:
+    notebook.metadata.uaftc.findings = {"forged": 1.0}
+
+
+@pytest.mark.parametrize("change", [clear, drop, forge, forge_finding])
 def test_a_copy_without_the_outputs_of_its_run_is_not_published(checkout, change):
     target = pretend_executed(add_pages(checkout))
     changed(target, change)
@@ -220,8 +231,20 @@ def test_a_damaged_copy_is_named(checkout, text):
 
 def test_a_conflict_in_a_text_is_named(checkout):
     chapter(checkout).write_text(f"# Small\n\n{CONFLICT}")
-    with pytest.raises(ValueError, match="notebooks/01_small.md holds a conflict"):
+    with pytest.raises(
+        ValueError, match="notebooks/01_small.md is no chapter: a conflict of two versions: <<<<<<< HEAD"
+    ):
         publish.refresh(checkout)
+
+
+@pytest.mark.parametrize("text", ["", "---\na: [\n---\n\n# Small\n", "# Small\n"])
+def test_a_damaged_text_is_named(checkout, text):
+    target = pretend_executed(checkout)
+    before = target.read_bytes()
+    chapter(checkout).write_text(text)
+    with pytest.raises(ValueError, match="notebooks/01_small.md is no chapter"):
+        publish.refresh(checkout)
+    assert target.read_bytes() == before
 
 
 @pytest.mark.parametrize("deaths", [1, 2])

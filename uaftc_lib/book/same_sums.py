@@ -7,9 +7,13 @@ of processor, or an older one, sums may differ. What trains outside the book is 
 
 import os
 import platform
+from pathlib import Path
+
+CPU = Path("/proc/cpuinfo")
+AVX2 = " avx2 " in CPU.read_text() if CPU.exists() else platform.machine().lower() in ("x86_64", "amd64")
 
 SAME_SUMS = {"OMP_NUM_THREADS": "1"}
-if platform.machine().lower() in ("x86_64", "amd64"):
+if AVX2:
     SAME_SUMS |= {
         "MKL_CBWR": "COMPATIBLE",  # torch's products of matrices
         "ONEDNN_MAX_CPU_ISA": "AVX2",  # its recurrent layers

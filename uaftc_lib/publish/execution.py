@@ -15,6 +15,7 @@ from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 from unittest.mock import patch
+from uuid import uuid4
 
 import nbformat
 from nbformat import NotebookNode
@@ -40,7 +41,7 @@ FINDINGS = """import json, sys
 print(json.dumps(getattr(sys.modules.get("uaftc_lib.book.chapter"), "FINDINGS", {})))"""
 
 LIMIT = 1800  # seconds that a cell may take
-LONGEST_FOLDER = 50  # characters, of the folder of sockets
+LONGEST_NAME = 90  # characters, of a connection file; that of a socket may have 103
 
 
 @contextmanager
@@ -62,16 +63,18 @@ def kernel_options() -> dict[str, object]:
     """What papermill tells the kernel: to encrypt where it can, and to say nothing of being interrupted.
 
     Every shutdown begins with an interrupt, that of Ctrl-C too; what goes wrong in a cell comes by another way. The
-    environment, which the kernel inherits, is told that sums shall come out the same. Where there are Unix sockets, and
-    their names are not too long, kernels talk over them: a port that one kernel has chosen, another may take.
+    environment, which the kernel inherits, is told that sums shall come out the same. Kernels talk over Unix sockets
+    where there are such, and their names are not too long: a port that one kernel has chosen, another may take. Each is
+    named after the connection file, which is therefore named here: else two kernels would choose the same names.
     """
-    from jupyter_core.paths import jupyter_runtime_dir
     from traitlets.config import Config
 
     os.environ.update(SAME_SUMS)
-    transport = "ipc" if os.name == "posix" and len(jupyter_runtime_dir()) < LONGEST_FOLDER else "tcp"
-    config = Config(KernelManager={"transport": transport, "transport_encryption": "auto"})
-    return {"config": config, "extra_arguments": ["--IPKernelApp.log_level=50"]}
+    file = os.path.join(tempfile.gettempdir(), f"kernel-{uuid4().hex}.json")
+    manager = {"transport_encryption": "auto"}
+    if os.name == "posix" and len(file) < LONGEST_NAME:
+        manager |= {"transport": "ipc", "connection_file": file}
+    return {"config": Config(KernelManager=manager), "extra_arguments": ["--IPKernelApp.log_level=50"]}
 
 
 def run_to_its_end(path: Path, folder: Path) -> NotebookNode:
@@ -79,11 +82,10 @@ def run_to_its_end(path: Path, folder: Path) -> NotebookNode:
     import papermill
 
     options = {"cwd": folder, "kernel_name": "python3", "progress_bar": False, "execution_timeout": LIMIT}
-    run = functools.partial(papermill.execute_notebook, path, None, **options, **kernel_options())
     try:
-        return run()
+        return papermill.execute_notebook(path, None, **options, **kernel_options())
     except RuntimeError:
-        return run()
+        return papermill.execute_notebook(path, None, **options, **kernel_options())
 
 
 def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
@@ -111,7 +113,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         except papermill.PapermillExecutionError as error:
             where = f"notebooks/{name}.md, cell [{error.exec_count}]"
             return time.perf_counter() - started, error.ename, f"{where}: {error.ename}: {error.evalue}"
-        except (RuntimeError, TimeoutError) as error:  # the kernel died, did not start, or a cell took too long
+        except (RuntimeError, OSError, KeyError) as error:  # the kernel died, took too long, is not there
             kind, words = type(error).__name__, str(error).strip().partition("\n")[0]
             return time.perf_counter() - started, kind, f"notebooks/{name}.md: {kind}: {words}"
         files = recorded_files(log, checkout)
@@ -159,10 +161,10 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     """
     names = chapters(checkout)
     if edited := [name for name in names if is_edited(name, checkout)]:
-        copies = ", ".join(f"book/{name}.ipynb" for name in edited)
+        copies = " ".join(f"book/{name}.ipynb" for name in edited)
         raise ValueError(
-            f"Edited in the executed copy, not in the text: {copies}. To keep the edit: jupytext --sync and the copy's "
-            "name; to drop it: remove the copy, which is then made anew."
+            f"Edited in the executed copy, not in the text: {copies}. To drop the edit, remove the copy. To keep it, "
+            f"if the text has not changed too: touch {copies} && jupytext --sync {copies}"
         )
     stale = [name for name in names if is_stale(name, checkout)]
     for name in names:
@@ -177,7 +179,7 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     kept, failed, workers = [], [], os.cpu_count()
     if stale:
         known = [seconds_of(name, checkout) for name in stale]
-        minutes = max(1, round(sum(known) / 60 / min(workers, len(stale))))
+        minutes = max(1, round(max(*known, sum(known) / min(workers, len(stale))) / 60))
         about = f": about {minutes} min" if all(known) else ""
         print(f"{len(stale)} to execute, {workers} at a time{about}", flush=True)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -188,4 +190,6 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
                 kept.append(name)
             elif error:
                 failed.append(name)
+    for name in names:  # JupyterLab opens no pair of which the text is older
+        os.utime(checkout / "notebooks" / f"{name}.md")
     return kept, failed

@@ -83,7 +83,7 @@ def is_stale(name: str, checkout: Path = CHECKOUT) -> bool:
     if "files" not in stored:
         return True
     contents = digests(checkout, (checkout / file for file in stored["files"]))
-    return stored["key"] != key(read_source(name, checkout), contents, checkout)
+    return stored.get("key") != key(read_source(name, checkout), contents, checkout)
 
 
 def is_edited(name: str, checkout: Path = CHECKOUT) -> bool:

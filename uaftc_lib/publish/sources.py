@@ -16,7 +16,7 @@ from uaftc_lib.book.parameters import default_parameters
 from uaftc_lib.locations import replaced
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-CONFLICT = re.compile(r"^(<{7}|>{7}) .*$", re.MULTILINE)
+CONFLICT = re.compile(r"^<{7} .*$(?=(?s:.*)^>{7} )", re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 METADATA = {
     "jupytext": {"formats": "notebooks///md:myst,book///ipynb"},
@@ -58,9 +58,10 @@ def digest_of_text(notebook: NotebookNode) -> str:
 
 
 def digest_of_outputs(notebook: NotebookNode) -> str:
-    """Digest of what its cells put out."""
+    """Digest of what its cells put out, and of what its copy says of the run."""
     cells = [cell for cell in own_cells(notebook) if cell.cell_type == "code"]
-    outputs = [[cell.execution_count, cell.outputs] for cell in cells]
+    of_run = notebook.metadata.get("uaftc", {})
+    outputs = [[cell.execution_count, cell.outputs] for cell in cells], of_run.get("findings"), of_run.get("versions")
     return hashlib.sha256(json.dumps(outputs, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -75,9 +76,14 @@ def read_source(name: str, checkout: Path = CHECKOUT) -> NotebookNode:
     import jupytext
 
     path = checkout / "notebooks" / f"{name}.md"
-    if conflict := CONFLICT.search(path.read_text(encoding="utf-8")):
-        raise ValueError(f"{path.relative_to(checkout)} holds a conflict of two versions: {conflict[0]}")
-    notebook = jupytext.read(path)
+    try:
+        if conflict := CONFLICT.search(path.read_text(encoding="utf-8")):
+            raise ValueError(f"a conflict of two versions: {conflict[0]}")
+        notebook = jupytext.read(path)
+        if not code_cells(notebook):
+            raise ValueError("it has no cell with code")
+    except Exception as error:  # of jupytext, YAML, nbformat
+        raise ValueError(f"notebooks/{path.name} is no chapter: {str(error).partition(chr(10))[0]}") from None
     data = {"data": notebook.metadata["data"]} if "data" in notebook.metadata else {}
     notebook.metadata = nbformat.from_dict(METADATA | data)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -100,7 +106,7 @@ def read_published(name: str, checkout: Path = CHECKOUT) -> NotebookNode | None:
     try:
         return nbformat.read(path, as_version=4) if path.exists() else None
     # Two versions in conflict, half a file, the pointer of a store of large files.
-    except (ValueError, AttributeError, nbformat.ValidationError) as error:
+    except (ValueError, AttributeError, TypeError, nbformat.ValidationError) as error:
         found = str(error).partition("\n")[0][:100]
         raise ValueError(f"book/{path.name} is no notebook ({found}): restore or remove it") from None
 
