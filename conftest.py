@@ -246,7 +246,9 @@ def what_failed(item: pytest.Item) -> str:
             plain = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output["traceback"]))
             where = [line.strip() for line in plain.splitlines() if line.startswith("-")][1:2]
             return "\n".join([f"{cell}: {output['ename']}: {output['evalue']}", *where])
-    found = differences(*([item.sanitize(line) for line in lines_of(each)] for each in (item.cell.outputs, outputs)))
+    found = differences(
+        *(item.sanitize("\n".join(lines_of(each))).splitlines() for each in (item.cell.outputs, outputs))
+    )
     if not found:
         return ""
     more = [f"… and {len(found) - SHOWN} more"] * (len(found) > SHOWN)

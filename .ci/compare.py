@@ -29,9 +29,10 @@ def compared(text: str) -> list[str]:
     for number, cell in enumerate(cells, start=1):
         if "nbval-ignore-output" not in cell.metadata.get("tags", []):
             lines += [f"[{number}] {line}" for line in lines_of(cell.outputs)]
+    whole = "\n".join(lines)  # a drawing has many lines
     for rule in rounding.sections():
-        lines = [re.sub(rounding[rule]["regex"], rounding[rule]["replace"], line) for line in lines]
-    return lines
+        whole = re.sub(rounding[rule]["regex"], rounding[rule]["replace"], whole)
+    return whole.splitlines()
 
 
 def main(commit: str = "HEAD", checkout: Path = CHECKOUT) -> int:

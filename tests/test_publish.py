@@ -400,6 +400,25 @@ class TestChapter:
         assert name in [toc["root"], *listed]
 
 
+SPENT = re.compile(r"(?s)<(svg|script|style).*?</\1>|<[^>]*>")  # drawings, data of live figures, markup
+DECIMAL = re.compile(r"\d\.\d")
+
+
+def test_few_numbers_are_not_compared_at_a_replay():
+    """Those beside timings; the share of decimals outside drawings may only fall."""
+    counts = {True: 0, False: 0}
+    for name in publish.chapters():
+        for cell in publish.code_cells(publish.read_published(name)):
+            exempt = "nbval-ignore-output" in cell.metadata.get("tags", [])
+            assert exempt == ("timings" in cell.metadata.get("tags", [])), f"{name}: a cell says why it is exempt"
+            texts = [output.get("text", "") for output in cell.outputs]
+            texts += [
+                text for output in cell.outputs for text in output.get("data", {}).values() if isinstance(text, str)
+            ]
+            counts[exempt] += sum(len(DECIMAL.findall(SPENT.sub("", text))) for text in texts)
+    assert counts[True] <= 0.002 * sum(counts.values()) and counts[False] > 30_000
+
+
 SUMS = """
 from uaftc_lib.book.chapter import Chapter
 import hashlib
