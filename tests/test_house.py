@@ -18,6 +18,7 @@ CORE = ("corpus", "datasets", "token_lists", "scores", "checks", "settings", "st
 CORE += ("extras", "threads", "intervals", "models", "training", "dynamics", "explain")
 ENGINE = ("fast",)
 WINGS = {  # what each may import besides the core and its engine room
+    "__main__": {"cli"},
     "experiments": {"plots"},
     "plots": set(),
     "vectors": set(),

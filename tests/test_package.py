@@ -49,6 +49,7 @@ NAMED = {
     "sphinxcontrib-bibtex": ("_config.yml", "bibtex_bibfiles:"),
     "sphinx-design": ("_config.yml", "sphinx_design"),
     "jupyterlab": ("Makefile", "jupyter lab"),
+    "jupyterlab-myst": ("Makefile", "jupyterlab-myst"),
     "nbval": ("Makefile", "--nbval"),
     "ruff": ("Makefile", "/ruff check"),
     "check-jsonschema": ("tests/test_metadata.py", '"check_jsonschema"'),

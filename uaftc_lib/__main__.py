@@ -2,4 +2,5 @@
 
 from uaftc_lib.cli import app
 
-app(prog_name="uaftc")
+if __name__ == "__main__":
+    app(prog_name="uaftc")
