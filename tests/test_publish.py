@@ -400,6 +400,16 @@ class TestChapter:
         assert name in [toc["root"], *listed]
 
 
+def test_no_kernel_takes_the_socket_of_another(monkeypatch):
+    """Sockets are named after the connection file; and what kernels inherit makes sums the same."""
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    managers = [dict(execution.kernel_options()["config"].KernelManager) for _ in range(2)]
+    if os.name == "posix":
+        assert [one["transport"] for one in managers] == ["ipc", "ipc"]
+        assert len({one["connection_file"] for one in managers}) == 2
+    assert {name: os.environ[name] for name in execution.SAME_SUMS} == execution.SAME_SUMS
+
+
 SPENT = re.compile(r"(?s)<(svg|script|style).*?</\1>|<[^>]*>")  # drawings, data of live figures, markup
 DECIMAL = re.compile(r"\d\.\d")
 

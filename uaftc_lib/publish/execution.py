@@ -176,12 +176,13 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     if others:
         print(f"Left out of the book, and left as they are: {', '.join(others)} (no text of that name in notebooks/)")
     print(f"{len(names) - len(stale)} of {len(names)} notebooks are up to date", flush=True)
-    kept, failed, workers = [], [], os.cpu_count()
+    workers = os.cpu_count()
     if stale:
         known = [seconds_of(name, checkout) for name in stale]
         minutes = max(1, round(max(*known, sum(known) / min(workers, len(stale))) / 60))
         about = f": about {minutes} min" if all(known) else ""
         print(f"{len(stale)} to execute, {workers} at a time{about}", flush=True)
+    kept, failed = [], []
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         results = pool.map(functools.partial(execute, checkout=checkout), stale)
         for name, (seconds, error, message) in zip(stale, results):

@@ -7,7 +7,6 @@ The files that a notebook uses are not guessed from its text: they were recorded
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Collection, Iterable
 from importlib.util import source_from_cache
@@ -18,6 +17,7 @@ from nbformat import NotebookNode
 from uaftc_lib.publish.sources import (
     CHECKOUT,
     code_cells,
+    digest_of,
     digest_of_outputs,
     digest_of_text,
     read_published,
@@ -72,8 +72,7 @@ def recorded_files(log: Path, checkout: Path = CHECKOUT) -> list[str]:
 
 def key(source: NotebookNode, contents: dict[str, str], checkout: Path = CHECKOUT) -> str:
     """What the outputs of a notebook depend on, as one digest: its code cells, the lock and the files it uses."""
-    parts = [[cell.source for cell in code_cells(source)], digest_of_lock(checkout), sorted(contents.items())]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+    return digest_of([[cell.source for cell in code_cells(source)], digest_of_lock(checkout), sorted(contents.items())])
 
 
 def is_stale(name: str, checkout: Path = CHECKOUT) -> bool:

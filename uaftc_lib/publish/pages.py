@@ -101,8 +101,9 @@ def build(checkout: Path = CHECKOUT) -> Path:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
-    slim(draft / "_build" / "html")
-    lead_on(draft / "_build" / "html")
+    made = draft / "_build" / "html"
+    slim(made)
+    lead_on(made)
     (draft / built_from.name).write_text(made_of)
     shutil.rmtree(former, ignore_errors=True)
     if target.exists():

@@ -41,28 +41,31 @@ def chapters(checkout: Path = CHECKOUT) -> list[str]:
     return sorted(path.stem for path in (checkout / "notebooks").glob("*.md"))
 
 
-def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    """The cells with code, in order."""
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
 def own_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """The cells of a notebook but that for Colab."""
     return [cell for cell in notebook.cells if COLAB not in cell.metadata.get("tags", [])]
 
 
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells with code, in order, but that for Colab."""
+    return [cell for cell in own_cells(notebook) if cell.cell_type == "code"]
+
+
+def digest_of(parts: object) -> str:
+    """Digest of what can be written as JSON."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
 def digest_of_text(notebook: NotebookNode) -> str:
     """Digest of what its cells say; white space at their ends does not matter."""
-    cells = [[cell.cell_type, cell.source.strip()] for cell in own_cells(notebook)]
-    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:32]
+    return digest_of([[cell.cell_type, cell.source.strip()] for cell in own_cells(notebook)])
 
 
 def digest_of_outputs(notebook: NotebookNode) -> str:
     """Digest of what its cells put out, and of what its copy says of the run."""
-    cells = [cell for cell in own_cells(notebook) if cell.cell_type == "code"]
-    of_run = notebook.metadata.get("uaftc", {})
-    outputs = [[cell.execution_count, cell.outputs] for cell in cells], of_run.get("findings"), of_run.get("versions")
-    return hashlib.sha256(json.dumps(outputs, sort_keys=True).encode()).hexdigest()[:32]
+    run = notebook.metadata.get("uaftc", {})
+    outputs = [[cell.execution_count, cell.outputs] for cell in code_cells(notebook)]
+    return digest_of([outputs, run.get("findings"), run.get("versions")])
 
 
 def parameters_of(notebook: NotebookNode) -> dict[str, object]:
@@ -136,8 +139,7 @@ def assemble(
 
     Below its title stands the cell for Colab, if the book has an address from which it can be fetched.
     """
-    twins = [cell for cell in own_cells(executed) if cell.cell_type == "code"]
-    for cell, twin in zip(code_cells(source), twins, strict=True):
+    for cell, twin in zip(code_cells(source), code_cells(executed), strict=True):
         cell.outputs = scrub(twin.outputs)
         cell.execution_count = twin.execution_count
     source.metadata.uaftc = provenance | {"text": digest_of_text(source)}
