@@ -1,5 +1,6 @@
 """The pipeline: how what has changed is executed, what that leaves behind, how pages are built."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_output
@@ -79,11 +81,12 @@ def test_a_dropped_key_makes_stale_and_keeps_the_copy(checkout):
 )
 def test_publish_executes_again_what_it_is_told_to(monkeypatch, options, dropped):
     calls = []
+    monkeypatch.setattr(publish, "is_ready", lambda whole: False)
     monkeypatch.setattr(publish, "drop_keys", lambda names: calls.append(list(names)))
     monkeypatch.setattr(publish, "refresh", lambda: calls.append("refresh") or ([], []))
-    monkeypatch.setattr(publish, "build", lambda: CHECKOUT / "pages")
+    monkeypatch.setattr(publish, "build", lambda whole: calls.append("build"))
     publish.publish(**options)
-    assert calls == [dropped, "refresh"]
+    assert calls == [dropped, "refresh", "build"]
 
 
 def test_publish_knows_its_chapters():
@@ -332,6 +335,52 @@ def test_pages_are_built_once_and_warnings_are_errors(small_book, monkeypatch):
         publish.pages.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "once more")
     )
     with pytest.raises(SystemExit, match="once more"):
+        publish.build(small_book)
+
+
+def all_files(folder: Path) -> dict[str, str]:
+    """Files of pages by name; the index of the search lists its pages in the order in which they came."""
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    search = files.pop("searchindex.js").decode().removeprefix("Search.setIndex(").removesuffix(")")
+    index = json.loads(search)
+    of_terms = {term: sorted(np.array(index["docnames"])[pages].ravel()) for term, pages in index["terms"].items()}
+    return files | {"terms": of_terms, "entries": sorted(index["indexentries"]), "titles": sorted(index["alltitles"])}
+
+
+@pytest.mark.parametrize("old, new", [("A sentence.", "Another sentence."), ("A small chapter", "Another chapter")])
+def test_a_changed_text_alone_is_built_anew_as_in_a_whole_build(small_book, old, new):
+    """Its title is shown by other pages too, and the search knows their entries of the index."""
+    with (small_book / "book" / "references.md").open("a") as file:
+        file.write("\n{index}`entry`\n")
+    publish.refresh(small_book)
+    pages = publish.build(small_book)
+    assert publish.is_ready(small_book) and publish.is_ready(small_book, whole=True)
+    other = pages.parent / ".doctrees" / "references.doctree"
+    read = other.stat().st_mtime_ns
+    replace(chapter(small_book), old, new)
+    assert not publish.is_ready(small_book)
+    publish.refresh(small_book)
+    publish.build(small_book)
+    assert other.stat().st_mtime_ns == read, "the other page is not read again"
+    assert publish.is_ready(small_book) and not publish.is_ready(small_book, whole=True)
+    in_part = all_files(pages)
+    assert in_part["entries"] == ["entry"]
+    publish.build(small_book, whole=True)
+    assert other.stat().st_mtime_ns > read
+    assert all_files(pages) == in_part
+    replace(chapter(small_book), new, old)
+    assert not publish.is_ready(small_book)
+
+
+def test_a_label_that_is_gone_is_missed_by_the_pages_that_name_it(small_book):
+    replace(chapter(small_book), "A sentence.", "(place)=\n## A section")
+    with (small_book / "book" / "references.md").open("a") as file:
+        file.write("\nSee {ref}`place`.\n")
+    publish.refresh(small_book)
+    publish.build(small_book)
+    replace(chapter(small_book), "(place)=\n", "")
+    publish.refresh(small_book)
+    with pytest.raises(SystemExit, match="undefined label: 'place'"):
         publish.build(small_book)
 
 

@@ -1,10 +1,13 @@
 """What the pages need beyond Jupyter Book: work offline, say how they were made, warn when they are old."""
 
+import pickle
 import re
 from html import unescape
 from pathlib import Path
+from pprint import pformat
 
 from docutils import nodes
+from sphinx.application import ENV_PICKLE_FILENAME
 
 from uaftc_lib import publish
 from uaftc_lib.publish import head, site
@@ -67,6 +70,15 @@ def complete_page(app, pagename, templatename, context, doctree):
         context["metatags"] = tags + head_of(app, pagename, f"{text}/{pagename}.md", context["title"], body)
 
 
+def pages_to_write(app, env):
+    """All, if what they show of each other has changed: titles, labels, terms, numbers of equations, citations."""
+    cited = [(one.docname, [target.key for target in one.targets]) for one in env.domaindata["cite"]["citation_refs"]]
+    tocs = {name: toc.pformat() for name, toc in env.tocs.items()}
+    shared = pformat([tocs, env.domaindata["std"], env.domaindata["math"], sorted(cited)])
+    before, env.shown_of_each_other = getattr(env, "shown_of_each_other", ""), shared
+    return [] if shared == before else sorted(env.found_docs)
+
+
 def provenance(file, checkout):
     return f'<footer class="provenance"><p>{publish.edition(file, checkout)}</p></footer>'
 
@@ -113,10 +125,13 @@ def complete_site(app, exception):
         book = {"title": app.config.html_title, "author": app.config.author}
         names = sorted(app.env.found_docs)
         site.add_files(Path(app.outdir), Path(app.srcdir).parent, book, app.config.html_baseurl or "", names)
+        # Sphinx keeps what it knows before the index of the search is whole, which a build of one page then lacks.
+        Path(app.doctreedir, ENV_PICKLE_FILENAME).write_bytes(pickle.dumps(app.env))
 
 
 def setup(app):
     app.connect("config-inited", configure)
+    app.connect("env-updated", pages_to_write)
     app.connect("html-page-context", complete_page)
     app.connect("html-page-context", correct_links, priority=502)  # after the theme has made them
     app.connect("build-finished", complete_site)

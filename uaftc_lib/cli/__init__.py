@@ -361,7 +361,7 @@ def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
 @app.command()
 @click.option("--forget", is_flag=True, help="Drop the keys first: execute every notebook.")
 @click.option("--again", multiple=True, metavar="CHAPTER", help="Execute this one, and keep its outputs. Repeatable.")
-@click.option("--strict", is_flag=True, help="Fail if a page shows an older run.")
+@click.option("--strict", is_flag=True, help="Build all pages anew; fail if one shows an older run.")
 def book(forget: bool, again: tuple[str, ...], strict: bool) -> None:
     """Bring the executed notebooks up to date, build the pages, say where to look."""
     with needs("making the book"):

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from uaftc_lib import checks
 from uaftc_lib.publish.execution import execute, kernel_options, refresh
 from uaftc_lib.publish.keys import drop_keys, is_stale, key
-from uaftc_lib.publish.pages import banner, build, edition, footer, rerun_command
+from uaftc_lib.publish.pages import banner, build, edition, footer, is_ready, rerun_command
 from uaftc_lib.publish.sources import (
     CHECKOUT,
     WIDGET,
@@ -43,6 +43,7 @@ __all__ = [
     "edition",
     "execute",
     "footer",
+    "is_ready",
     "is_stale",
     "kernel_options",
     "key",
@@ -81,7 +82,7 @@ def publish(forget: bool = False, strict: bool = False, again: Collection[str] =
     forget : bool
         Whether to execute every notebook, stale or not.
     strict : bool
-        Whether to fail if a page shows an older run.
+        Whether to build all pages anew, and to fail if one shows an older run.
     again : collection of str
         Chapters to execute, stale or not; their new outputs are kept.
 
@@ -92,16 +93,17 @@ def publish(forget: bool = False, strict: bool = False, again: Collection[str] =
     SystemExit
         If a notebook fails, or Jupyter Book, or if a page shows an older run and ``strict`` forbids it.
     """
-    names = chapters()
+    names, kept = chapters(), []
     for name in again:
         checks.one_of("chapter", name, names)
     with alone():
-        drop_keys(names if forget else again)
-        kept, failed = refresh()
-        if failed:
-            raise SystemExit(f"These notebooks failed: {', '.join(failed)}")
-        pages = build()
-    print(f"The book is ready: open {(pages / 'index.html').relative_to(CHECKOUT)} in a browser.")
+        if forget or again or not is_ready(whole=strict):
+            drop_keys(names if forget else again)
+            kept, failed = refresh()
+            if failed:
+                raise SystemExit(f"These notebooks failed: {', '.join(failed)}")
+            build(whole=strict)
+    print("The book is ready: open _build/book/_build/html/index.html in a browser.")
     if kept:
         print(f"Older runs, under a banner, because their data could not be had: {', '.join(kept)}")
     if kept and strict:

@@ -17,13 +17,13 @@ EDGE, FOOT = 48, 84  # of them, beside what is drawn and below it
 INK, PALE, BLUE = "#14181d", "#5b6570", "#1f5fa8"
 FIGURE = re.compile(r'<figure class="uaftc".*?</figure>', re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z“])")
+NO_TEXT = re.compile(r"<(svg|table|pre|script)\b.*?</\1>", re.DOTALL)  # most of a page, and slow to read
 
 
 def sentence_of(body: str) -> str:
     """The chapter's one sentence: the first that is set in bold, which is what it found; else the first of all."""
-    page = BeautifulSoup(body, "html.parser")
-    bold = [one for one in page.select("p > strong:first-child") if not one.find_parent("table")]
-    long = [one for one in bold if len(one.get_text().split()) > 4]
+    page = BeautifulSoup(NO_TEXT.sub("", body), "html.parser")
+    long = [one for one in page.select("p > strong:first-child") if len(one.get_text().split()) > 4]
     if long:  # to the end of the sentence, which may go on in other letters
         text = "".join(one.get_text() for one in (long[0], *long[0].next_siblings))
     else:

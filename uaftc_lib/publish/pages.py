@@ -15,9 +15,14 @@ from urllib.parse import quote
 from uaftc_lib import __version__
 from uaftc_lib.publish import address
 from uaftc_lib.publish.head import changed_on
-from uaftc_lib.publish.keys import digest, digests, has_its_outputs, is_scratch, is_stale
+from uaftc_lib.publish.keys import digests, has_its_outputs, is_scratch, is_stale
 from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
+
+SOURCES = ("book", "notebooks", "uaftc_lib")
+BUILT_FROM, WHOLE = "built-from", "all pages built anew"  # a file beside the pages, and a line of it
+UNSEEN = re.compile("notebooks/|uaftc_lib/(?!publish/)")  # no page shows these but by an executed copy
+OF_A_PAGE = re.compile(r"(?:book/|day of |older run of )(\w+)(?:\.ipynb|\.md)?")
 
 
 def rerun_command(name: str, parameters: dict[str, object]) -> str:
@@ -62,10 +67,45 @@ def edition(file: str, checkout: Path = CHECKOUT) -> str:
     return f"Version {__version__} of this book" + (f", page last changed on {changed}." if changed else ".")
 
 
-def build(checkout: Path = CHECKOUT) -> Path:
+def made_of(checkout: Path = CHECKOUT) -> dict[str, str]:
+    """All that copies and pages are made of: digests of files, days of texts' last changes, addresses.
+
+    Raises
+    ------
+    SystemExit
+        If the repository's address cannot be.
+    """
+    files = [path for folder in SOURCES for path in (checkout / folder).rglob("*") if path.is_file()]
+    files = [path for path in files if not path.name.endswith("~") and not is_scratch(path.relative_to(checkout))]
+    files += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock", "CHANGELOG.md")]
+    where = address.repository(address.configured(checkout))
+    try:
+        site = where and address.pages_address(where)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    texts = [*(checkout / "notebooks").glob("*.md"), *(checkout / "book").glob("*.md")]
+    days = {f"day of {path.stem}": changed_on(str(path.relative_to(checkout)), checkout) for path in texts}
+    return digests(checkout, files) | days | {"repository": where, "site": site}
+
+
+def built_from(checkout: Path) -> dict[str, str]:
+    """What the pages that are there were made of; nothing where there are none."""
+    path = checkout / "_build" / "book" / BUILT_FROM
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def is_ready(checkout: Path = CHECKOUT, whole: bool = False) -> bool:
+    """Whether nothing has changed since the pages were built, and none of them shows an older run."""
+    built = built_from(checkout)
+    return bool(built.pop(WHOLE, "") or built and not whole) and built == made_of(checkout)
+
+
+def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     """Build the pages if anything they are made of has changed, and return their folder.
 
-    They are built beside those that are there, and take their place when they are whole.
+    They are built beside those that are there, and take their place when they are whole. Where texts alone have
+    changed, other pages are taken over, but for what they show of these (book/_ext/pages.py); not if all shall be
+    built anew, or are addressed: then a page may show a figure of another.
 
     Raises
     ------
@@ -78,23 +118,19 @@ def build(checkout: Path = CHECKOUT) -> Path:
             "Execute them again: uaftc book --again and the chapter's name."
         )
     target, draft, former = (checkout / "_build" / name for name in ("book", "book.draft", "book.former"))
-    pages, built_from = target / "_build" / "html", target / "built-from"
-    parts = [path for path in (checkout / "book").rglob("*") if path.is_file() and not path.name.endswith("~")]
-    parts = [path for path in parts if not is_scratch(path.relative_to(checkout))]
-    parts += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock", "CHANGELOG.md")]
-    where = address.repository(address.configured(checkout))
-    try:
-        site = where and address.pages_address(where)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
-    stale = [name for name in chapters(checkout) if is_stale(name, checkout)]
-    makers = [digest(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
-    written = [*(checkout / "notebooks").glob("*.md"), *(checkout / "book").glob("*.md")]
-    days = [changed_on(str(path.relative_to(checkout)), checkout) for path in sorted(written)]
-    made_of = json.dumps([digests(checkout, parts), makers, days, stale, where, site])
-    if built_from.exists() and built_from.read_text() == made_of:
-        return pages
+    built, now = built_from(checkout), made_of(checkout)
+    now |= {f"older run of {name}": "" for name in chapters(checkout) if is_stale(name, checkout)}
+    was_whole = built.pop(WHOLE, "")
+    changed = {key for key, _ in now.items() ^ built.items() if not UNSEEN.match(key)}
+    texts = [OF_A_PAGE.fullmatch(key) for key in changed]
+    if built and not changed and (was_whole or not whole):
+        (target / BUILT_FROM).write_text(json.dumps(now | {WHOLE: was_whole}))
+        return target / "_build" / "html"
     shutil.rmtree(draft, ignore_errors=True)  # a page from a cache would not repeat its warnings
+    whole = whole or not built or bool(now["site"]) or not all(texts)
+    if not whole:
+        anew = [f"{text[1]}.doctree" for text in texts]
+        shutil.copytree(target, draft, ignore=shutil.ignore_patterns("_static", "index.html", *anew))
     command = [Path(sys.executable).with_name("jupyter-book"), "build", checkout / "book"]
     command += ["--config", checkout / "_config.yml", "--toc", checkout / "_toc.yml"]
     command += ["--path-output", draft, "-W", "--keep-going", "-q"]
@@ -104,13 +140,13 @@ def build(checkout: Path = CHECKOUT) -> Path:
     made = draft / "_build" / "html"
     slim(made)
     lead_on(made)
-    (draft / built_from.name).write_text(made_of)
+    (draft / BUILT_FROM).write_text(json.dumps(now | {WHOLE: "yes" * whole}))
     shutil.rmtree(former, ignore_errors=True)
     if target.exists():
         target.rename(former)
     draft.rename(target)
     shutil.rmtree(former, ignore_errors=True)
-    return pages
+    return target / "_build" / "html"
 
 
 def lead_on(pages: Path) -> None:

@@ -6,6 +6,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 
 import nbformat
@@ -75,18 +77,30 @@ def parameters_of(notebook: NotebookNode) -> dict[str, object]:
 
 
 def read_source(name: str, checkout: Path = CHECKOUT) -> NotebookNode:
-    """The text notebook as a notebook without outputs; ids and metadata depend on its text alone."""
-    import jupytext
+    """The text notebook as a notebook without outputs; ids and metadata depend on its text alone.
 
+    Raises
+    ------
+    ValueError
+        If the file holds no chapter; the message names it.
+    """
     path = checkout / "notebooks" / f"{name}.md"
     try:
-        if conflict := CONFLICT.search(path.read_text(encoding="utf-8")):
-            raise ValueError(f"a conflict of two versions: {conflict[0]}")
-        notebook = jupytext.read(path)
-        if not code_cells(notebook):
-            raise ValueError("it has no cell with code")
+        return deepcopy(parsed(path.read_text(encoding="utf-8")))
     except Exception as error:  # of jupytext, YAML, nbformat
         raise ValueError(f"notebooks/{path.name} is no chapter: {str(error).partition(chr(10))[0]}") from None
+
+
+@lru_cache
+def parsed(text: str) -> NotebookNode:
+    """A text as a notebook; every step of the making of the book asks for it, and jupytext is slow."""
+    import jupytext
+
+    if conflict := CONFLICT.search(text):
+        raise ValueError(f"a conflict of two versions: {conflict[0]}")
+    notebook = jupytext.reads(text, fmt="md")
+    if not code_cells(notebook):
+        raise ValueError("it has no cell with code")
     data = {"data": notebook.metadata["data"]} if "data" in notebook.metadata else {}
     notebook.metadata = nbformat.from_dict(METADATA | data)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
