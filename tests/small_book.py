@@ -56,6 +56,7 @@ def make_checkout(folder: Path) -> Path:
     for inner in ("notebooks", "book/results", "uaftc_lib"):
         (folder / inner).mkdir(parents=True)
     (folder / "notebooks" / "01_small.md").write_text(SMALL)
+    (folder / "_toc.yml").write_text("format: jb-book\nroot: 01_small\n")
     (folder / "requirements.lock").write_text("torch==2\n")
     (folder / "uaftc_lib" / "models.py").write_text("x = 1\n")
     (folder / "book" / "results" / "grid.csv").write_text("lam,accuracy\n")
@@ -87,8 +88,14 @@ def add_pages(checkout: Path) -> Path:
     for folder in ("_ext", "_static", "_templates"):
         shutil.copytree(CHECKOUT / "book" / folder, checkout / "book" / folder)
     (checkout / "book" / "needs.toml").write_text("01_small = []\n")
-    (checkout / "_toc.yml").write_text("format: jb-book\nroot: 01_small\nchapters:\n- file: references\n")
+    list_chapters(checkout, "references")
     return checkout
+
+
+def list_chapters(checkout: Path, *names: str) -> None:
+    """Put chapters, or other pages, behind the first in the table of contents."""
+    listed = "".join(f"- file: {name}\n" for name in names)
+    (checkout / "_toc.yml").write_text(f"format: jb-book\nroot: 01_small\nchapters:\n{listed}")
 
 
 def chapter(checkout: Path) -> Path:

@@ -8,18 +8,22 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from urllib.parse import unquote
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_output
-from small_book import add_pages, chapter, make_checkout, pretend_executed, replace
+from small_book import add_pages, chapter, list_chapters, make_checkout, pretend_executed, replace
 
-from uaftc_lib import publish
+from uaftc_lib import plots, publish
 from uaftc_lib.book.parameters import default_parameters
 from uaftc_lib.publish import CHECKOUT, execution
 from uaftc_lib.publish.keys import has_its_outputs
+from uaftc_lib.publish.sources import with_drawings
 
 
 @pytest.fixture
@@ -94,16 +98,18 @@ def test_publish_knows_its_chapters():
         publish.publish(again=["01_modle"])
 
 
-def test_what_has_no_text_is_left_alone_and_named(checkout, capsys):
-    """A reader's own notebook, a copy of a chapter, and the chapter whose text was deleted."""
+def test_what_is_no_chapter_is_left_alone_and_named(checkout, capsys):
+    """A reader's own notebook, a copy of a chapter with its text, and the chapter whose text was deleted."""
     target = pretend_executed(checkout)
     copy = shutil.copy(target, target.with_stem("01_small-Copy1"))
+    text = shutil.copy(chapter(checkout), chapter(checkout).with_stem("01_small-Copy1"))
     own = target.with_stem("my_notes")
     own.write_text("what a reader wrote")
     chapter(checkout).unlink()
     publish.refresh(checkout)
-    assert target.exists() and copy.exists() and own.read_text() == "what a reader wrote"
-    assert "left as they are: book/01_small-Copy1.ipynb, book/01_small.ipynb, book/my_notes" in capsys.readouterr().out
+    assert target.exists() and copy.exists() and text.exists() and own.read_text() == "what a reader wrote"
+    files = "book/01_small-Copy1.ipynb, book/01_small.ipynb, book/my_notes.ipynb, notebooks/01_small-Copy1.md"
+    assert f"left as they are: {files} (a chapter has" in capsys.readouterr().out
 
 
 NO_DATA = "from uaftc_lib.datasets.download import DataUnavailable\nraise DataUnavailable('no')"
@@ -116,6 +122,7 @@ def test_a_run_that_fails_leaves_the_older_copy(checkout, capsys):
     codes = {"01_small": "raise ValueError('wrong')", "02_without": NO_DATA, "03_never": NO_DATA}
     for name, code in codes.items():
         (checkout / "notebooks" / f"{name}.md").write_text(f"# Small\n\n```{{code-cell}} ipython3\n{code}\n```\n")
+    list_chapters(checkout, "02_without", "03_never")
     copy = shutil.copy(target, target.with_stem("02_without"))
     assert publish.refresh(checkout) == (["02_without"], ["01_small", "03_never"])
     assert target.read_bytes() == before == copy.read_bytes()
@@ -307,6 +314,20 @@ def test_scrub_joins_streams_and_drops_what_is_dead_on_a_page():
     kept = publish.scrub(outputs)
     assert [output.get("text") for output in kept] == ["ab", "a warning", None]
     assert set(kept[-1].data) == {"text/html", "text/plain"}
+
+
+def test_a_drawing_is_kept_as_an_image_and_drawn_on_the_page():
+    """As an image JupyterLab shows it to those who have not trusted the notebook."""
+    figure = plots.bars(pd.DataFrame({"<x>": ["λ's", "50 %"], "y": [1, 2]}), "<x>", "y", "“a” & b #1")
+    drawn = figure.to_html()
+    (kept,) = publish.scrub([new_output("display_data", data={"text/html": drawn})])
+    page = BeautifulSoup(kept.data["text/html"], "html.parser")
+    assert not page.find("svg") and page.find("img")["alt"].startswith("Bars of y.")
+    url = page.find("img")["src"]
+    assert url.startswith("data:image/svg+xml,") and not set('"#&\n') & set(url)
+    assert unquote(url.partition(",")[2]) in drawn
+    assert with_drawings(kept.data["text/html"]) == drawn
+    assert publish.scrub([kept]) == [kept]
 
 
 # --- pages are built with warnings as errors

@@ -10,6 +10,8 @@ import re
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
+from uaftc_lib.publish.sources import with_drawings
+
 LINK = re.compile(r"#figure-(above|below|)([+-]?\d+)?")
 FIGURE = re.compile(r'<figure class="uaftc"(.*?<figcaption[^>]*>)([^<]*)', re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.?!])(?<!Fig\.)\s+")
@@ -36,8 +38,8 @@ def number_figures(app, doctree):
             if link := LINK.fullmatch(node.get("refuri", "")):
                 begins = {"above": count, "below": count + 1, "": 0}
                 links.append((node, begins[link[1]] + int(link[2] or 0)))
-        elif "html" in node["format"] and "<figure" in node.astext():
-            html, count = numbered(node.astext(), count)
+        elif "html" in node["format"]:
+            html, count = numbered(with_drawings(node.astext()), count)
             node.children[:] = [nodes.Text(html)]
     for node, number in links:
         if not 0 < number <= count:

@@ -172,9 +172,12 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
             executed = read_published(name, checkout)
             fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc, configured(checkout))
             write(fresh, checkout / "book" / f"{name}.ipynb")
-    others = sorted(f"book/{path.name}" for path in (checkout / "book").glob("*.ipynb") if path.stem not in names)
-    if others:
-        print(f"Left out of the book, and left as they are: {', '.join(others)} (no text of that name in notebooks/)")
+    files = [*(checkout / "book").glob("*.ipynb"), *(checkout / "notebooks").glob("*.md")]
+    if others := sorted(str(path.relative_to(checkout)) for path in files if path.stem not in names):
+        print(
+            f"Left out of the book, and left as they are: {', '.join(others)} "
+            "(a chapter has a text in notebooks/ and a line in _toc.yml)"
+        )
     print(f"{len(names) - len(stale)} of {len(names)} notebooks are up to date", flush=True)
     workers = os.cpu_count()
     if stale:

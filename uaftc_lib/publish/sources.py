@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import nbformat
 from nbformat import NotebookNode
@@ -18,7 +19,11 @@ from uaftc_lib.book.parameters import default_parameters
 from uaftc_lib.locations import replaced
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+LISTED = re.compile(r"^[- ]*(?:root|file): (\S+)", re.MULTILINE)
 CONFLICT = re.compile(r"^<{7} .*$(?=(?s:.*)^>{7} )", re.MULTILINE)
+DRAWING = re.compile(r'<svg role="img" aria-label="([^"]*)"(?s:.*?)</svg>')
+IMAGE_URL = "data:image/svg+xml,"
+IMAGE = re.compile(rf'<img alt="[^"]*" style="[^"]*" src="{re.escape(IMAGE_URL)}([^"]*)">')
 WIDGET = "application/vnd.jupyter.widget-view+json"
 METADATA = {
     "jupytext": {"formats": "notebooks///md:myst,book///ipynb"},
@@ -39,8 +44,9 @@ if "google.colab" in sys.modules:
 
 
 def chapters(checkout: Path = CHECKOUT) -> list[str]:
-    """Names of the notebooks, in the order of the book."""
-    return sorted(path.stem for path in (checkout / "notebooks").glob("*.md"))
+    """Names of the notebooks that are in the book: in notebooks/, and in its table of contents."""
+    listed = LISTED.findall((checkout / "_toc.yml").read_text(encoding="utf-8"))
+    return sorted(name for name in listed if (checkout / "notebooks" / f"{name}.md").exists())
 
 
 def own_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -128,8 +134,19 @@ def read_published(name: str, checkout: Path = CHECKOUT) -> NotebookNode | None:
         raise ValueError(f"book/{path.name} is no notebook ({found}): restore or remove it") from None
 
 
+def as_image(drawing: re.Match) -> str:
+    """A drawing of a figure as an image, which shows in JupyterLab before anybody has trusted the notebook."""
+    url = quote(drawing[0], safe=" /:;=,.()<>!?-_")
+    return f'<img alt="{drawing[1]}" style="max-width:100%;background-color:#fff" src="{IMAGE_URL}{url}">'
+
+
+def with_drawings(text: str) -> str:
+    """HTML with its images drawn again, for pages: there they have the colours of the page."""
+    return IMAGE.sub(lambda image: unquote(image[1]), text)
+
+
 def scrub(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
-    """Outputs without what differs from run to run: widget views, progress bars, the cutting of streams."""
+    """Outputs without what differs from run to run (widget views, progress bars, cut streams), drawings as images."""
     kept: list[NotebookNode] = []
     for output in outputs:
         if output.output_type == "stream":
@@ -142,6 +159,8 @@ def scrub(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
             del output.data[WIDGET]
             if set(output.data) <= {"text/plain"}:  # nothing is left to see: the page would show a repr
                 continue
+        if "text/html" in output.get("data", {}):
+            output.data["text/html"] = DRAWING.sub(as_image, output.data["text/html"])
         kept.append(output)
     return kept
 
