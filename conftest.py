@@ -65,6 +65,8 @@ FILES = {
     "20news-2": ["20news-bydate_py3.pkz", "prepared/20news-2-*"],
 }
 
+PROXIES = {name: os.environ.get(name, "") for name in ("http_proxy", "https_proxy")}
+os.environ["no_proxy"] = "localhost,127.0.0.1"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
@@ -135,10 +137,13 @@ def forget() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before anything else of a test, its kernel too: it is skipped for want of data, or has what it declares alone."""
     names = frozenset(data_of(item))
+    os.environ.update(PROXIES)
     for name in sorted(names):
         if reason := why_not(name):
             missing("data", f"data set {name!r} is not at hand: {reason}")
     home = str(home_with(names))
+    if home != str(HOME) and not item.get_closest_marker("network"):  # nor can it fetch what it has not declared
+        os.environ.update(dict.fromkeys(PROXIES, "http://127.0.0.1:9"))
     if home != os.environ.get("UAFTC_DATA"):
         os.environ["UAFTC_DATA"] = home
         forget()
@@ -294,6 +299,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.stem in WHOLE or "chromium" in getattr(item, "fixturenames", ()) or any(item.iter_markers("data")):
             item.add_marker("whole")
     if share := os.environ.get("UAFTC_SHARE"):
+        if not re.fullmatch(r"\d+/[1-9]\d*", share):
+            raise pytest.UsageError(f"UAFTC_SHARE = {share!r}: give a number and a step, as in 3/20")
         first, step = map(int, share.split("/"))
         items[:] = [item for item in items if item.get_closest_marker("long")][first % step :: step]
 

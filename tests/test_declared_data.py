@@ -53,10 +53,10 @@ def outcomes(tmp_path):
         notebook = new_notebook(cells=[new_code_cell(CELL, execution_count=1)], metadata={"data": data})
         nbformat.write(notebook, folder / f"{name}.ipynb")
 
-    def run(home=home) -> tuple[dict[str, str], str]:
-        shut = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+    def run(home=home, proxy="") -> tuple[dict[str, str], str]:
+        of_network = dict.fromkeys(("http_proxy", "https_proxy"), proxy)
         path = os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
-        surroundings = os.environ | shut | {"UAFTC_DATA": str(home), "PYTHONPATH": path, "UAFTC_REQUIRED": ""}
+        surroundings = os.environ | of_network | {"UAFTC_DATA": str(home), "PYTHONPATH": path, "UAFTC_REQUIRED": ""}
         options = ["--nbval", "-v", "-rs", "-p", "conftest", "-p", "no:cacheprovider", "-W", "ignore"]
         command = [sys.executable, "-m", "pytest", *options, folder]
         said = subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, text=True).stdout
@@ -70,9 +70,10 @@ def test_what_is_declared_is_there_and_nothing_else(outcomes):
     found, said = outcomes()
     assert found == dict.fromkeys(DECLARED, "PASSED") | dict.fromkeys(OTHERS, "FAILED"), said
     assert said.count("could not be downloaded") >= len(OTHERS)
+    assert said.count("ProxyError") >= len(OTHERS), "the network is shut"
 
 
 def test_without_data_what_declares_it_is_skipped_in_words(outcomes, tmp_path):
-    found, said = outcomes(tmp_path / "empty")
+    found, said = outcomes(tmp_path / "empty", "http://127.0.0.1:9")
     assert {found[name] for name in DECLARED} == {"SKIPPED"} and "PASSED" not in found.values()
     assert "data set 'sst' is not at hand: " in said

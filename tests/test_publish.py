@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from nbformat.v4 import new_code_cell, new_output
 from small_book import add_pages, chapter, list_chapters, make_checkout, pretend_executed, replace
 
@@ -270,6 +271,15 @@ def test_a_kernel_that_dies_is_replaced_once_and_then_named(checkout, deaths):
     assert (kind, message) == (
         ("", "") if deaths == 1 else ("DeadKernelError", "notebooks/01_small.md: DeadKernelError: Kernel died")
     )
+
+
+def test_a_kernel_that_is_not_there_is_named(checkout, monkeypatch):
+    def no_kernel(manager, name):
+        raise NoSuchKernel(name)
+
+    monkeypatch.setattr(KernelSpecManager, "get_kernel_spec", no_kernel)
+    _, kind, message = publish.execute("01_small", checkout)
+    assert (kind, message) == ("NoSuchKernel", "notebooks/01_small.md: NoSuchKernel: No such kernel named python3")
 
 
 def test_a_cell_that_does_not_end_is_named(checkout, monkeypatch):

@@ -229,6 +229,7 @@ def test_what_was_prepared_before_needs_no_tokenizer(tmp_path, monkeypatch):
 
 
 @pytest.mark.long
+@pytest.mark.network
 def test_wheel_from_the_network_into_an_empty_environment(wheel, tmp_path):
     environment = Environment(tmp_path / "real")
     pip = [*PIP, "--python", environment.bin / "python", "install", "--constraint", CHECKOUT / "requirements.lock"]
