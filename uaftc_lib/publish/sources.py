@@ -136,7 +136,7 @@ def read_published(name: str, checkout: Path = CHECKOUT) -> NotebookNode | None:
 
 def as_image(drawing: re.Match) -> str:
     """A drawing of a figure as an image, which shows in JupyterLab before anybody has trusted the notebook."""
-    url = quote(drawing[0], safe=" /:;=,.()<>!?-_")
+    url = quote(drawing[0], safe=" /:;=,.()!?-_")
     return f'<img alt="{drawing[1]}" style="max-width:100%;background-color:#fff" src="{IMAGE_URL}{url}">'
 
 
