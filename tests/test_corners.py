@@ -57,7 +57,8 @@ ONES = ("dimension", "epochs", "slider_epochs", "sst_epochs", "texts", "types", 
 SMALL = dict.fromkeys((*ONES, "replicates", "rounds"), 1) | {"class_size": 10, "lams": [1.0, 10.0]}
 SMALL |= {"positive_instances": 10, "negative_instances": 10}
 LONG = (pytest.mark.long,)
-QUICKEST: set[str] = set()  # some seconds each: these are run with every test run
+# Seven to eleven seconds of a processor each: these are run with every test run.
+QUICKEST = {"00_intro", "02_gradients", "17_scorecard", "18_errata", "19_speed", "A1_variants_derived"}
 
 source_of = cache(read_source)
 
@@ -145,6 +146,7 @@ OF_THIS_RUN = re.compile(r"\b(this run|these runs)\b", re.IGNORECASE)
 TRUE_OF_ANY = {  # or of stored runs
     "For the simple model, to which these runs belong, the verdict depends on λ.",
     "These runs are live;",
+    "in these runs a neutral word loses by E what a polar one gains.* Now:",
 }
 
 
