@@ -9,7 +9,7 @@ import torch
 from uaftc_lib.book import chapter as chapters
 from uaftc_lib.book import paragraphs, rules
 from uaftc_lib.book.chapter import Chapter
-from uaftc_lib.book.wording import Lines, true_minus
+from uaftc_lib.book.wording import Lines, true_minus, with_interval
 
 
 @pytest.fixture
@@ -130,3 +130,9 @@ def test_an_interval_of_shares_stays_between_none_and_all_and_others_do_not():
     assert paragraphs.over_seeds(values, ".2f").endswith(", 1.11]") and paragraphs.over_seeds([2.0, 2.0, 1.0]).endswith(
         "310%]"
     )
+
+
+def test_of_nothing_no_number_is_told():
+    nothing = rules.Interval(np.nan, np.nan, np.nan, 0)
+    assert paragraphs.over_seeds([]) == paragraphs.told(nothing) == with_interval(*nothing[:3]) == "not measured"
+    assert paragraphs.told(rules.interval([0.5])) == "0.50", "one value has no interval"

@@ -345,7 +345,7 @@ AT_ONCE = [
     (["explain", "some.jsonl", *FILE], "some.jsonl has no column 'text'; its columns are 'texts', 'label'"),
     (["explain", "wide.csv", *FILE], "wide.csv is not encoded in utf-8: .*try --encoding utf-16"),
     (["run", "12_lambda", "-p", "lam", "x"], "lam = 'x' is of type str, expected float"),
-    (["run", "12_lambda", "-p", "lamm", "1"], "12_lambda has no parameter 'lamm'; it has "),
+    (["run", "12_lambda", "-p", "lamm", "1"], "12_lambda has no parameter 'lamm' .did you mean 'lam'..; it has "),
     (["run", "12_lambda", "-p", "dataset", "nosuch"], "dataset = 'nosuch' is not possible .*allowed: 'sst', 'imdb'"),
     (["run", "12_lambda", "-p", "model", "XX"], "model = 'XX' is not possible in this notebook; allowed: 'DP', 'DP-A'"),
     (["run", "13_words_and_classes", "-p", "dataset", "synthetic-1"], "allowed: '20news-1'"),

@@ -24,7 +24,7 @@ from jaxtyping import Float
 
 from uaftc_lib.book import choices, contents, rules
 from uaftc_lib.book.parameters import check_parameters, default_parameters
-from uaftc_lib.book.wording import Lines, short
+from uaftc_lib.book.wording import Lines, short, with_interval
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
@@ -58,9 +58,8 @@ def measured(value: object, n: int) -> rules.Interval:
 
 def number_in_words(found: rules.Interval, of: str) -> str:
     """The number, its interval if it has one, and from how many runs it is."""
-    ends = f" [{short(found.low)}, {short(found.high)}]" if math.isfinite(found.high - found.low) else ""
     number = f"one {of.removesuffix('s')}" if found.n == 1 else f"{found.n:,} {of}"
-    return f"{short(found.mean)}{ends} ({number})"
+    return f"{with_interval(*found[:3])} ({number})"
 
 
 class Chapter:

@@ -47,7 +47,10 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
         "split": ["train", "dev", "test"],
     },
     "12_lambda": lambda: {"dataset": list(PAPER_NAMES), "model": PAPER_MODELS},
-    "13_words_and_classes": lambda: {"dataset": [name for name in dataset_names() if not name.startswith("synthetic")]},
+    "13_words_and_classes": lambda: {
+        "dataset": [name for name in dataset_names() if not name.startswith("synthetic")],
+        "replicates": AtLeast(20, "with fewer an interval has no ends"),
+    },
     "14_is_it_explanation": lambda: {"dataset": ["sst", "imdb", "20news-1"]},
     "15_staying_true": lambda: {
         "kind": ["concatenation", "residual", "tied", "masked", "diverse", "orthogonal"],

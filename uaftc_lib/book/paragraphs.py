@@ -9,7 +9,7 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from uaftc_lib.book import rules
-from uaftc_lib.book.wording import true_minus
+from uaftc_lib.book.wording import true_minus, with_interval
 
 VERDICTS = {"supported": "holds", "contradicted": "does not hold", "undecided": "undecided"}
 
@@ -20,15 +20,15 @@ def say(text: str) -> None:
 
 
 def told(found: rules.Interval, form: str = ".2f") -> str:
-    """A mean with its interval."""
-    return f"{found.mean:{form}} [{found.low:{form}}, {found.high:{form}}]".replace("-", "−")
+    """A mean with its interval, if it has one."""
+    return with_interval(*found[:3], lambda value: f"{value:{form}}".replace("-", "−"))
 
 
 def over_seeds(values: Iterable[float], form: str = ".0%", most: float = np.inf) -> str:
     """Mean and interval over runs, which ends at ± ``most``; of one or two their values."""
     values = np.asarray(values, dtype=float)
     if len(values) < 3:
-        return " and ".join(f"{value:{form}}" for value in values).replace("-", "−")
+        return " and ".join(f"{value:{form}}" for value in values).replace("-", "−") or "not measured"
     found = rules.interval(values)
     if form.endswith("%") and (values >= 0).all() and (values <= 1).all():  # of shares: no interval leaves 0 to 1
         found = found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))

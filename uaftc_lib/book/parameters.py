@@ -56,19 +56,11 @@ def check_parameters(namespace: dict[str, object], **allowed: Allowed) -> None:
         annotated, not finite or not allowed.
     """
     types = annotated_types(namespace)
-    for name in injected_names(namespace.get("In", [])):
-        if name not in types:
-            near = difflib.get_close_matches(name, types, 1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ValueError(f"this notebook has no parameter {name!r}{meant}; it has {', '.join(types)}")
     for name in allowed:
         if name not in types:
             raise ValueError(f"{name!r} is no annotated parameter; there are {', '.join(types)}")
-    for name, annotation in types.items():
-        if annotation is str and type(namespace[name]) in (int, float):  # papermill takes 4.2 for a number
-            namespace[name] = str(namespace[name])
-        check_type(name, namespace[name], annotation)
-        check_value(name, namespace[name], allowed.get(name))
+    given = {name: namespace.get(name) for name in [*injected_names(namespace.get("In", [])), *types]}
+    namespace.update(checked("this notebook", given, types, allowed))
 
 
 def check_given(
@@ -81,15 +73,29 @@ def check_given(
     ValueError
         If it has no such parameter, or if a value is of another type than its default, out of its range or not allowed.
     """
+    return checked(notebook, given, {name: type_like(value) for name, value in defaults.items()}, allowed)
+
+
+def type_like(default: object) -> object:
+    """The type of a default; of a list with that of its items, of None any."""
+    if isinstance(default, list) and default:
+        return list[type(default[0])]
+    return object if default is None else type(default)
+
+
+def checked(
+    notebook: str, given: dict[str, object], types: dict[str, object], allowed: dict[str, Allowed]
+) -> dict[str, object]:
+    """What was given, if its names, types and values are possible; a number that is given for a word as its text."""
     for name in given:
-        if name not in defaults:
-            raise ValueError(f"{notebook} has no parameter {name!r}; it has {', '.join(defaults)}")
-    given = {name: str(value) if isinstance(defaults[name], str) else value for name, value in given.items()}
+        if name not in types:
+            near = difflib.get_close_matches(name, types, 1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(f"{notebook} has no parameter {name!r}{meant}; it has {', '.join(types)}")
+    as_text = {name for name, value in given.items() if types[name] is str and isinstance(value, int | float)}
+    given = {name: str(value) if name in as_text else value for name, value in given.items()}  # papermill's 4.2
     for name, value in given.items():
-        if defaults[name] is not None:
-            check_type(name, value, type(defaults[name]))
-        for item in value if isinstance(value, list) and defaults[name] else ():
-            check_type(name, item, type(defaults[name][0]))
+        check_type(name, value, types[name])
         check_value(name, value, allowed.get(name))
     return given
 
@@ -108,15 +114,17 @@ def check_value(name: str, value: object, allowed: Allowed | None) -> None:
 
 
 def check_type(name: str, value: object, annotation: object) -> None:
-    """Raise ValueError unless the value is of the annotated type; an int may stand for a float."""
+    """Raise ValueError unless the value, and each item of a list, is of that type; an int may stand for a float."""
     options = get_args(annotation) if get_origin(annotation) not in (list, tuple, dict) else ()
     classes = [get_origin(option) or option for option in options or (annotation,)]
     if float in classes:
         classes.append(int)
-    fits = isinstance(value, tuple(classes)) and (bool in classes or not isinstance(value, bool))
+    fits = isinstance(value, tuple(classes)) and (not isinstance(value, bool) or bool in classes or object in classes)
     if not fits:
         expected = str(annotation) if options else annotation.__name__
         raise ValueError(f"{name} = {value!r} is of type {type(value).__name__}, expected {expected}")
+    for item in value if get_origin(annotation) is list else ():
+        check_type(name, item, *get_args(annotation))
 
 
 def check_range(name: str, number: int | float) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from pygments import highlight
@@ -51,6 +52,7 @@ def short(value: float) -> str:
     return text.replace("-", "−")
 
 
-def with_interval(mean: float, low: float, high: float) -> str:
-    """A mean, and its interval in brackets."""
-    return f"{short(mean)} [{short(low)}, {short(high)}]"
+def with_interval(mean: float, low: float, high: float, form: Callable[[float], str] = short) -> str:
+    """A mean, and in brackets its interval if it has one; words where there was nothing to take the mean of."""
+    ends = f" [{form(low)}, {form(high)}]" if math.isfinite(high - low) else ""
+    return "not measured" if math.isnan(mean) else form(mean) + ends

@@ -47,7 +47,7 @@ def on_toy(model: AttentionClassifier, corpus: Corpus) -> Together:
     jobs_over(data=RANDOM, texts=10, seed=range(PROBLEMS)) + jobs_over(data=DATA_I, texts=1200, seed=SEEDS), rows=1
 )
 def learned_together(data: str, texts: int, seed: int) -> list[dict]:
-    """Cosines of W and V with the programmes of the choice at the end, at several moments; nan if hopeless."""
+    """Cosines of W and V with the programmes of the choice at the end, at several moments; empty if hopeless."""
     model, corpus = problem(data, texts, seed)
     held = selection.texts_of(model, corpus)
     path = joint_selection.joint_flow(held, initial_V(model), model.W.detach().double().numpy(), MOMENTS[-1])
