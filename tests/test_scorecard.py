@@ -401,14 +401,11 @@ def test_the_page_says_what_the_data_say(judged):
 
 
 def test_cards_tell_quotation_verdict_numbers_and_link(judged):
-    earlier = claims.earlier_verdicts()
     for one in judged:
         shown = page.card(one)
         assert f'id="{one.claim.name}"' in shown and f'href="#{one.claim.name}"' in shown
         assert all(word in shown for word in (one.verdict, page.address(one.claim.page), one.tally))
         assert all(part.found == "" or part.found.split(";")[0][:20] in shown for part in one.parts)
-        changed = one.claim.name in earlier.index and earlier.verdict[one.claim.name] != one.verdict
-        assert ("by other rules" in shown) == changed
     assert page.cards([]).count("No claim here") == 1
     assert all(one.claim.said in page.surprise(one) for one in claims.surprises(judged))
     assert len(claims.surprises(judged)) == 3 and sum(claims.counted(judged).values()) == len(judged)
@@ -429,7 +426,6 @@ def test_what_is_no_claim_is_not_graded(judged):
     assert others and not {one.claim.name for one in others} & {one.claim.name for one in judged}
     for one in others:
         assert f'data-verdict="{one.claim.kind}"' in page.card(one)
-        assert ("by other rules" in page.card(one)) == (one.claim.name in claims.earlier_verdicts().index)
 
 
 def test_every_case_that_a_claim_sets_beside_is_there(judged):

@@ -13,7 +13,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from string import Formatter
@@ -220,13 +220,6 @@ def judge_all(tables: Tables | None = None, kinds: Iterable[str] = KINDS[:1]) ->
     return [judge(claim, tables) for claim in CLAIMS.values() if claim.kind in kinds]
 
 
-@cache
-def earlier_verdicts() -> pd.DataFrame:
-    """The verdict that other rules made of a claim, and until when: verdict, until; by name."""
-    file = resources.files(__package__) / "earlier_verdicts.csv"
-    return pd.read_csv(file.open(encoding="utf-8"), index_col="name")
-
-
 def counted(judged: Iterable[Judged]) -> dict[str, int]:
     """How many claims got each verdict."""
     verdicts = [one.verdict for one in judged]
@@ -235,7 +228,6 @@ def counted(judged: Iterable[Judged]) -> dict[str, int]:
 
 def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
     """A row a case: section, claim, verdict on the claim, case, what was found there, and what of it was made."""
-    earlier = earlier_verdicts()
     return pd.DataFrame(
         [
             {
@@ -243,8 +235,6 @@ def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
                 "claim": one.claim.said,
                 "kind": one.claim.kind,
                 "verdict": one.verdict,
-                "earlier verdict": earlier.verdict.get(one.claim.name, ""),
-                "until": earlier.until.get(one.claim.name, ""),
                 "measured": one.claim.measured,
                 "case": part.case,
                 "counts": one.counts(part),

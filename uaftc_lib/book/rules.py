@@ -26,8 +26,7 @@ its noises, over seeds (paired t-test) and over test instances (McNemar's exact 
 even split is left out), each p-value corrected by Holm within the column; two λ are equivalent when two one-sided
 paired t-tests place the mean difference within ± ``EQUIVALENCE_MARGIN``. *"The optimal λ"* of a column is the one of
 the best mean dev accuracy. It is real when it counts, on the test data, against every other λ ≥ 10; an illusion when it
-is equivalent to all of them; undecided otherwise. What changed on 2026-11-22, and the verdicts of before, stand in
-earlier_verdicts.csv.
+is equivalent to all of them; undecided otherwise.
 """
 
 from __future__ import annotations

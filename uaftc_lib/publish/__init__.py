@@ -97,7 +97,7 @@ def publish(forget: bool = False, strict: bool = False, again: Collection[str] =
     for name in again:
         checks.one_of("chapter", name, names)
     with alone():
-        if forget or again or not is_ready(whole=strict):
+        if forget or again or strict or not is_ready():
             drop_keys(names if forget else again)
             kept, failed = refresh()
             if failed:

@@ -20,7 +20,7 @@ from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
 
 SOURCES = ("book", "notebooks", "uaftc_lib")
-BUILT_FROM, WHOLE = "built-from", "all pages built anew"  # a file beside the pages, and a line of it
+BUILT_FROM = "built-from"  # a file beside the pages
 UNSEEN = re.compile("notebooks/|uaftc_lib/(?!publish/)")  # no page shows these but by an executed copy
 OF_A_PAGE = re.compile(r"(?:book/|day of |older run of )(\w+)(?:\.ipynb|\.md)?")
 
@@ -94,10 +94,9 @@ def built_from(checkout: Path) -> dict[str, str]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def is_ready(checkout: Path = CHECKOUT, whole: bool = False) -> bool:
+def is_ready(checkout: Path = CHECKOUT) -> bool:
     """Whether nothing has changed since the pages were built, and none of them shows an older run."""
-    built = built_from(checkout)
-    return bool(built.pop(WHOLE, "") or built and not whole) and built == made_of(checkout)
+    return built_from(checkout) == made_of(checkout)
 
 
 def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
@@ -120,11 +119,10 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     target, draft, former = (checkout / "_build" / name for name in ("book", "book.draft", "book.former"))
     built, now = built_from(checkout), made_of(checkout)
     now |= {f"older run of {name}": "" for name in chapters(checkout) if is_stale(name, checkout)}
-    was_whole = built.pop(WHOLE, "")
     changed = {key for key, _ in now.items() ^ built.items() if not UNSEEN.match(key)}
     texts = [OF_A_PAGE.fullmatch(key) for key in changed]
-    if built and not changed and (was_whole or not whole):
-        (target / BUILT_FROM).write_text(json.dumps(now | {WHOLE: was_whole}))
+    if built and not changed and not whole:
+        (target / BUILT_FROM).write_text(json.dumps(now))
         return target / "_build" / "html"
     shutil.rmtree(draft, ignore_errors=True)  # a page from a cache would not repeat its warnings
     whole = whole or not built or bool(now["site"]) or not all(texts)
@@ -140,7 +138,7 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     made = draft / "_build" / "html"
     slim(made)
     lead_on(made)
-    (draft / BUILT_FROM).write_text(json.dumps(now | {WHOLE: "yes" * whole}))
+    (draft / BUILT_FROM).write_text(json.dumps(now))
     shutil.rmtree(former, ignore_errors=True)
     if target.exists():
         target.rename(former)

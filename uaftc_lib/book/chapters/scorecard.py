@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import jinja2
 from markupsafe import Markup, escape
 
-from uaftc_lib.book.claims import GRADED, MARKS, READ_BY, Judged, counted, earlier_verdicts, filled
+from uaftc_lib.book.claims import GRADED, MARKS, READ_BY, Judged, counted, filled
 from uaftc_lib.book.verdicts import OTHERS, WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
@@ -44,8 +44,7 @@ CARD = CARDS.from_string("""\
 {% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
 <p>Measured: {{ claim.measured | typeset }}. {{ dependent }} Shown on <a href="{{ address }}">its page</a>;
 <a href="#{{ claim.name }}">link to this claim</a>.
-Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.
-{% if earlier is not none %}Until {{ earlier.until }}, by other rules: <i>{{ earlier.verdict }}</i>.{% endif %}</p>
+Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.</p>
 <table><thead><tr><th>case</th><th>found</th><th>supports</th>
 {% if controlled %}<th>permuted labels, at equal loss</th>{% endif %}</tr></thead><tbody>
 {% for part in parts %}
@@ -73,8 +72,7 @@ def dependence(one: Judged) -> str:
 
 def card(one: Judged) -> str:
     """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
-    claim, graded, earlier = one.claim, one.claim.kind in GRADED, earlier_verdicts()
-    before = earlier.loc[claim.name] if claim.name in earlier.index else None
+    claim, graded = one.claim, one.claim.kind in GRADED
     word = one.verdict if graded else claim.kind
     return CARD.render(
         claim=claim,
@@ -88,7 +86,6 @@ def card(one: Judged) -> str:
         address=address(claim.page),
         reader=READ_BY.get(claim.name, "no file"),
         tables=", ".join(one.tables),
-        earlier=before if before is not None and before["verdict"] != word else None,
         parts=sorted(one.parts, key=lambda part: not one.counts(part)),
         counts=one.counts,
         marks=MARKS,
