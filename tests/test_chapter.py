@@ -135,4 +135,4 @@ def test_an_interval_of_shares_stays_between_none_and_all_and_others_do_not():
 def test_of_nothing_no_number_is_told():
     nothing = rules.Interval(np.nan, np.nan, np.nan, 0)
     assert paragraphs.over_seeds([]) == paragraphs.told(nothing) == with_interval(*nothing[:3]) == "not measured"
-    assert paragraphs.told(rules.interval([0.5])) == "0.50", "one value has no interval"
+    assert paragraphs.told(rules.interval(np.array([0.5]))) == "0.50", "one value has no interval"
