@@ -146,7 +146,6 @@ OF_THIS_RUN = re.compile(r"\b(this run|these runs)\b", re.IGNORECASE)
 TRUE_OF_ANY = {  # or of stored runs
     "For the simple model, to which these runs belong, the verdict depends on λ.",
     "These runs are live;",
-    "in these runs a neutral word loses by E what a polar one gains.* Now:",
 }
 
 

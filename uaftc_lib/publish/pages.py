@@ -20,7 +20,7 @@ from uaftc_lib.publish.size import slim
 from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
 
 SOURCES = ("book", "notebooks", "uaftc_lib")
-BUILT_FROM = "built-from"  # a file beside the pages
+BUILT_FROM = "made-of.json"  # beside the pages
 UNSEEN = re.compile("notebooks/|uaftc_lib/(?!publish/)")  # no page shows these but by an executed copy
 OF_A_PAGE = re.compile(r"(?:book/|day of |older run of )(\w+)(?:\.ipynb|\.md)?")
 
