@@ -21,7 +21,7 @@ from uaftc_lib.report.prepare import prepare
 from uaftc_lib.report.read import Table
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.train import Reader, folds
+from uaftc_lib.report.train import folds, train_reader
 from uaftc_lib.report.words import Cutter
 
 NAMES = {"words.csv", "report.json", "report.html"}
@@ -759,7 +759,7 @@ def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
     whole = prepared.whole
     fold = next(folds(whole.labels.numpy(), np.arange(len(whole))))
     settings = Settings(epochs=2, dimension=4, encoder=encoder)
-    reader = Reader(whole, prepared.vocabulary, fold, settings, 0, lambda *_: None)
+    reader = train_reader(whole, prepared.vocabulary, fold, settings, 0, lambda *_: None)
     place = int(fold.test[0])
     corpus = reader.read(whole, fold.test[:1])
     P = reader.probability(whole, fold.test[:1])

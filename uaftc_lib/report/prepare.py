@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -82,8 +83,30 @@ class Prepared:
     start: StartingVectors | None = None
 
 
+class Words(NamedTuple):
+    """Spellings in order of appearance, the texts as indices into them end to end, and the texts' lengths."""
+
+    spellings: list[str]
+    tokens: Int[np.ndarray, "positions"]
+    lengths: Int[np.ndarray, "texts"]
+
+    def at(self, places: Int[np.ndarray, "some"]) -> Words:
+        """Those of some of the texts, in their old order."""
+        texts = np.isin(np.arange(len(self.lengths)), places)
+        return Words(self.spellings, self.tokens[np.repeat(texts, self.lengths)], self.lengths[places])
+
+
 def prepare(table: Table, cutter: Cutter, progress: Callable = iter, vectors: WordVectors | None = None) -> Prepared:
     """Words, vocabulary and clusters of a table, without the rows that cannot serve.
+
+    Parameters
+    ----------
+    table : Table
+    cutter : Cutter
+    progress : callable
+        Wraps the texts.
+    vectors : WordVectors, optional
+        What the embeddings start from.
 
     Raises
     ------
@@ -91,37 +114,11 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter, vectors: Wo
         If what is left has fewer than 2 or more than 50 classes, fewer than 100 rows, or no word in two of them, or if
         the column of --split or --time does not say what is tested.
     """
-    rows = table.rows.reset_index(drop=True)
-    test = side_of(rows)
-    order = order_of(rows, test)
-    check_swapped(rows)
-    spellings, tokens, lengths = count_words(progress(rows["text"]), cutter)
-    table = replace(table, rows=rows).add(notes=unspaced(rows["text"], cutter))
-    table = table.add(*left_out(rows["text"], cutter, spellings))
-    hashes = words_hash(tokens, lengths)
-    table = table.keep(lengths > 0, "no word in the text")
-    table = without_same_words(table, hashes, order)
-    table = without_small_classes(table, hashes, test)
-    check_size(table)
-    places = table.rows.index.to_numpy()
-    tokens, lengths = texts_at(places, tokens, lengths)
-    test = None if test is None else test[places]
-    rows = table.rows.reset_index(drop=True)
-    table = replace(table, rows=rows)
-    if "time" in rows:
-        test, note = latest(rows["time"])
-        table = table.add(notes=[note])
-
-    near = near_copies(tokens, lengths, spellings)
-    table = table.add(loud=large_group(rows))
-    near, loud = spread_copies(rows["label"], near, test, FEWEST_OF_CLASS)
-    cluster = clusters(near, rows.get("group"))
-    table = table.add(loud=[*loud, *contradicting(rows["label"], near)])
-    table = without_copies(table, cluster, test)
+    table, words, test = distinct_texts(table, cutter, progress)
+    table, near, cluster = clustered(table, words, test)
     check_size(table, test)
-    table = table.add(loud=losses(table))
     rows, places = table.rows, table.rows.index.to_numpy()
-    tokens, lengths = texts_at(places, tokens, lengths)
+    spellings, tokens, lengths = words.at(places)
     vocabulary, ids = vocabulary_of(spellings, tokens, lengths)
     classes = tuple(sorted(rows["label"].unique()))
     whole = Corpus(
@@ -143,17 +140,46 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter, vectors: Wo
         None if test is None else test[places],
         len(np.unique(tokens)) - vocabulary.word_count,
         {"near": int(sizes[sizes > 1].sum()), "clusters": int((sizes > 1).sum())},
-        table.add(notes=[start.told] if start else []),
+        table.add(loud=losses(table), notes=[start.told] if start else []),
         cutter,
         start,
     )
 
 
-def texts_at(
-    places: Int[np.ndarray, "some"], tokens: Int[np.ndarray, "positions"], lengths: Int[np.ndarray, "texts"]
-) -> tuple[Int[np.ndarray, "some_positions"], Int[np.ndarray, "some"]]:
-    """Words and lengths of some of the texts, in their old order."""
-    return tokens[np.repeat(np.isin(np.arange(len(lengths)), places), lengths)], lengths[places]
+def distinct_texts(
+    table: Table, cutter: Cutter, progress: Callable
+) -> tuple[Table, Words, Bool[np.ndarray, "texts"] | None]:
+    """The table without texts that have no word or the same words as others, its words, and which rows are tested."""
+    rows = table.rows.reset_index(drop=True)
+    test = side_of(rows)
+    order = order_of(rows, test)
+    check_swapped(rows)
+    words = count_words(progress(rows["text"]), cutter)
+    table = replace(table, rows=rows).add(notes=unspaced(rows["text"], cutter))
+    table = table.add(*left_out(rows["text"], cutter, words.spellings))
+    hashes = words_hash(words.tokens, words.lengths)
+    table = table.keep(words.lengths > 0, "no word in the text")
+    table = without_same_words(table, hashes, order)
+    table = without_small_classes(table, hashes, test)
+    check_size(table)
+    places, rows = table.rows.index.to_numpy(), table.rows.reset_index(drop=True)
+    table = replace(table, rows=rows)
+    if "time" not in rows:
+        return table, words.at(places), None if test is None else test[places]
+    test, note = latest(rows["time"])
+    return table.add(notes=[note]), words.at(places), test
+
+
+def clustered(
+    table: Table, words: Words, test: Bool[np.ndarray, "texts"] | None
+) -> tuple[Table, Int[np.ndarray, "texts"], Int[np.ndarray, "texts"]]:
+    """The table without texts that only repeat others, and of each row before that the number of its near-copies and
+    that of its cluster."""
+    labels = table.rows["label"]
+    near, loud = spread_copies(labels, near_copies(words.tokens, words.lengths, words.spellings), test, FEWEST_OF_CLASS)
+    cluster = clusters(near, table.rows.get("group"))
+    table = table.add(loud=[*large_group(table.rows), *loud, *contradicting(labels, near)])
+    return without_copies(table, cluster, test), near, cluster
 
 
 class Pieces(dict):
@@ -174,17 +200,15 @@ class Pieces(dict):
         return words
 
 
-def count_words(
-    texts: Iterable[str], cutter: Cutter
-) -> tuple[list[str], Int[np.ndarray, "positions"], Int[np.ndarray, "texts"]]:
-    """Spellings in order of appearance, the texts as indices into them end to end, and the texts' lengths."""
+def count_words(texts: Iterable[str], cutter: Cutter) -> Words:
+    """Cut every text into its words."""
     known = Pieces(cutter)
     tokens, lengths = array("i"), array("i")
     for text in texts:
         before = len(tokens)
         tokens.extend(chain.from_iterable(map(known.__getitem__, cutter.pieces(text))))
         lengths.append(len(tokens) - before)
-    return list(known.numbers), np.array(tokens, np.int32), np.array(lengths, np.int64)
+    return Words(list(known.numbers), np.array(tokens, np.int32), np.array(lengths, np.int64))
 
 
 def vocabulary_of(

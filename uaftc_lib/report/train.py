@@ -227,49 +227,25 @@ def folds(
         yield Fold(rest[~choosing], rest[choosing], others[part == k] if test is None else np.flatnonzero(test))
 
 
+@dataclass(frozen=True)
 class Reader:
     """A fold's model with the words it knows: those of at least two of its training texts, all others are <unk>.
 
-    With more than two classes what all logits have in common is taken out of them (W less its mean over the classes):
-    no probability changes, because only differences of logits matter, and pushes can be compared between classes.
+    Attributes
+    ----------
+    model : AttentionClassifier
+        With more than two classes what all logits have in common is taken out of them (W less its mean over the
+        classes): no probability changes, because only differences of logits matter, and pushes can be compared between
+        classes.
+    ids : Int[Tensor, "types"]
+        Of each word, as the model sees it.
+    unfinished : bool
+        Whether it was best after its last epoch.
     """
 
-    def __init__(
-        self,
-        whole: Corpus,
-        vocabulary: Vocabulary,
-        fold: Fold,
-        settings: Settings,
-        seed: int,
-        done: Callable,
-        vectors: Float[Tensor, "types d"] | None = None,
-    ):
-        train = whole[torch.from_numpy(fold.train)]
-        word, *_ = word_instance_pairs(train, len(vocabulary))
-        known = torch.bincount(word, minlength=len(vocabulary)) >= KNOWN
-        self.ids = torch.where(known, torch.arange(len(vocabulary)), vocabulary.unk)
-        splits = {"train": self.translated(train), "dev": self.read(whole, fold.dev)}
-        self.model = AttentionClassifier(
-            len(vocabulary),
-            settings.dimension,
-            settings.lam,
-            encoder=settings.encoder,
-            classes=whole.class_count,
-            vectors=vectors,
-            seed=seed,
-        )
-
-        def record(epoch: int, model: AttentionClassifier) -> dict:
-            done(epoch > 0)
-            return {}
-
-        config = settings.training(len(fold.train), seed)
-        dataset = Dataset("file", vocabulary, whole.classes, **splits)
-        run = fit(self.model, dataset, config, record, best="loss", progress=False)
-        self.unfinished = run.best_epoch == config.epochs
-        if not self.model.binary:
-            with torch.no_grad():
-                self.model.W -= self.model.W.mean(1, keepdim=True)
+    model: AttentionClassifier
+    ids: Int[Tensor, "types"]
+    unfinished: bool
 
     def read(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Corpus:
         """Some texts as this model sees them."""
@@ -277,13 +253,55 @@ class Reader:
 
     def translated(self, corpus: Corpus) -> Corpus:
         """Texts with what the model does not know as <unk>."""
-        return Corpus(self.ids[corpus.tokens], corpus.offsets, corpus.labels, corpus.class_count, corpus.classes)
+        return translated(corpus, self.ids)
 
     @torch.no_grad()
     def probability(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Float[np.ndarray, "rows classes"]:
         """Class probabilities of some texts."""
         parts = (rows[start : start + PART] for start in range(0, len(rows), PART))
         return np.concatenate([probabilities(self.model(self.read(whole, part)).polarity).double() for part in parts])
+
+
+def translated(corpus: Corpus, ids: Int[Tensor, "types"]) -> Corpus:
+    """Texts with other numbers for their words."""
+    return Corpus(ids[corpus.tokens], corpus.offsets, corpus.labels, corpus.class_count, corpus.classes)
+
+
+def train_reader(
+    whole: Corpus,
+    vocabulary: Vocabulary,
+    fold: Fold,
+    settings: Settings,
+    seed: int,
+    done: Callable,
+    vectors: Float[Tensor, "types d"] | None = None,
+) -> Reader:
+    """The model of one fold. ``done(epochs)`` after each epoch."""
+    train, dev = (whole[torch.from_numpy(rows)] for rows in (fold.train, fold.dev))
+    word, *_ = word_instance_pairs(train, len(vocabulary))
+    known = torch.bincount(word, minlength=len(vocabulary)) >= KNOWN
+    ids = torch.where(known, torch.arange(len(vocabulary)), vocabulary.unk)
+    model = AttentionClassifier(
+        len(vocabulary),
+        settings.dimension,
+        settings.lam,
+        encoder=settings.encoder,
+        classes=whole.class_count,
+        vectors=vectors,
+        seed=seed,
+    )
+
+    def record(epoch: int, model: AttentionClassifier) -> dict:
+        done(epoch > 0)
+        return {}
+
+    config = settings.training(len(fold.train), seed)
+    dataset = Dataset("file", vocabulary, whole.classes, translated(train, ids), translated(dev, ids))
+    run = fit(model, dataset, config, record, best="loss", progress=False)
+    if not model.binary:
+        with torch.no_grad():
+            model.W -= model.W.mean(1, keepdim=True)
+    return Reader(model, ids, run.best_epoch == config.epochs)
 
 
 def readers(
@@ -301,7 +319,7 @@ def readers(
     closed = Event()
 
     def one(k: int) -> Reader:
-        return Reader(whole, vocabulary, folds[k], settings, settings.seed + k, counted, vectors)
+        return train_reader(whole, vocabulary, folds[k], settings, settings.seed + k, counted, vectors)
 
     def counted(epochs: int) -> None:
         if closed.is_set():
