@@ -285,6 +285,16 @@ def test_large_losses_are_loud():
     assert prepare(table, Cutter()).table.loud == (), "10 of 310 are few"
 
 
+def test_a_step_leaves_the_table_that_it_takes_as_it_was():
+    rows = reviews(300)
+    rows["review"][:40] = ["?"] * 20 + ["same words"] * 20
+    table = table_of(rows)
+    before = table.rows.copy()
+    after = prepare(table, Cutter(without=["filer3"])).table
+    assert table.rows.equals(before) and (table.dropped, table.notes, table.loud) == ({}, (), ())
+    assert sum(after.dropped.values()) == 40 and len(after.loud) == 3
+
+
 def test_what_is_left_out_is_counted():
     table = prepare(table_of(reviews(300)), Cutter(without=["mark1", "filer3", "MARK0"], ignore=r"row\d+")).table
     assert table.notes[:2] == (

@@ -32,7 +32,7 @@ from uaftc_lib.report.train import FOLDS, LinearBaseline, Pushes, Reader, Traine
 
 Probabilities = Float[np.ndarray, "texts classes"]
 
-BINS = 10
+BINS = 10  # of confidence
 FEW = 200  # unseen texts below which it remains open how good a model is
 MATERIAL = 0.02  # by how much the linear model must be better to matter: a share of balanced accuracy
 NEARLY_WHOLE = 0.9  # share of a class's texts from which a word that tells the class nearly decides it
@@ -44,10 +44,10 @@ TOP = 15  # words shown for each class
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
 NEARLY_ALL, HALF = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word tells a class
 FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
-ENOUGH, MOST_NAMED = 20, 3  # texts of such a word; words that are tried
+ENOUGH, MOST_NAMED = 20, 3  # texts of a word that tells a class; words that are tried
 TOGETHER = 0.9  # Jaccard index of the texts of two words from which they are one thing, as a tag of two words
-EACH = 5  # of the surest, the wrong and the unsure
-SHORT, LONGEST = 150, 1000  # words: longer ones only where there are no others, and never
+EACH = 5  # examples: of the surest, the wrong and the unsure texts
+SHORT, LONGEST = 150, 1000  # words of an example: longer ones only where there are no others, and never
 VERDICTS = {  # what may be concluded, and why
     "useless": (
         "No conclusion may be drawn.",

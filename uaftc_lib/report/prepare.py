@@ -27,6 +27,7 @@ MOST_KNOWN, LONGEST_KNOWN = 2**20, 40  # pieces of text whose words are remember
 COPIED = "texts that are no near-copies of one another"
 LARGE_GROUP = 0.2  # share of the texts that one group holds, above which it is said
 LATEST = 0.2  # share of the texts that is tested under --time
+# What the column of --split can hold.
 TRAINED = ("train", "training", "dev", "val", "valid", "validation", "development")
 TESTED = ("test", "testing", "eval", "evaluation", "holdout", "held-out")
 MAJORITY = 2 / 3  # share of the copies of a text that decides its label, if it is larger

@@ -32,21 +32,19 @@ from uaftc_lib.report.train import Trained
 from uaftc_lib.vectors.file_format import is_numeral
 
 
-def own(name: str) -> str:
+def resource(name: str) -> str:
     """A file of this room."""
     return (resources.files("uaftc_lib.report") / name).read_text(encoding="utf-8")
 
 
-SCHEMA = json.loads(own("report.schema.json"))
+SCHEMA = json.loads(resource("report.schema.json"))
 COLUMNS = SCHEMA["$defs"]["words.csv"]["properties"]  # of words.csv, in their order
 MOST_ROWS = 120_000  # of words.csv, unless all are asked for
 DECIMALS = {"influence": 4, "influence_low": 4, "influence_high": 4, "probability": 4, "attention": 4, "total": 2}
-SHOWN_NUMBERS = 500_000  # of words in the page
-SHOWN_WORDS = 5000
+SHOWN_NUMBERS, SHOWN_WORDS = 500_000, 5000  # on the page: numbers of its words, and these
 PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "total")  # and counts
 LEVELS = 5  # of colour, for each sign
-NAMED = 8  # words of each class
-WIDEST = 30  # characters of a class's name
+NAMED, WIDEST = 8, 30  # on the terminal: words of each class, characters of its name
 
 
 def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained, judged: Judged) -> dict:
@@ -246,12 +244,12 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
         Of words.csv: what the schema says of each.
     """
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(own), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        loader=jinja2.FunctionLoader(resource), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": shortened, "sure": sure}
     environment.filters |= {"count": "{:,}".format, "address": fragment, "pieces": text_pieces}
     environment.filters |= {"gap": between_words, "ends": interval_ends}
-    style, script = own("page.css"), own("page.js")
+    style, script = resource("page.css"), resource("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
         "base-uri 'none'; form-action 'none'"
