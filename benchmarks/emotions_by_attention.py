@@ -22,12 +22,12 @@ from uaftc_lib import explain, results_folder
 from uaftc_lib.book.chapters.words_and_classes import emotions
 from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.progress import progress_bar
-from uaftc_lib.report.lists import word_table
-from uaftc_lib.report.report import train_folds
+from uaftc_lib.report.judge import word_table
+from uaftc_lib.report.prepare import Prepared, prepare
+from uaftc_lib.report.read import read_table
 from uaftc_lib.report.request import Columns
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.tables import read_table
-from uaftc_lib.report.texts import Prepared, prepare
+from uaftc_lib.report.train import train
 from uaftc_lib.report.words import Cutter
 
 METHODS = {"association": "association", "lift": "lift", "influence × texts": "total"}  # and their columns
@@ -57,7 +57,7 @@ def read(frame: pd.DataFrame) -> Prepared:
 def by_method(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """word, class, listed and the numbers of the three methods, each text read by a model that has not seen it."""
     prepared = read(frame)
-    trained, whole = train_folds(prepared, settings, partial(progress_bar, disable=True)), prepared.whole
+    trained, whole = train(prepared, settings, partial(progress_bar, disable=True)), prepared.whole
     association = 0
     for reader, fold in zip(trained.readers, trained.folds):
         texts = reader.read(whole, fold.test)

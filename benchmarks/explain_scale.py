@@ -21,7 +21,7 @@ from measure import load
 from uaftc_lib import results_folder
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.store import StoredTable
-from uaftc_lib.report.folds import FOLDS
+from uaftc_lib.report.train import FOLDS
 
 TYPES, TELLING = 60_000, 400  # words in all, and words of which each text holds one
 
@@ -45,7 +45,7 @@ def write_reviews(path: Path, rows: int, seed: int = 0) -> None:
 
 def explain(path: Path, out: Path) -> None:
     """In a process of its own: explain, and say how long it took and the largest memory."""
-    from uaftc_lib.report.report import explain_file
+    from uaftc_lib.report import explain_file
     from uaftc_lib.report.settings import Settings
 
     begin = time.perf_counter()

@@ -16,10 +16,8 @@ import torch
 
 from uaftc_lib import Corpus, Vocabulary, results_folder
 from uaftc_lib.experiments.store import StoredTable, fill
-from uaftc_lib.report.folds import FOLDS, folds
-from uaftc_lib.report.pushes import Pushes
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.training import Reader
+from uaftc_lib.report.train import FOLDS, Pushes, folds, train_reader
 
 FILES = 40
 SUPPORTS, EFFECTS, EACH = (5, 10, 20, 100), (0.0, 3.0), 12
@@ -51,8 +49,8 @@ def pushes_of(seed: int) -> pd.DataFrame:
     labels, alone = whole.labels.numpy(), np.arange(len(whole))
     pushes = Pushes(whole, len(vocabulary), np.ones(len(whole)))
     for k, fold in enumerate(folds(labels, alone, seed=seed)):
-        reader = Reader(whole, vocabulary, fold, Settings(), FOLDS * seed + k, lambda _: None)
-        pushes.add(reader, fold, seed)
+        reader = train_reader(whole, vocabulary, fold, Settings(), FOLDS * seed + k, lambda _: None)
+        pushes = pushes.add(reader, fold, seed)
     _, push, reach, _ = (each[len(vocabulary) - 3 - len(kinds) : -3] for each in pushes.means())
     table = pd.DataFrame(kinds, columns=["kind", "texts", "effect", "side"])
     return table.assign(push=push[:, 1] * table["side"], reach=reach[:, 1])

@@ -25,8 +25,8 @@ from uaftc_lib.datasets import LOADERS, dataset_names
 from uaftc_lib.experiments.cells import Cell, cells_of
 from uaftc_lib.lab import parity
 from uaftc_lib.locations import results_folder
-from uaftc_lib.report import terminal
 from uaftc_lib.report.settings import Settings
+from uaftc_lib.report.write import terminal_lines
 from uaftc_lib.settings import registered_names
 
 pytestmark = pytest.mark.usefixtures("untyped")  # what readers type comes unchecked
@@ -447,7 +447,7 @@ class Stopping:
     """Whoever imports this module is interrupted."""
 
     def find_spec(self, name, *_):
-        if name == "uaftc_lib.report.report":
+        if name == "uaftc_lib.report.train":
             raise KeyboardInterrupt
 
 
@@ -455,16 +455,16 @@ class Stopping:
 def test_an_interrupted_report_says_that_nothing_was_written(tmp_path, monkeypatch, while_importing):
     (tmp_path / "rows.csv").write_text("text,label\n" + "good,1\nbad,0\n" * 60)
     if while_importing:
-        monkeypatch.delitem(sys.modules, "uaftc_lib.report.report", raising=False)
+        monkeypatch.delitem(sys.modules, "uaftc_lib.report.train", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Stopping(), *sys.meta_path])
     else:
-        from uaftc_lib.report import report
+        from uaftc_lib.report import prepare, train
 
         def stopped(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(report, "train_folds", stopped)
-        monkeypatch.setattr(report, "prepare", lambda *_: None)
+        monkeypatch.setattr(train, "train", stopped)
+        monkeypatch.setattr(prepare, "prepare", lambda *_: None)
     done = uaftc("explain", str(tmp_path / "rows.csv"), *FILE[:-1], str(tmp_path / "out"))
     assert done.exit_code == 130 and done.stderr.splitlines()[-1] == "uaftc: stopped; nothing was written"
     assert not (tmp_path / "out").exists()
@@ -501,7 +501,7 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
         "top_words": {"a": [{"word": f"word{i}"} for i in range(9)], "b": []},
         "replaced": ["words.csv"],
     }
-    told = list(terminal.lines(report, tmp_path))
+    told = list(terminal_lines(report, tmp_path))
     assert told[0] == "take care     Half of the rows are copies" and told[1].startswith("dropped       2: no text")
     assert "a             word0, word1, word2, word3, word4, word5, word6, word7" in told
     assert "b             no word" in told and "replaced      words.csv" in told
@@ -511,13 +511,13 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
     assert "'tag' by itself tells 'b' (" in found[1] and "52.0%" in found[1]
     report["quality"] |= {"linear": {"accuracy": float("nan"), "balanced_accuracy": None}}
     long = ["talk.politics.guns", "talk.politics.mideast", "n" * 31]
-    told = list(terminal.lines(report | {"top_words": {name: [{"word": "x"}] for name in long}}, tmp_path))
+    told = list(terminal_lines(report | {"top_words": {name: [{"word": "x"}] for name in long}}, tmp_path))
     assert [line for line in told if line.endswith(" x")] == [f"{n:30} x" for n in (*long[:2], "n" * 29 + "…")]
     assert [line for line in told if "– right of unseen texts; mean over classes –" in line]
     beside = report | {"linear_words": {"a": ["fine"], "b": ["poor"]}}
-    assert "b             no word; the linear model: poor" in list(terminal.lines(beside, tmp_path))
+    assert "b             no word; the linear model: poor" in list(terminal_lines(beside, tmp_path))
     report["quality"]["verdict"], report["deciding"] = "useless", []
-    told = "\n".join(terminal.lines(report, tmp_path))
+    told = "\n".join(terminal_lines(report, tmp_path))
     assert "no word" not in told and "No conclusion may be drawn" in told
 
 

@@ -14,11 +14,20 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from uaftc_lib import load_dataset
-from uaftc_lib.report.copies import ALIKE, clusters, near_copies, words_hash
-from uaftc_lib.report.report import Trained, unfinished
+from uaftc_lib.report.judge import unfinished
+from uaftc_lib.report.prepare import (
+    ALIKE,
+    FEWEST_OF_CLASS,
+    clusters,
+    count_words,
+    near_copies,
+    prepare,
+    spread_copies,
+    words_hash,
+)
+from uaftc_lib.report.read import Table, read_table
 from uaftc_lib.report.request import Columns, Refused, check_roles
-from uaftc_lib.report.tables import TextTable, read_table
-from uaftc_lib.report.texts import count_words, prepare
+from uaftc_lib.report.train import Trained
 from uaftc_lib.report.words import Cutter
 
 MONTHS = "January February March April May June July August September October November December".split()
@@ -27,7 +36,7 @@ MONTHS = "January February March April May June July August September October No
 def table_of(texts, labels, **more):
     """A table as it is read from a file of these texts and labels."""
     frame = pd.DataFrame({"text": texts, "label": labels} | more, dtype=object)
-    return TextTable(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
+    return Table(frame.assign(row=np.arange(1, len(frame) + 1)), len(frame))
 
 
 def sentences(count, random, types=3000, shortest=5, longest=20):
@@ -185,23 +194,22 @@ def test_a_clear_majority_of_the_copies_decides():
     texts, labels = base()
     texts += ["clearly so indeed"] * 7 + ["Even Here!"] * 3 + ["even, HERE?"] * 3 + ["two of three"] * 3
     labels += [*"aaaaaab", *"aaabbb", *"aab"]
-    table = table_of(texts, labels)
-    prepared = prepare(table, Cutter())
-    assert table.dropped == {
+    prepared = prepare(table_of(texts, labels), Cutter())
+    assert prepared.table.dropped == {
         "the same words under different labels": 9,
         "the same words under another label than most of their copies": 1,
         "the same words and label again": 5,
     }
     assert prepared.rows.tolist() == [*range(1, 201), 201], "the first copy is kept"
-    assert table.loud == [], "10 of 216 rows are few"
+    assert prepared.table.loud == (), "10 of 216 rows are few"
 
 
 def test_many_contradicting_labels_are_said_aloud():
     texts, labels = base()
     table = table_of(texts + texts[:20], labels + ["a" if label == "b" else "b" for label in labels[:20]])
-    prepare(table, Cutter())
+    table = prepare(table, Cutter()).table
     assert table.dropped == {"the same words under different labels": 40}
-    assert table.loud == ["40 of 220 rows were dropped because the same words stand under different labels"]
+    assert table.loud == ("40 of 220 rows were dropped because the same words stand under different labels",)
 
 
 def test_what_a_group_holds_stays_together():
@@ -220,10 +228,9 @@ def test_the_split_of_the_file_is_kept_and_cleaned_of_copies():
     texts += [texts[1], texts[0], texts[2] + " 17", texts[5] + " 18"]
     labels += [labels[1], labels[0], labels[2], labels[5]]
     split += ["test", "train", "test", "train"]
-    table = table_of(texts, labels, split=split)
-    prepared = prepare(table, Cutter())
+    prepared = prepare(table_of(texts, labels, split=split), Cutter())
     tested = set(prepared.rows[prepared.test].tolist())
-    assert table.dropped == {
+    assert prepared.table.dropped == {
         "the same words and label again": 2,
         "tested, but a near-copy of a text that is learnt from": 1,
     }
@@ -271,7 +278,7 @@ def test_the_latest_fifth_is_tested(tmp_path, how):
     table = read_table(tmp_path / "a.csv", Columns("review", "stars", time="when"))
     prepared = prepare(table, Cutter())
     assert table.dropped["no time, or none that can be read"] == 2
-    assert any(note.startswith(f"Times run from {first} to {last}; the texts from") for note in table.notes)
+    assert any(note.startswith(f"Times run from {first} to {last}; the texts from") for note in prepared.table.notes)
     ranks = np.array([days[row - 1].year if how == "years" else days[row - 1].toordinal() for row in prepared.rows])
     assert ranks[~prepared.test].max() < ranks[prepared.test].min() and 0.15 < prepared.test.mean() < 0.25
 
@@ -300,13 +307,15 @@ def test_classes_of_copies_are_dropped():
     texts, labels = base()
     letter, _ = letters(4, 10, random)
     table = table_of(texts + letter, labels + ["letters"] * 40)
-    assert prepare(table, Cutter()).classes == ("a", "b")
-    assert table.dropped == {"class of fewer than 5 texts that are no near-copies of one another": 40}
+    prepared = prepare(table, Cutter())
+    assert prepared.classes == ("a", "b")
+    assert prepared.table.dropped == {"class of fewer than 5 texts that are no near-copies of one another": 40}
     with pytest.raises(Refused, match="leave nothing to test on: are they form letters"):
         texts, form = letters(6, 30, random)
         table = table_of(texts, ["ab"[k % 2] for k in form])
         prepare(table, Cutter())
-    assert table.loud == [
+    _, loud = spread_copies(table.rows["label"], joined(texts), None, FEWEST_OF_CLASS)
+    assert loud == [
         "The 180 texts of the classes 'a', 'b' are near-copies of fewer than 5 texts (names, numbers and dates apart), "
         "too few to learn from and test"
     ]
@@ -344,29 +353,29 @@ def test_columns_asked_for_are_read_from_every_format(tmp_path):
 def test_copies_that_say_nothing_of_their_labels_are_spread_and_told():
     texts, form = letters(3, 100, np.random.default_rng(0))
     labels = np.random.default_rng(1).choice(["a", "b"], 300)
-    table = table_of(texts, labels)
-    assert len(partition(prepare(table, Cutter()).cluster)) == 300
-    assert table.loud[0].startswith("The texts of 'a', 'b' are so alike that near-copies cannot be kept apart: 300")
+    prepared = prepare(table_of(texts, labels), Cutter())
+    assert len(partition(prepared.cluster)) == 300
+    assert prepared.table.loud[0].startswith(
+        "The texts of 'a', 'b' are so alike that near-copies cannot be kept apart: 300"
+    )
 
 
 def test_near_copies_under_other_labels_are_told():
     texts, labels = base(200)
     table = table_of(texts + [f"{text} thanks" for text in texts[:40]], labels + ["a"] * 40)
-    prepare(table, Cutter())
+    table = prepare(table, Cutter()).table
     assert len(table.loud) == 1 and "of 240 texts have a near-copy under another label" in table.loud[0]
     table = table_of(texts + [f"{text} thanks" for text in texts[:40]], labels + labels[:40])
-    prepare(table, Cutter())
-    assert table.loud == []
+    assert prepare(table, Cutter()).table.loud == ()
 
 
 def test_a_group_that_holds_many_texts_is_told():
     texts, labels = base(300)
     table = table_of(texts, labels, group=["guest" if i % 3 == 0 else f"writer {i}" for i in range(300)])
-    prepare(table, Cutter())
-    assert table.loud == [
+    assert prepare(table, Cutter()).table.loud == (
         "The group 'guest' holds 100 of 300 texts, and all of them stay together: is it a placeholder? An empty cell "
-        "joins nothing"
-    ]
+        "joins nothing",
+    )
 
 
 @pytest.mark.parametrize(
@@ -389,8 +398,8 @@ def test_dates_that_can_be_read_in_two_ways_are_told(tmp_path, cells, told):
 def test_trainings_that_ended_early_are_told_unless_the_model_is_sound(verdict):
     def told(most: int) -> list[str]:
         trained = object.__new__(Trained)
-        trained.readers = [SimpleNamespace(unfinished=i < most) for i in range(5)]
-        trained.settings = {"epochs": 30}
+        readers = [SimpleNamespace(unfinished=i < most) for i in range(5)]
+        vars(trained).update(readers=readers, settings={"epochs": 30})
         return unfinished(trained, verdict)
 
     assert told(2) == []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uaftc_lib.report import words as words_room
-from uaftc_lib.report.texts import count_words, unspaced
+from uaftc_lib.report.prepare import count_words, unspaced
 from uaftc_lib.report.words import WORDS, Cutter
 
 
@@ -56,7 +56,7 @@ def test_other_ways_to_cut():
     text = "Well-known: 3.5, très BIEN! 很好"
     assert Cutter("spaces").words(text) == ["well-known:", "3.5,", "très", "bien!", "很好"]
     assert Cutter("characters").words("A1, e\u0301 👍🏽!") == ["a", "1", "e\u0301", "👍🏽"]
-    told = {how: Cutter(how).told for how in WORDS[:3]}
+    told = {how: Cutter(how).description for how in WORDS[:3]}
     assert len(set(told.values())) == 3 and all(told.values()), "the report says which way was taken"
 
 
@@ -105,7 +105,7 @@ def test_what_is_left_out_has_no_span():
     text = "Ticket AB12: the INVOICE came by e-mail. Sent from my phone"
     assert cutter.words(text) == ["the", "came", "by"]
     assert [text[begin:end] for begin, end in cutter.spans(text)] == ["the", "came", "by"]
-    assert "e-mail, invoice" in cutter.told and r"ticket \w+" in cutter.told
+    assert "e-mail, invoice" in cutter.description and r"ticket \w+" in cutter.description
 
 
 @pytest.mark.parametrize(

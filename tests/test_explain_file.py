@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from test_explain_copies import table_of as table_of_texts
 
-from uaftc_lib.report.report import explain_file
+from uaftc_lib.report import explain_file
+from uaftc_lib.report.prepare import prepare
+from uaftc_lib.report.read import read_table, sample
 from uaftc_lib.report.request import Columns, Refused
-from uaftc_lib.report.tables import read_table, sample
-from uaftc_lib.report.texts import prepare
 from uaftc_lib.report.words import Cutter
 
 COLUMNS = Columns("review", "stars")
@@ -80,9 +80,9 @@ def test_a_stray_quote_is_a_character_in_tsv(tmp_path):
     path = file_of(tmp_path, "a.tsv", b'review\tstars\n"Great" film\t1\n"open\t2\nthe "end"\t1\n"a\t1\nb"\t2\n')
     table = read_table(path, COLUMNS)
     assert texts_of(table) == ['"Great" film', '"open', 'the "end"', '"a', 'b"'] and labels_of(table) == list("12112")
-    assert table.notes == [
-        "A quotation mark that encloses no whole cell was read as a character in 3 rows (first in line 2)"
-    ]
+    assert table.notes == (
+        "A quotation mark that encloses no whole cell was read as a character in 3 rows (first in line 2)",
+    )
 
 
 def test_a_stray_quote_is_a_character_in_csv(tmp_path):
@@ -114,7 +114,7 @@ def test_cells_over_several_lines_are_told(tmp_path):
     path = file_of(tmp_path, "a.csv", b'review,stars\n"a\nb\nc",1\n\nd,2\n')
     table = read_table(path, COLUMNS)
     assert texts_of(table) == ["a\nb\nc", "d"]
-    assert table.notes == ["Quoted cells were read over line breaks: 2 lines continue the row before them"]
+    assert table.notes == ("Quoted cells were read over line breaks: 2 lines continue the row before them",)
 
 
 def test_other_encodings_are_refused_until_named(tmp_path):
@@ -211,7 +211,7 @@ def test_spellings_of_classes_and_markup_are_told(tmp_path):
     table = read_table(path, COLUMNS)
     assert labels_of(table) == ["Good", "good", "bad"] and len(table.notes) == 1
     assert "'Good' and 'good' are two classes" in table.loud[0] and table.notes[0].startswith("1 texts hold markup")
-    assert read_table(file_of(tmp_path, "b.csv", b"review,stars\na,good\nb,bad\n"), COLUMNS).notes == []
+    assert read_table(file_of(tmp_path, "b.csv", b"review,stars\na,good\nb,bad\n"), COLUMNS).notes == ()
 
 
 def test_words_that_look_like_missing_values_are_words(tmp_path):
@@ -237,8 +237,8 @@ def test_nothing_is_lost_silently():
     rows = reviews(200)
     rows["review"] += ["?!…", "isn't twice", "ISN’T  twice!!", "Torn", "torn.", "few", "x" * 100_000]
     rows["stars"] += ["good", "good", "good", "good", "bad", "rare class", "good"]
-    table = table_of(rows)
-    prepared = prepare(table, Cutter())
+    prepared = prepare(table_of(rows), Cutter())
+    table = prepared.table
     assert table.dropped == {
         "no word in the text": 1,
         "the same words under different labels": 2,
@@ -279,25 +279,32 @@ def test_large_losses_are_loud():
     rows = reviews(300)
     rows["review"] += ["?"] * 20 + ["! "]
     rows["stars"] += ["good"] * 21
-    table = table_of(rows)
-    prepare(table, Cutter())
-    assert table.loud == ["21 of 321 rows were dropped: no word in the text"]
+    table = prepare(table_of(rows), Cutter()).table
+    assert table.loud == ("21 of 321 rows were dropped: no word in the text",)
     table = table_of({name: column[:310] for name, column in rows.items()})
-    prepare(table, Cutter())
-    assert table.loud == [], "10 of 310 are few"
+    assert prepare(table, Cutter()).table.loud == (), "10 of 310 are few"
+
+
+def test_a_step_leaves_the_table_that_it_takes_as_it_was():
+    rows = reviews(300)
+    rows["review"][:40] = ["?"] * 20 + ["same words"] * 20
+    table = table_of(rows)
+    before = table.rows.copy()
+    after = prepare(table, Cutter(without=["filer3"])).table
+    assert table.rows.equals(before) and (table.dropped, table.notes, table.loud) == ({}, (), ())
+    assert sum(after.dropped.values()) == 40 and len(after.loud) == 3
 
 
 def test_what_is_left_out_is_counted():
-    table = table_of(reviews(300))
-    prepare(table, Cutter(without=["mark1", "filer3", "MARK0"], ignore=r"row\d+"))
-    assert table.notes[:2] == [
+    table = prepare(table_of(reviews(300)), Cutter(without=["mark1", "filer3", "MARK0"], ignore=r"row\d+")).table
+    assert table.notes[:2] == (
         "'mark0', a word of --without, is in 150 of 300 texts",
         "'mark1', a word of --without, is in 150 of 300 texts",
-    ]
+    )
     assert table.notes[2] == r"What --ignore names, row\d+, is in 300 of 300 texts"
     assert table.loud[0].startswith("'filer3', a word of --without, is in no text; did you mean 'filler3' or")
-    prepare(table := table_of(reviews(300)), Cutter(ignore="nothing like it"))
-    assert table.loud == ["What --ignore names, nothing like it, is in no text"] and not table.notes
+    table = prepare(table_of(reviews(300)), Cutter(ignore="nothing like it")).table
+    assert table.loud == ("What --ignore names, nothing like it, is in no text",) and not table.notes
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,11 @@ import torch
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.explain.contributions import probabilities
 from uaftc_lib.explain.words import word_instance_pairs
-from uaftc_lib.report.folds import folds
-from uaftc_lib.report.lists import Units, attended_without_effect, by_chance
-from uaftc_lib.report.pushes import word_values
-from uaftc_lib.report.quality import quality
-from uaftc_lib.report.report import explain_file
+from uaftc_lib.report import explain_file
+from uaftc_lib.report.judge import Units, attended_without_effect, by_chance, quality
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
+from uaftc_lib.report.train import folds, word_values
 
 pytestmark = pytest.mark.usefixtures("untyped")  # whole computations, whose parts have tests of their own
 

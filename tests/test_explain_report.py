@@ -16,14 +16,12 @@ from made_report import HOSTILE, SCRIPTS, made_report
 from conftest import violations
 from uaftc_lib import Corpus
 from uaftc_lib.explain.words import class_polarity
-from uaftc_lib.report import examples, files, page
-from uaftc_lib.report.folds import folds
-from uaftc_lib.report.report import explain_file
+from uaftc_lib.report import explain_file, judge, write
+from uaftc_lib.report.prepare import prepare
+from uaftc_lib.report.read import Table
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.tables import TextTable
-from uaftc_lib.report.texts import prepare
-from uaftc_lib.report.training import Reader
+from uaftc_lib.report.train import folds, train_reader
 from uaftc_lib.report.words import Cutter
 
 NAMES = {"words.csv", "report.json", "report.html"}
@@ -34,7 +32,7 @@ def made(tmp_path_factory):
     """A written report whose classes, file name, columns and words would all like to be markup."""
     folder = tmp_path_factory.mktemp("report") / "out"
     report, words = made_report(HOSTILE)
-    assert files.write_report(report, words, folder) == []
+    assert write.write_report(report, words, folder) == []
     return folder, report, words
 
 
@@ -65,7 +63,7 @@ def test_the_files_hold_what_was_judged(made):
         name: report[name] for name in report if name != "vocabulary"
     }
     table = read_csv(folder / "words.csv")
-    assert list(table) == list(files.COLUMNS) and len(table) == len(words)
+    assert list(table) == list(write.COLUMNS) and len(table) == len(words)
     assert table["word"].str.removeprefix("'").tolist() == words["word"].str.removeprefix("'").tolist()
     for name in set(table) - {"word", "class"}:
         np.testing.assert_allclose(table[name].astype(float), words[name].astype(float), atol=0.0051, err_msg=name)
@@ -89,32 +87,32 @@ def described(schema: dict, where: str = "") -> list[str]:
 
 @pytest.mark.parametrize("verdict", ["sound", "worse than linear", "useless"])
 def test_every_key_and_column_is_described(made, tmp_path, verdict):
-    assert described(files.SCHEMA) == []
-    jsonschema.Draft202012Validator.check_schema(files.SCHEMA)
+    assert described(write.SCHEMA) == []
+    jsonschema.Draft202012Validator.check_schema(write.SCHEMA)
     report, words = made_report(("a", "b", "c"), verdict=verdict)
-    files.write_report(report, words, tmp_path)
+    write.write_report(report, words, tmp_path)
     stored = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    jsonschema.validate(stored, files.SCHEMA)
-    row = files.SCHEMA["$defs"]["words.csv"]
+    jsonschema.validate(stored, write.SCHEMA)
+    row = write.SCHEMA["$defs"]["words.csv"]
     for one in words.head(5).to_dict("records"):
-        jsonschema.validate(files.finite(one), row)
+        jsonschema.validate(write.finite(one), row)
     with pytest.raises(jsonschema.ValidationError, match="new"):
-        jsonschema.validate(stored | {"new": 1}, files.SCHEMA)
+        jsonschema.validate(stored | {"new": 1}, write.SCHEMA)
 
 
 def test_a_spreadsheet_sees_no_formula(made):
     table = read_csv(made[0] / "words.csv")
     assert {"'=HYPERLINK(1)", HOSTILE[0]} <= set(table["class"]) and "=HYPERLINK(1)" not in set(table["class"])
     assert {"'=1+1", "'@name", "c++"} <= set(table["word"])
-    assert files.harmless(pd.Series(["-1", "+1.5", "-x", ""])).tolist() == ["-1", "+1.5", "'-x", ""], "numbers stay"
+    assert write.harmless(pd.Series(["-1", "+1.5", "-x", ""])).tolist() == ["-1", "+1.5", "'-x", ""], "numbers stay"
 
 
 def test_what_is_replaced_is_said(tmp_path):
     report, words = made_report()
-    assert files.write_report(report, words, tmp_path) == []
+    assert write.write_report(report, words, tmp_path) == []
     (tmp_path / "words.csv").unlink()
     (tmp_path / "own.txt").write_text("mine")
-    assert files.write_report(report, words, tmp_path) == ["report.json", "report.html"]
+    assert write.write_report(report, words, tmp_path) == ["report.json", "report.html"]
     assert {path.name for path in tmp_path.iterdir()} == NAMES | {"own.txt"}
 
 
@@ -123,7 +121,7 @@ def test_what_is_replaced_is_said(tmp_path):
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, error):
     report, words = made_report()
     former = tmp_path / "former"
-    files.write_report(report, words, former)
+    write.write_report(report, words, former)
     before = {path.name: path.read_bytes() for path in former.iterdir()}
     real, calls, files_in_turn = Path.write_bytes, [], ("words.csv", "report.json", "report.html")
 
@@ -138,7 +136,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
     for folder in (former, tmp_path / "new" / "inner"):
         calls.clear()
         with pytest.raises((Refused, KeyboardInterrupt)) as refused:
-            files.write_report(report | {"file": "another"}, words, folder)
+            write.write_report(report | {"file": "another"}, words, folder)
         if not isinstance(error, KeyboardInterrupt):
             said = str(refused.value)
             assert str(folder / files_in_turn[fails_at - 1]) in said and "No space left" in said
@@ -151,7 +149,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
 def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_at, error):
     report, words = made_report()
     former = tmp_path / "former"
-    files.write_report(report, words, former)
+    write.write_report(report, words, former)
     (former / "report.json").unlink()
     before = {path.name: path.read_bytes() for path in former.iterdir()}
     real, calls = Path.replace, []
@@ -166,7 +164,7 @@ def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_a
     for folder in (former, tmp_path / "new")[: 2 if fails_at < 3 else 1]:
         calls.clear()
         with pytest.raises((Refused, KeyboardInterrupt)):
-            files.write_report(report | {"file": "another"}, words, folder)
+            write.write_report(report | {"file": "another"}, words, folder)
     assert {path.name: path.read_bytes() for path in former.iterdir()} == before
     assert not (tmp_path / "new").exists()
 
@@ -174,24 +172,24 @@ def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_a
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_folder_in_the_place_of_a_file_mixes_nothing(tmp_path, name):
     report, words = made_report()
-    files.write_report(report, words, tmp_path)
+    write.write_report(report, words, tmp_path)
     (tmp_path / name).unlink()
     (tmp_path / name).mkdir()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     with pytest.raises(Refused, match=f"{name} is a folder"):
-        files.write_report(report | {"file": "another"}, words, tmp_path)
+        write.write_report(report | {"file": "another"}, words, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_the_same_report_gives_the_same_bytes(made, tmp_path):
-    files.write_report(*made[1:], tmp_path)
+    write.write_report(*made[1:], tmp_path)
     assert all((tmp_path / name).read_bytes() == (made[0] / name).read_bytes() for name in NAMES)
 
 
 def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     report, words = made_report([f"class {k}" for k in range(10)], words=200)
-    monkeypatch.setattr(files, "MOST_ROWS", 500)
-    files.write_report(report, words, tmp_path / "some")
+    monkeypatch.setattr(write, "MOST_ROWS", 500)
+    write.write_report(report, words, tmp_path / "some")
     some = read_csv(tmp_path / "some" / "words.csv")
     assert len(some) == 500 and (some["word"].value_counts() == 10).all(), "words are whole"
     moved = (words.assign(moved=words["influence"].abs() * words["texts"]).groupby("word")["moved"].max()).nlargest(50)
@@ -200,10 +198,10 @@ def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     assert some["word"].str.removeprefix("'").drop_duplicates().tolist() == order, "in their old order"
     told = (tmp_path / "some" / "report.html").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "some" / "report.json").read_text(encoding="utf-8"))["vocabulary"]["in_csv"] == 50
-    files.write_report(report, words, tmp_path / "all", all_words=True)
+    write.write_report(report, words, tmp_path / "all", all_words=True)
     assert len(read_csv(tmp_path / "all" / "words.csv")) == len(words)
     rare = words.tail(30).assign(word=np.repeat(["rare0", "rare1", "rare2"], 10), influence_low=np.nan, q=np.nan)
-    files.write_report(report, pd.concat([words, rare]), tmp_path / "rare", all_words=True)
+    write.write_report(report, pd.concat([words, rare]), tmp_path / "rare", all_words=True)
     assert len(read_csv(tmp_path / "rare" / "words.csv")) == len(words) + 30
     assert "rare0" not in (tmp_path / "rare" / "report.html").read_text(encoding="utf-8")
     assert f"words.csv holds the 50 of {words['word'].nunique()} words" in told and "--all-words" in told
@@ -217,7 +215,7 @@ def test_twenty_classes_of_a_large_vocabulary_stay_small(tmp_path):
     large = words.sample(20 * count, replace=True, random_state=0).assign(
         word=np.repeat([f"another{i}" for i in range(count)], 20), **{"class": names * count}
     )
-    files.write_report(report, pd.concat([words, large], ignore_index=True), tmp_path)
+    write.write_report(report, pd.concat([words, large], ignore_index=True), tmp_path)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 18e6
 
 
@@ -239,7 +237,7 @@ def text_of(**kinds) -> str:
     report, words = made_report(("a", "b", "c"), **kinds)
     counted = {"with_interval": words["word"].nunique(), "in_csv": words["word"].nunique()}
     tags = Tags()
-    tags.feed(page.render_page(report | {"vocabulary": report["vocabulary"] | counted}, words, files.COLUMNS))
+    tags.feed(write.render_page(report | {"vocabulary": report["vocabulary"] | counted}, words, write.COLUMNS))
     return " ".join(tags.text.split())
 
 
@@ -256,7 +254,7 @@ def test_first_things_first():
     assert "gets 98 % right with the word and 55 % without it, of all texts 90 % and 70 %" in told
     for word in ("log-loss", "AUC", "balanced accuracy", "recall", "Calibration", "influence_low", "q_beyond"):
         assert word in told
-    for about in files.COLUMNS.values():
+    for about in write.COLUMNS.values():
         assert about["description"] in told, "columns are called and described as in words.csv"
 
 
@@ -294,7 +292,7 @@ def test_what_cannot_be_measured_is_a_dash():
         quality[part] = dict.fromkeys(quality[part], float("nan"))
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
     tags = Tags()
-    tags.feed(page.render_page(report, words, files.COLUMNS))
+    tags.feed(write.render_page(report, words, write.COLUMNS))
     told = " ".join(tags.text.split()).partition("How good it is Five")[2].partition("Examples Unseen")[0]
     assert "nan" not in told and "None" not in told and "no interval" in told
 
@@ -303,18 +301,18 @@ def test_words_that_decide_together_are_linked_one_by_one():
     report, words = made_report(("a", "b"))
     report["deciding"][0] |= {"word": "mark00,mark01", "covered": 0.9}
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
-    told = page.render_page(report, words, files.COLUMNS)
+    told = write.render_page(report, words, write.COLUMNS)
     card = told.partition('<section id="verdict"')[2].partition("</section>")[0]
     assert card.count('word=mark00"') == card.count('word=mark01"') == 2
     assert "Single words nearly decide" in card and "without them" in card
-    assert page.parted("3,5", words.replace("word1", "3,5")) == ["3,5"]
+    assert write.parted("3,5", words.replace("word1", "3,5")) == ["3,5"]
 
 
 def test_a_word_that_half_of_a_class_holds_does_not_decide_it():
     report, words = made_report(("a", "b"))
     report["deciding"][0]["covered"] = 0.89
     report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
-    told = page.render_page(report, words, files.COLUMNS)
+    told = write.render_page(report, words, write.COLUMNS)
     assert "One word by itself tells a class." in told and "nearly decide" not in told
     assert "89\u00a0% of the class’s texts hold it" in told
 
@@ -323,11 +321,11 @@ def test_beside_the_lists_it_is_said_that_an_interval_may_hold_zero():
     report, words = made_report(("a", "b", "c"))
     report["vocabulary"] |= {"with_interval": len(words) // 3, "in_csv": len(words) // 3}
     said = '<p class="note">Some of these intervals hold zero'
-    assert said in page.render_page(report, words, files.COLUMNS).partition('<section id="words"')[0]
+    assert said in write.render_page(report, words, write.COLUMNS).partition('<section id="words"')[0]
     words["influence_low"] = words["influence_low"].where(~words["listed"], 0.1)
-    assert said not in page.render_page(report, words, files.COLUMNS)
+    assert said not in write.render_page(report, words, write.COLUMNS)
     words["listed"], report["top_words"] = False, {name: [] for name in report["top_words"]}
-    assert said not in page.render_page(report, words, files.COLUMNS)
+    assert said not in write.render_page(report, words, write.COLUMNS)
 
 
 def test_a_recurrent_encoder_is_spoken_of_truly():
@@ -339,42 +337,42 @@ def test_a_recurrent_encoder_is_spoken_of_truly():
 
 def test_every_listed_word_is_in_the_table_of_the_page(monkeypatch):
     """Many classes: the table holds few words, and some of the listed ones move little in all."""
-    monkeypatch.setattr(page, "SHOWN_NUMBERS", 150_000)
+    monkeypatch.setattr(write, "SHOWN_NUMBERS", 150_000)
     classes, count = 50, 1500
     names = [f"word{i}" for i in range(count)]
     words = pd.DataFrame({"word": np.repeat(names, classes), "class": list(range(classes)) * count})
     words = words.assign(influence=np.repeat(np.arange(count)[::-1] / count, classes), texts=1, texts_of_class=1)
     words = words.assign(attention=0.5, influence_low=0.0, influence_high=1.0, probability=0.1, total=1.0, listed=False)
-    usual = [row[0] for row in page.word_rows(words, classes, set())]
+    usual = [row[0] for row in write.word_rows(words, classes, set())]
     assert usual == names[: len(usual)] and len(usual) == 500
     few = {"word7", "word1490"}
-    rows = [row[0] for row in page.word_rows(words, classes, few)]
+    rows = [row[0] for row in write.word_rows(words, classes, few)]
     assert set(rows[:2]) == few and len(rows) == len(usual)
     assert [name for name in rows if name not in few] == [name for name in names if name not in few][: len(usual) - 2]
     many = set(names[500:])
-    assert {row[0] for row in page.word_rows(words, classes, many)} == many
+    assert {row[0] for row in write.word_rows(words, classes, many)} == many
 
 
 def test_lists_hold_the_largest_in_all_and_the_surest():
     words = pd.DataFrame({"word": [f"w{i}" for i in range(40)], "class": "a", "listed": True, "texts": 1})
     words = words.assign(total=np.arange(40)[::-1], influence_low=np.arange(40))
-    found = [row["word"] for row in page.lists(words)["a"]]
+    found = [row["word"] for row in write.lists(words)["a"]]
     assert found[:15] == [f"w{i}" for i in range(15)] and set(found[15:]) == {f"w{i}" for i in range(25, 40)}
-    assert page.lists(words.assign(listed=False)) == {}
+    assert write.lists(words.assign(listed=False)) == {}
 
 
 def test_the_page_holds_four_digits_of_each_number():
     values = np.array([[0.123456, -12345.678, 0.0], [np.nan, np.inf, 9.9999e-7]])
-    assert page.four_digits(values) == [[0.1235, -12350.0, 0.0], [None, None, 1e-6]]
+    assert write.four_digits(values) == [[0.1235, -12350.0, 0.0], [None, None, 1e-6]]
 
 
 def test_numbers_are_told_plainly():
-    told = [page.signed(x) for x in (0.004, -0.004, 0.0, 0.006, -0.006, 12.34, -1234.5)]
+    told = [write.signed(x) for x in (0.004, -0.004, 0.0, 0.006, -0.006, 12.34, -1234.5)]
     assert told == ["0.00", "0.00", "0.00", "+0.01", "−0.01", "+12.3", "−1,235"]
-    assert [page.plain(x) for x in (0.125, 12.35, 1.005, None, float("nan"))] == ["0.13", "12.4", "1.01", "–", "–"]
-    assert (page.signed(None), page.signed(float("nan")), page.signed(float("inf"))) == ("–", "–", "–")
-    assert [page.percent(x, 0) for x in (0.5, -0.001, None, float("nan"))] == ["50\u00a0%", "0\u00a0%", "–", "–"]
-    assert page.fragment("a=b&c#/\ud800") == "a%3Db%26c%23%2F%3F"
+    assert [write.plain(x) for x in (0.125, 12.35, 1.005, None, float("nan"))] == ["0.13", "12.4", "1.01", "–", "–"]
+    assert (write.signed(None), write.signed(float("nan")), write.signed(float("inf"))) == ("–", "–", "–")
+    assert [write.percent(x, 0) for x in (0.5, -0.001, None, float("nan"))] == ["50\u00a0%", "0\u00a0%", "–", "–"]
+    assert write.fragment("a=b&c#/\ud800") == "a%3Db%26c%23%2F%3F"
 
 
 # --- the examples
@@ -384,10 +382,10 @@ def test_a_text_stands_as_it_is_in_the_file(made):
     """Cut into words and what stands between them, it is the same text, however strange."""
     shown = [each for kind in made[1]["examples"].values() for each in kind]
     for each in shown:
-        cut = page.text_pieces(each)
+        cut = write.text_pieces(each)
         assert "".join(text for text, _, _ in cut) == each["text"]
         assert [word for _, word, _ in cut if word] == each["words"]
-    assert {text for each in shown for text, word, _ in page.text_pieces(each) if word} & set(SCRIPTS)
+    assert {text for each in shown for text, word, _ in write.text_pieces(each) if word} & set(SCRIPTS)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +399,7 @@ def test_a_text_stands_as_it_is_in_the_file(made):
     ],
 )
 def test_empty_lines_do_not_stretch_the_page(text, first, last, shown):
-    assert page.between_words(text, first, last) == shown
+    assert write.between_words(text, first, last) == shown
 
 
 def test_examples_are_not_only_the_surest():
@@ -410,7 +408,7 @@ def test_examples_are_not_only_the_surest():
     P = random.dirichlet((1, 1, 1), 300)
     P[np.arange(300), labels] += 0.5
     P /= P.sum(1, keepdims=True)
-    found = examples.choice(P, labels, lengths)
+    found = judge.choice(P, labels, lengths)
     every = np.concatenate(list(found.values()))
     assert len(set(every)) == len(every) == 18, "no text stands twice"
     confidence, right = P.max(1), P.argmax(1) == labels
@@ -421,9 +419,9 @@ def test_examples_are_not_only_the_surest():
     assert set(P[found["sure"]].argmax(1)[:3]) == {0, 1, 2}, "the classes take turns"
     assert (np.sort(confidence)[:5] == confidence[found["unsure"]]).all()
     lengths[found["wrong"][0]], lengths[found["wrong"][1]] = 200, 2000
-    others = examples.choice(P, labels, lengths)["wrong"]
+    others = judge.choice(P, labels, lengths)["wrong"]
     assert set(others[:3]) == set(found["wrong"][2:]) and not set(others) & set(found["wrong"][:2])
-    assert all(len(found) == 0 for found in examples.choice(P, labels, np.full(300, 2000)).values())
+    assert all(len(found) == 0 for found in judge.choice(P, labels, np.full(300, 2000)).values())
 
 
 # --- the page in a browser
@@ -472,7 +470,7 @@ def test_the_table_shows_what_words_csv_holds(opened, made):
     for name in HOSTILE:
         opened.select_option("#class", label=name)
         mine = words[words["class"] == name]
-        best = mine.sort_values(["listed", "total"], ascending=False)["word"].map(page.shortened).tolist()
+        best = mine.sort_values(["listed", "total"], ascending=False)["word"].map(write.shortened).tolist()
         assert words_of(opened)[:10] == best[:10], "in the order of the lists at first"
         listed = opened.locator("#rows .listed td:first-child").all_text_contents()
         assert {*listed} == set(mine[mine["listed"]]["word"])
@@ -517,7 +515,7 @@ def test_a_word_against_every_class(opened, made):
     assert [float(row[-1].replace("−", "-")) for row in rows] == pytest.approx(mine["influence"].tolist(), abs=0.0051)
     for row, one in zip(rows, mine.itertuples()):
         assert f"{one.texts_of_class} of its {one.texts} texts; of all 25" in row[0]
-        assert f"{page.plain(one.influence_low)} to {page.plain(one.influence_high)}" in row[1]
+        assert f"{write.plain(one.influence_low)} to {write.plain(one.influence_high)}" in row[1]
     assert opened.evaluate("document.querySelector('#word table').getBoundingClientRect().right <= innerWidth")
     opened.go_back()
     assert not opened.is_visible("#word"), "back is where one came from"
@@ -587,11 +585,11 @@ def test_lists_are_ordered_by_sureness_too(opened, made):
 
 def test_copy_and_download_give_what_is_shown(opened, made):
     words = made[2]
-    columns = [name for name in files.COLUMNS if not name.startswith("q")]
+    columns = [name for name in write.COLUMNS if not name.startswith("q")]
 
     def agrees(table, name, expected):
         assert list(table) == columns and set(table["class"].str.removeprefix("'")) == {name}
-        assert table["word"].tolist() == files.harmless(expected["word"]).tolist()
+        assert table["word"].tolist() == write.harmless(expected["word"]).tolist()
         for column in columns[3:]:
             np.testing.assert_allclose(table[column], expected[column].astype(float), rtol=0.002, atol=1e-6)
 
@@ -663,7 +661,7 @@ def test_right_to_left_reads_right_to_left(browser, tmp_path):
     report, table = made_report(("טוב", "רע"), special=("שלום", "مرحبا"))
     for example in report["examples"]["typical"]:
         example |= {"text": text, "words": words, "turned_by": [0]}
-    files.write_report(report, table, tmp_path)
+    write.write_report(report, table, tmp_path)
     tab = browser.new_page()
     tab.goto((tmp_path / "report.html").as_uri() + "#word=" + quote("مرحبا"))
     assert tab.evaluate("getComputedStyle(document.querySelector('#examples .text')).direction") == "rtl"
@@ -681,7 +679,7 @@ def test_right_to_left_reads_right_to_left(browser, tmp_path):
 def test_many_classes_can_be_read_on_a_phone(browser, tmp_path, classes):
     names = [f"alike class number {k:02} of many" for k in range(classes)]
     report, words = made_report(names, texts=max(400, 20 * classes))
-    files.write_report(report, words, tmp_path)
+    write.write_report(report, words, tmp_path)
     tab = browser.new_page(viewport={"width": 390, "height": 800})
     tab.goto((tmp_path / "report.html").as_uri())
     folded = tab.query_selector_all(".lists details")
@@ -725,9 +723,9 @@ def run(tmp_path_factory):
 
 def test_what_comes_of_a_file_is_as_described(run):
     stored = json.loads((run[0] / "report.json").read_text(encoding="utf-8"))
-    jsonschema.validate(stored, files.SCHEMA)
+    jsonschema.validate(stored, write.SCHEMA)
     table = read_csv(run[0] / "words.csv")
-    assert list(table) == list(files.COLUMNS)
+    assert list(table) == list(write.COLUMNS)
     for name, rows in stored["top_words"].items():
         mine = table[(table["class"].astype(str) == name) & table["listed"].astype(str).eq("True")]
         assert [row["word"] for row in rows] == mine.nlargest(15, "total")["word"].tolist()
@@ -757,15 +755,15 @@ def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
     rows = [(" ".join(random.choice(list("abcdefgh"), 6)) + f", mark{k}!", str(k)) for k in np.arange(150) % classes]
     frame = pd.DataFrame(rows, columns=["text", "label"]).drop_duplicates().assign(row=lambda each: each.index + 1)
     cutter = Cutter()
-    prepared = prepare(TextTable(frame, len(frame)), cutter)
+    prepared = prepare(Table(frame, len(frame)), cutter)
     whole = prepared.whole
     fold = next(folds(whole.labels.numpy(), np.arange(len(whole))))
     settings = Settings(epochs=2, dimension=4, encoder=encoder)
-    reader = Reader(whole, prepared.vocabulary, fold, settings, 0, lambda *_: None)
+    reader = train_reader(whole, prepared.vocabulary, fold, settings, 0, lambda *_: None)
     place = int(fold.test[0])
     corpus = reader.read(whole, fold.test[:1])
     P = reader.probability(whole, fold.test[:1])
-    found = examples.examples(lambda _: reader, prepared, cutter.spans, fold.test[:1], P)
+    found = judge.examples(lambda _: reader, prepared, cutter.spans, fold.test[:1], P)
     (told,) = found["typical"] + found["wrong"] + found["sure"] + found["unsure"]
     answer = prepared.classes.index(told["predicted"])
 

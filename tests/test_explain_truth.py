@@ -9,12 +9,11 @@ import pytest
 from test_explain_lists import explained, listed
 
 from uaftc_lib import Corpus
-from uaftc_lib.report import training
-from uaftc_lib.report.folds import folds
-from uaftc_lib.report.linear import LinearBaseline
+from uaftc_lib.report import train
+from uaftc_lib.report.prepare import prepare
+from uaftc_lib.report.read import Table
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.tables import TextTable
-from uaftc_lib.report.texts import prepare
+from uaftc_lib.report.train import LinearBaseline, folds
 from uaftc_lib.report.words import Cutter
 
 
@@ -106,13 +105,13 @@ def test_the_linear_baseline_learns_from_many_rare_words():
 
 def test_models_are_the_same_however_many_are_trained_at_once_and_are_given_up(monkeypatch):
     rows, _ = made_files.known_causes(0, rows=300)
-    prepared = prepare(TextTable(rows.assign(row=np.arange(len(rows))), len(rows)), Cutter())
+    prepared = prepare(Table(rows.assign(row=np.arange(len(rows))), len(rows)), Cutter())
     chosen = list(folds(prepared.whole.labels.numpy(), prepared.cluster))
     asked = prepared.whole, prepared.vocabulary, chosen, Settings(epochs=3)
     found = []
     for processors in (1, 4):
-        monkeypatch.setattr(training.joblib, "cpu_count", lambda: processors)  # noqa: B023
-        found.append([reader.model.V.tolist() for reader in training.readers(*asked, lambda _: None)])
+        monkeypatch.setattr(train.joblib, "cpu_count", lambda: processors)  # noqa: B023
+        found.append([reader.model.V.tolist() for reader in train.readers(*asked, lambda _: None)])
     assert found[0] == found[1] and len(found[0]) == 5
     before, given_up = threading.active_count(), []
 
@@ -122,7 +121,7 @@ def test_models_are_the_same_however_many_are_trained_at_once_and_are_given_up(m
         given_up.append(1)
 
     with pytest.raises(KeyboardInterrupt):
-        list(training.readers(*asked[:3], Settings(epochs=100_000), stopped))
+        list(train.readers(*asked[:3], Settings(epochs=100_000), stopped))
     assert threading.active_count() == before and len(given_up) < 1000
 
 

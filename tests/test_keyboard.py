@@ -6,7 +6,7 @@ import pytest
 from made_report import made_report
 from test_pages import NAMES, OPEN, PAGES, REACHED, WIDTHS, opened
 
-from uaftc_lib.report import files
+from uaftc_lib.report import write
 
 LAB = "document.querySelector('uaftc-lab')"
 AT = """() => {
@@ -171,7 +171,7 @@ def test_what_scrolls_sideways_is_scrolled_by_keys(browser, name, width):
 
 def test_the_sections_of_a_report_are_reached_by_tab(browser, tmp_path, width):
     """Where they do not fit beside each other, each is wholly seen when the keys are at it."""
-    files.write_report(*made_report(), tmp_path)
+    write.write_report(*made_report(), tmp_path)
     with opened(browser, tmp_path / "report.html", width) as (page, _):
         assert walked(page) == ([], [])
         page.reload()

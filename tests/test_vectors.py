@@ -13,7 +13,7 @@ from cases import uaftc
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
 from uaftc_lib.datasets import cache, imdb
-from uaftc_lib.report import training
+from uaftc_lib.report import train
 from uaftc_lib.vectors import unused_reviews as own
 from uaftc_lib.vectors.file_format import format_of
 from uaftc_lib.vectors.word_vectors import StartingVectors, WordVectors, read_vectors
@@ -234,7 +234,7 @@ def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path, monkeyp
             super().__init__(*sizes, **options)
             starts.append(self.embedding.detach().clone())
 
-    monkeypatch.setattr(training, "AttentionClassifier", Noted)
+    monkeypatch.setattr(train, "AttentionClassifier", Noted)
     fill = "apple river stone cloud table green quick seven paper light".split()
     pairs = list(itertools.permutations(fill, 3))[::4]
     rows = [f"{' '.join(pair)} {'good' if i % 2 else 'bad'} film,{i % 2}" for i, pair in enumerate(pairs)]

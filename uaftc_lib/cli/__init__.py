@@ -31,6 +31,7 @@ try:
     from uaftc_lib.experiments.cells import AXES, Cell, cells_of, check_file, check_workers, load_grid
     from uaftc_lib.extras import needs
     from uaftc_lib.locations import replaced
+    from uaftc_lib.report import explain_file
     from uaftc_lib.report.request import Columns, check_folder, check_request
     from uaftc_lib.report.settings import Settings
     from uaftc_lib.settings import DEVICES, MODELS
@@ -287,14 +288,13 @@ def explain(
         settings = Settings(**of_its_dimension(given["vectors"], given))
         check_folder(out)
         check_request(file, Columns(text, label, group, split, time), encoding)
-        from uaftc_lib.report import terminal
-        from uaftc_lib.report.report import explain_file
-
         report = explain_file(file, text, label, out, settings, encoding, group, split, time, all_words)
     except KeyboardInterrupt:
         click.echo("uaftc: stopped; nothing was written", err=True)
         raise click.exceptions.Exit(130) from None
-    for line in terminal.lines(report, out):
+    from uaftc_lib.report.write import terminal_lines
+
+    for line in terminal_lines(report, out):
         click.echo(line)
 
 

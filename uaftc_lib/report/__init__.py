@@ -1,15 +1,101 @@
 """``uaftc explain``: from a file of the reader's own to a report.
 
 request     what is refused before anything is read
-tables      reading: the rows of a file, and which are dropped
-texts       words and splits
-settings    how it trains
-report      the stages, and what goes into the report
-folds       trains on each part of the texts and asks the words of the others
-pushes      what each word adds to a class: α s (`pair_values` in uaftc_lib/explain/words.py), or behind a recurrent
-            encoder what reading again without it takes (`again`); on the page it is called influence
-lists       which words are listed, and how sure that is
-quality     how good the classifier is, beside a linear one
-page        report.html, from page.html
-files       writes report.html, words.csv, report.json
+settings    how the models are trained, and how texts are cut: ``words``
+read        the rows of a file: a Table
+prepare     copies, words, vocabulary: Prepared
+train       five models, each asked about texts it has not seen: Trained
+judge       how good they are, and which words are listed: Judged
+write       words.csv, report.json, report.html and the lines of the terminal
+
+Each step takes the frozen values of the steps before it, and returns one of its own.
 """
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from uaftc_lib.progress import progress_bar
+from uaftc_lib.report.request import Columns, check_folder
+from uaftc_lib.report.settings import Settings
+
+
+def explain_file(
+    path: str | os.PathLike,
+    text: str,
+    label: str,
+    out: str | os.PathLike,
+    settings: Settings | None = None,
+    encoding: str = "utf-8",
+    group: str | None = None,
+    split: str | None = None,
+    time: str | None = None,
+    all_words: bool = False,
+    progress: bool = True,
+) -> dict:
+    """Train on a file and write report.html, words.csv and report.json into the folder ``out``.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV, JSON lines or Parquet.
+    text, label : str
+        Names of its columns.
+    out : path
+        A folder; it is made when all is done, so a refusal leaves nothing.
+    settings : Settings, optional
+    encoding : str
+        Of CSV, TSV and JSON lines.
+    group, split, time : str, optional
+        Columns: texts of one group are never on both sides of a split; texts marked test are the unseen ones; the
+        latest fifth of the texts are the unseen ones.
+    all_words : bool
+        Whether words.csv holds every word of two texts or more, however many there are.
+    progress : bool
+        Whether bars are shown.
+
+    Returns
+    -------
+    dict
+        What report.json holds, and under "replaced" the files that were there before.
+
+    Raises
+    ------
+    Refused
+        If the file cannot be explained, or nothing can be written.
+    ValueError
+        If a setting is impossible.
+    """
+    # here, as the command checks its options before anything large is imported
+    from uaftc_lib.report.judge import judge
+    from uaftc_lib.report.prepare import prepare
+    from uaftc_lib.report.read import read_table, sample
+    from uaftc_lib.report.train import train
+    from uaftc_lib.report.write import contents, write_report
+    from uaftc_lib.vectors.word_vectors import read_vectors
+
+    settings = settings or Settings()
+    path, out, columns = Path(path), Path(out), Columns(text, label, group, split, time)
+    cutter = settings.cutter()
+    check_folder(out)
+    with progress_bar(total=4, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as bar:
+
+        def begin(stage: str) -> None:
+            bar.set_description_str(stage)
+            bar.update()
+
+        bar_of = partial(progress_bar, leave=False, disable=not progress)
+        begin("reading")
+        vectors = read_vectors(settings.vectors, settings.dimension) if settings.vectors else None
+        table = sample(read_table(path, columns, encoding, partial(bar_of, desc="lines")), seed=settings.seed)
+        prepared = prepare(table, cutter, partial(bar_of, desc="texts"), vectors)
+        begin("training")
+        trained = train(prepared, settings, bar_of)
+        begin("judging")
+        judged = judge(prepared, trained, all_words)
+        begin("writing")
+        report = contents(path.name, columns, prepared, trained, judged)
+        replaced = write_report(report, judged.words, out, all_words)
+    return report | {"replaced": replaced}

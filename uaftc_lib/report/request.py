@@ -86,15 +86,15 @@ def check_folder(out: Path) -> None:
             raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another --out")
 
 
-def check_columns(path: Path, columns: Columns, found: list[str]) -> None:
+def check_columns(path: Path, columns: Columns, names: list[str]) -> None:
     """Refuse a table that lacks a wanted column, or has it twice."""
     for name in columns.asked.values():
-        if found.count(name) > 1:
-            raise Refused(f"{path.name} has {found.count(name)} columns called {name!r}: rename all but one")
-        if name not in found:
-            near = difflib.get_close_matches(name, found, 1)
+        if names.count(name) > 1:
+            raise Refused(f"{path.name} has {names.count(name)} columns called {name!r}: rename all but one")
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
-            known = ", ".join(map(repr, found[:30])) + (" ..." if len(found) > 30 else "")
+            known = ", ".join(map(repr, names[:30])) + (" ..." if len(names) > 30 else "")
             first = " (by its first line)" if path.suffix.lower() in DELIMITERS else ""
             raise Refused(f"{path.name} has no column {name!r}; its columns are{first} {known}.{meant}")
 

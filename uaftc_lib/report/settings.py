@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from uaftc_lib import checks
-from uaftc_lib.report.words import pattern, way_to_cut
+from uaftc_lib.report.words import Cutter, pattern, way_to_cut
 from uaftc_lib.settings import (
     ENCODERS,
     ModelSettings,
@@ -42,6 +42,10 @@ class Settings:
 
     def __post_init__(self):
         check_fields(self)
+
+    def cutter(self) -> Cutter:
+        """What cuts texts into words."""
+        return Cutter(self.words, self.ignore, self.without.split(",") if self.without else ())
 
     def training(self, rows: int, seed: int) -> TrainingConfig:
         """Small files are read more often and in smaller batches, or there would be too few steps."""

@@ -10,7 +10,7 @@ from functools import cache
 from uaftc_lib.extras import needs
 
 WORDS = ("rule", "spaces", "characters", "spacy")
-TOLD = {
+DESCRIPTIONS = {
     "rule": "Words are runs of letters and digits, with apostrophes, hyphens and decimal points inside (isn't, "
     "well-known, 3.5); C++, C#, .NET, node.js, AT&T, U.S.A, $5, 50%, :-), <3 and the like, web and e-mail addresses, "
     "@names, #tags and emoji count whole; in scripts without spaces each character is a word. Other punctuation is "
@@ -118,22 +118,22 @@ class Cutter:
     def __init__(self, how: str = "rule", ignore: str | None = None, without: Sequence[str] = ()):
         kind, _, language = way_to_cut("how", how).partition(":")
         self.how, self.ignore, self.without, self._by_spaces = how, None, frozenset(), True
-        self.told = TOLD[kind].format(language=language or "xx")
+        self.description = DESCRIPTIONS[kind].format(language=language or "xx")
         if kind == "spacy":
             self._find, self._by_spaces = spacy_spans(language or "xx")
         else:
-            self._find = found_by(SPACES if kind == "spaces" else patterns()[kind])
+            self._find = matches_of(SPACES if kind == "spaces" else patterns()[kind])
         if without:
             self.without = frozenset(self._as_one_word(word) for word in without)
-            self.told += f" Left out: {', '.join(sorted(self.without))}."
+            self.description += f" Left out: {', '.join(sorted(self.without))}."
         if ignore:
             self.ignore = re.compile(pattern("ignore", ignore), re.IGNORECASE)
-            self.told += f" What matches {ignore} is left out."
+            self.description += f" What matches {ignore} is left out."
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where the words of a text begin and end in it."""
-        found = self._find(self._blanked(text))
-        return [span for span in found if spelt(text[slice(*span)]) not in self.without] if self.without else found
+        spans = self._find(self._blanked(text))
+        return [span for span in spans if spelt(text[slice(*span)]) not in self.without] if self.without else spans
 
     def words(self, text: str) -> list[str]:
         """The words of a text as they are counted: in lower case, every apostrophe and hyphen the plain one."""
@@ -165,10 +165,10 @@ class Cutter:
         return self.ignore.sub(lambda match: " " * len(match[0]), text) if self.ignore else text
 
     def _as_one_word(self, word: str) -> str:
-        found = self.words(unicodedata.normalize("NFC", word))
-        if len(found) != 1:
-            raise ValueError(f"{word!r} is {len(found) or 'no'} words here, not one: give each word by itself")
-        return found[0]
+        words = self.words(unicodedata.normalize("NFC", word))
+        if len(words) != 1:
+            raise ValueError(f"{word!r} is {len(words) or 'no'} words here, not one: give each word by itself")
+        return words[0]
 
 
 def spelt(word: str) -> str:
@@ -176,7 +176,7 @@ def spelt(word: str) -> str:
     return word.lower() if word.isascii() else word.lower().translate(CANONICAL) or word
 
 
-def found_by(pattern: re.Pattern) -> Callable[[str], list[tuple[int, int]]]:
+def matches_of(pattern: re.Pattern) -> Callable[[str], list[tuple[int, int]]]:
     """Where a pattern matches."""
     return lambda text: [match.span() for match in pattern.finditer(text)]
 

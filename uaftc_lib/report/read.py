@@ -1,4 +1,4 @@
-"""Reading a reader's own file, with an account of every row that is left out."""
+"""Read: from a file to the table of its rows, with an account of every row that is dropped."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import math
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
 from operator import itemgetter
@@ -37,9 +37,9 @@ HALF = re.compile("[\ud800-\udfff]")  # what JSON can hold, and no file
 MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
-@dataclass
-class TextTable:
-    """The rows of a file, and what was dropped: reason → number of rows.
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file, and what was dropped: reason → number of rows. Every step returns a new one.
 
     Attributes
     ----------
@@ -48,27 +48,33 @@ class TextTable:
         split and time where they are asked for.
     rows_read : int
     dropped : dict
-    notes : list of str
+    notes : tuple of str
         What is read as it stands, and may not be meant so.
-    loud : list of str
+    loud : tuple of str
         What must be seen before anything else.
     """
 
     rows: pd.DataFrame
     rows_read: int
     dropped: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    loud: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    loud: tuple[str, ...] = ()
 
-    def drop(self, reason: str, keep: Iterable) -> None:
-        """Leave out the rows that are not to be kept, and count them under the reason."""
-        keep = np.asarray(keep, bool)
-        if lost := int((~keep).sum()):
-            self.dropped[reason] = self.dropped.get(reason, 0) + lost
-            self.rows = self.rows[keep]
+    def keep(self, mask: Iterable, reason: str) -> Table:
+        """Without the rows where ``mask`` is false; they are counted under the reason."""
+        mask = np.asarray(mask, bool)
+        lost = int((~mask).sum())
+        if not lost:
+            return self
+        dropped = self.dropped | {reason: self.dropped.get(reason, 0) + lost}
+        return replace(self, rows=self.rows[mask], dropped=dropped)
+
+    def add(self, notes: Iterable[str] = (), loud: Iterable[str] = ()) -> Table:
+        """With further remarks."""
+        return replace(self, notes=(*self.notes, *notes), loud=(*self.loud, *loud))
 
 
-def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: Callable = iter) -> TextTable:
+def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: Callable = iter) -> Table:
     """The columns of a file that are asked for. ``progress`` wraps the lines of a file of text.
 
     Texts and labels are strings, texts in Unicode's composed form (NFC). Rows without text or label, and cells that
@@ -88,33 +94,35 @@ def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: 
         table = reader(path, columns, encoding, progress)
     if not table.rows_read:
         raise Refused(f"{path.name} holds no rows")
-    tidy(table)
-    remark(table)
-    return table
+    table = tidy(table)
+    return table.add(*remarks(table.rows))
 
 
-def tidy(table: TextTable) -> None:
-    """Cells as strings; rows that lack what is needed are dropped."""
+def tidy(table: Table) -> Table:
+    """Cells as strings, without the rows that lack what is needed."""
     rows = table.rows
-    for role in rows.columns.intersection(["text", "label", "group", "split"]):
-        if role in ("text", "label") and (numbers := sum(map(is_number, rows[role]))):
-            table.notes.append(f"{numbers:,} {role}s were numbers and were read as they are printed")
-        as_string = tidy_text if role == "text" else tidy_cell
-        rows[role] = pd.Series([as_string(cell) for cell in rows[role]], dtype=object)
+    numbers = {role: sum(map(is_number, rows[role])) for role in ("text", "label")}
+    notes = [f"{n:,} {role}s were numbers and were read as they are printed" for role, n in numbers.items() if n]
+    strings = {
+        role: pd.Series([tidy_text(cell) if role == "text" else tidy_cell(cell) for cell in rows[role]], dtype=object)
+        for role in rows.columns.intersection(["text", "label", "group", "split"])
+    }
+    rows = rows.assign(**strings)
+    if "group" in rows and (alone := int((rows["group"] == "").sum())):
+        notes.append(f"{alone:,} rows have no value in the column of --group: each of them stands alone")
+    table = replace(table, rows=rows).add(notes)
     for role, reason in (("text", "no text"), ("label", "no label"), ("split", "no value in the column of --split")):
         if role in rows:
-            table.drop(reason, table.rows[role] != "")
-    if "group" in rows and (alone := int((rows["group"] == "").sum())):
-        table.notes.append(f"{alone:,} rows have no value in the column of --group: each of them stands alone")
-    table.drop("text is no text", table.rows["text"].notna())
-    table.drop("label is neither text nor number", table.rows["label"].notna())
-    table.drop("label holds half a character", [not HALF.search(label) for label in table.rows["label"]])
+            table = table.keep(table.rows[role] != "", reason)
+    table = table.keep(table.rows["text"].notna(), "text is no text")
+    table = table.keep(table.rows["label"].notna(), "label is neither text nor number")
+    table = table.keep([not HALF.search(label) for label in table.rows["label"]], "label holds half a character")
     if "time" in rows:
         cells = table.rows["time"]
-        table.rows = table.rows.assign(time=times(cells))
-        table.notes += ambiguous_dates(cells, table.rows["time"])
-        table.drop("no time, or none that can be read", table.rows["time"].notna())
-    table.rows = table.rows.reset_index(drop=True)
+        read = times(cells)
+        table = replace(table, rows=table.rows.assign(time=read)).add(ambiguous_dates(cells, read))
+        table = table.keep(read.notna(), "no time, or none that can be read")
+    return replace(table, rows=table.rows.reset_index(drop=True))
 
 
 def is_number(cell: object) -> bool:
@@ -170,11 +178,11 @@ def times(cells: pd.Series) -> pd.Series:
 
     some = cells.iloc[:: max(1, len(cells) // 1000)]
     formats = (None, {"format": "ISO8601"}, {}, {"dayfirst": True})
-    found = read(cells, max(formats, key=lambda how: read(some, how).notna().sum()))
-    if found.notna().sum() < len(cells) / 2:
-        strange = str(cells[found.isna()].iloc[0])[:40]
+    result = read(cells, max(formats, key=lambda how: read(some, how).notna().sum()))
+    if result.notna().sum() < len(cells) / 2:
+        strange = str(cells[result.isna()].iloc[0])[:40]
         raise Refused(f"the column of --time holds {strange!r}, neither a number nor a date: write dates as 2024-12-31")
-    return found
+    return result
 
 
 def ambiguous_dates(cells: pd.Series, read: pd.Series) -> list[str]:
@@ -191,27 +199,27 @@ def ambiguous_dates(cells: pd.Series, read: pd.Series) -> list[str]:
     ]
 
 
-def remark(table: TextTable) -> None:
-    """Say what is read as it stands, and may not be meant so."""
+def remarks(rows: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Notes and loud lines on what is read as it stands, and may not be meant so."""
     spellings: dict[str, list[str]] = {}
-    for label in sorted(table.rows["label"].unique()):
+    for label in sorted(rows["label"].unique()):
         spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
-    if alike := next((several for several in spellings.values() if len(several) > 1), None):
-        named = " and ".join(map(repr, alike[:2]))
-        table.loud.append(
-            f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same"
-        )
-    if marked := sum("<" in text and bool(TAG.search(text)) for text in table.rows["text"]):
-        table.notes.append(f"{marked:,} texts hold markup such as <br>: the names of its tags count as words")
+    marked = sum("<" in text and bool(TAG.search(text)) for text in rows["text"])
+    notes = [f"{marked:,} texts hold markup such as <br>: the names of its tags count as words"] if marked else []
+    alike = next((several for several in spellings.values() if len(several) > 1), None)
+    if alike is None:
+        return notes, []
+    named = " and ".join(map(repr, alike[:2]))
+    return notes, [f"Classes are taken as they are spelt: {named} are two classes; rename one if they are the same"]
 
 
 def frame(numbers: Iterable[int], cells: Iterable[Iterable], columns: Columns) -> pd.DataFrame:
     """The numbers of the rows and the cells of each column; strings stay Python's, which can be looked through fast."""
-    found = {role: pd.Series(list(of_role), dtype=object) for role, of_role in zip(columns.asked, cells)}
-    return pd.DataFrame({"row": np.fromiter(numbers, np.int64)} | found)
+    by_role = {role: pd.Series(list(column), dtype=object) for role, column in zip(columns.asked, cells)}
+    return pd.DataFrame({"row": np.fromiter(numbers, np.int64)} | by_role)
 
 
-def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callable) -> TextTable:
+def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
     """CSV and TSV with a header, by Python's csv.
 
     pandas does not do here: its fast engine fills up rows that have too few fields, counts rows for lines, reads
@@ -222,10 +230,7 @@ def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callab
 
     def read(mend: bool):
         with unlimited_cells(), path.open(encoding=with_mark(encoding), newline="") as file:
-            stray: list[int] = []
-            lines = iter(progress(file))
-            if mend:
-                lines = mended(file.read(), delimiter, len(header), stray)
+            lines, stray = mended(file.read(), delimiter, len(header)) if mend else (iter(progress(file)), [])
             return *read_rows(lines, header, delimiter, columns), stray
 
     try:
@@ -248,7 +253,7 @@ def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callab
             f"{len(torn):,} rows: a stray quote or delimiter?"
         )
     dropped = {f"not as many fields as the header (first in line {torn[0][0]})": len(torn)} if torn else {}
-    return TextTable(frame(cells, zip(*cells.values()), columns), count, dropped, notes)
+    return Table(frame(cells, zip(*cells.values()), columns), count, dropped, tuple(notes))
 
 
 def read_rows(
@@ -277,8 +282,8 @@ def read_rows(
     return cells, torn, rows.line_num - 1 - blank
 
 
-def mended(text: str, delimiter: str, width: int, stray: list[int]) -> Iterator[str]:
-    """The lines of a text with stray quotation marks, as csv can read them; ``stray`` gets the lines that were mended.
+def mended(text: str, delimiter: str, width: int) -> tuple[list[str], list[int]]:
+    """The lines of a text with stray quotation marks, as csv can read them; and the numbers of those that were mended.
 
     A row that cannot be read with quoting within MOST_LINES lines ends with its first one, and its quotation marks
     are characters. Programs that write tabs mostly do not quote at all, so there no row goes over the end of its line.
@@ -287,13 +292,13 @@ def mended(text: str, delimiter: str, width: int, stray: list[int]) -> Iterator[
     in_line = r'(?>[^"\n]*(?:""[^"\n]*)*)'
     cell = rf'(?:"(?:{in_line}\n){{,{most}}}+{in_line}"|(?>[^"{d}\r\n][^{d}\r\n]*)|)'
     whole_row = re.compile(rf"{cell}(?:{d}{cell})*(?:\r?\n|\r|\Z)")
-    at, end = 1, 0
+    readable, stray, at, end = [], [], 1, 0
     while end < len(text):
         if row := whole_row.match(text, end):
             end = row.end()
             lines = list(io.StringIO(row[0], newline=""))
             at += len(lines)
-            yield from lines
+            readable += lines
             continue
         line = re.compile(r"[^\r\n]*(?:\r?\n|\r|\Z)").match(text, end)
         stray.append(at)
@@ -302,7 +307,8 @@ def mended(text: str, delimiter: str, width: int, stray: list[int]) -> Iterator[
         ways = (csv.QUOTE_NONE, csv.QUOTE_MINIMAL)
         readings = [next(csv.reader([line[0]], delimiter=delimiter, quoting=way)) for way in ways]
         fields = next((fields for fields in readings if len(fields) == width), readings[0])
-        yield delimiter.join('"' + field.replace('"', '""') + '"' for field in fields) + "\n"
+        readable.append(delimiter.join('"' + field.replace('"', '""') + '"' for field in fields) + "\n")
+    return readable, stray
 
 
 @contextmanager
@@ -315,28 +321,28 @@ def unlimited_cells():
         csv.field_size_limit(limit)
 
 
-def read_json_lines(path: Path, columns: Columns, encoding: str, progress: Callable) -> TextTable:
+def read_json_lines(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
     """One JSON object a line. A column that one line lacks is a missing cell there.
 
     Not by pandas, which does not say in which line a file is broken and makes floats of whole numbers.
     """
     rows = [tuple(map(row.get, columns.asked.values())) for row in json_objects(path, encoding, progress)]
-    return TextTable(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows))
+    return Table(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows))
 
 
-def read_parquet(path: Path, columns: Columns, encoding: str, progress: Callable) -> TextTable:
+def read_parquet(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
     """The wanted columns of a Parquet file; nothing else of it is read."""
     names = columns.asked.values()
     with parquet_file(path) as file:
-        found = file.read(columns=list(dict.fromkeys(names)))
-    cells = (found[name].to_pylist() for name in names)
-    return TextTable(frame(range(1, len(found) + 1), cells, columns), len(found))
+        columns_read = file.read(columns=list(dict.fromkeys(names)))
+    cells = (columns_read[name].to_pylist() for name in names)
+    return Table(frame(range(1, len(columns_read) + 1), cells, columns), len(columns_read))
 
 
-def sample(table: TextTable, most: int = MOST_ROWS, seed: int = 0) -> TextTable:
+def sample(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:
     """A random sample of very large tables."""
-    if len(table.rows) > most:
-        chosen = np.zeros(len(table.rows), bool)
-        chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)] = True
-        table.drop(f"beyond {most:,} rows (chosen at random)", chosen)
-    return table
+    if len(table.rows) <= most:
+        return table
+    chosen = np.zeros(len(table.rows), bool)
+    chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)] = True
+    return table.keep(chosen, f"beyond {most:,} rows (chosen at random)")

@@ -1,0 +1,388 @@
+"""Write: words.csv, report.json and report.html, and a few lines for the terminal.
+
+The page needs no network, and no word in it can become markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
+from decimal import ROUND_HALF_UP, Decimal
+from importlib import resources
+from pathlib import Path
+from urllib.parse import quote
+
+import jinja2
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from markupsafe import Markup
+
+from uaftc_lib import __version__
+from uaftc_lib.report.judge import NEARLY_WHOLE, TOP, VERDICTS, Judged
+from uaftc_lib.report.prepare import Prepared
+from uaftc_lib.report.request import FILES, Columns, Refused, check_folder
+from uaftc_lib.report.train import Trained
+from uaftc_lib.vectors.file_format import is_numeral
+
+
+def resource(name: str) -> str:
+    """A file of this room."""
+    return (resources.files("uaftc_lib.report") / name).read_text(encoding="utf-8")
+
+
+SCHEMA = json.loads(resource("report.schema.json"))
+COLUMNS = SCHEMA["$defs"]["words.csv"]["properties"]  # of words.csv, in their order
+MOST_ROWS = 120_000  # of words.csv, unless all are asked for
+DECIMALS = {"influence": 4, "influence_low": 4, "influence_high": 4, "probability": 4, "attention": 4, "total": 2}
+SHOWN_NUMBERS, SHOWN_WORDS = 500_000, 5000  # on the page: numbers of its words, and these
+PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "total")  # and counts
+LEVELS = 5  # of colour, for each sign
+NAMED, WIDEST = 8, 30  # on the terminal: words of each class, characters of its name
+
+
+def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained, judged: Judged) -> dict:
+    """What report.json holds; see report.schema.json. ``name``: of the file."""
+    table = prepared.table
+    return {
+        "version": __version__,
+        "file": name,
+        "columns": asdict(columns),
+        "rows": {"read": table.rows_read, "used": len(prepared.texts), "dropped": table.dropped},
+        "loud": [*table.loud, *judged.loud],
+        "notes": [*table.notes],
+        "cut": prepared.cutter.description,
+        "tested": "split" if columns.split else "time" if columns.time else "folds",
+        "copies": prepared.copies,
+        "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
+        "settings": trained.settings,
+    } | judged.findings
+
+
+def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = False) -> list[str]:
+    """Write words.csv, report.json and report.html; return the names of files that were replaced.
+
+    Nothing is put in its place before all three are written, so that an error leaves the former files.
+
+    Parameters
+    ----------
+    report : dict
+        What report.json holds; see report.schema.json.
+    words : DataFrame
+        A row for each word and each class, the classes of a word together and in the report's order. Only words with an
+        interval are shown on the page.
+    folder : path
+        Is made.
+    all_words : bool
+        Whether words.csv holds words without an interval, and more than 120,000 rows if need be; else those that move
+        the model least are left out.
+
+    Raises
+    ------
+    Refused
+        If the folder cannot be written into, or is full.
+    """
+    check_folder(folder)
+    classes = len(report["classes"])
+    every, words = words, words[words["influence_low"].notna()]
+    rows = every if all_words else words
+    if len(rows) > MOST_ROWS and not all_words:
+        places = np.sort(leading(words, classes, MOST_ROWS // classes))
+        rows = words.iloc[(places[:, None] * classes + np.arange(classes)).ravel()]
+    counted = {"with_interval": len(words) // classes, "in_csv": len(rows) // classes}
+    report = {"schema": SCHEMA["$id"]} | report | {"vocabulary": report["vocabulary"] | counted}
+    as_json = json.dumps(finite(report), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    contents = dict(zip(FILES, (words_csv(rows), as_json, render_page(report, words, COLUMNS))))
+    drafts = {folder / name: folder / f".{name}.{os.getpid()}" for name in contents}
+    made = [place for place in (folder, *folder.absolute().parents) if not place.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for (path, draft), text in zip(drafts.items(), contents.values()):
+            put(draft, text, path)
+        replaced = put_all(drafts)
+    except OSError as error:
+        named = error.filename2 or error.filename or folder  # of a move, where to
+        raise Refused(f"{named} cannot be written: {error.strerror or error}") from None
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+        for place in made:  # of a folder that was made in vain nothing stays
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
+    return replaced
+
+
+def put(draft: Path, text: str, path: Path) -> None:
+    """Write the draft of a file; an error names the file."""
+    try:
+        draft.write_bytes(text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def put_all(drafts: dict[Path, Path]) -> list[str]:
+    """Every draft in its place, or, if one cannot go there, all files as they were; the names of those replaced."""
+    former = {path: draft.with_name(f"{draft.name}.former") for path, draft in drafts.items() if path.exists()}
+    try:
+        for path, draft in drafts.items():
+            if path in former:
+                path.replace(former[path])
+            draft.replace(path)
+    except BaseException:
+        for path in drafts:
+            if path not in former:
+                path.unlink(missing_ok=True)
+            elif former[path].exists():
+                former[path].replace(path)
+        raise
+    for old in former.values():
+        old.unlink()
+    return [path.name for path in former]
+
+
+def words_csv(words: pd.DataFrame) -> str:
+    """words.csv: the columns that the schema describes, numbers as exact as they are of use."""
+    shown = words[list(COLUMNS)].round(DECIMALS)
+    for name in ("word", "class"):
+        shown[name] = harmless(shown[name])
+    for name in ("q", "q_beyond"):
+        shown[name] = shown[name].map("{:.2g}".format, na_action="ignore")
+    return shown.to_csv(index=False, lineterminator="\n")
+
+
+def harmless(names: pd.Series) -> pd.Series:
+    """What a spreadsheet would take for a formula gets an apostrophe in front; numbers stay."""
+
+    def plain(name: str) -> str:
+        return f"'{name}" if name[:1] in tuple("=+-@\t\r") and not is_numeral(name) else name
+
+    return names.map({name: plain(name) for name in names.unique()})
+
+
+def finite(value):
+    """The same for JSON: plain numbers, and None for what is not finite."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def leading(words: pd.DataFrame, classes: int, most: int, first: Collection[str] = ()) -> Int[np.ndarray, "leading"]:
+    """Places of the words that ``first`` names and of those that move the model most in all, in this order."""
+    shape = (-1, classes)
+    moved = words["influence"].abs().to_numpy(float).reshape(shape).max(1)
+    moved = moved * words["texts"].to_numpy(float).reshape(shape)[:, 0]
+    named = words["word"].iloc[::classes].isin(first).to_numpy()
+    return np.lexsort([-np.nan_to_num(moved), ~named])[: max(most, named.sum())]
+
+
+def word_rows(words: pd.DataFrame, classes: int, first: Collection[str]) -> list[list]:
+    """What the page's table holds, a row for each word.
+
+    [word, texts, attention, then by class influence, its lower and upper ends, probability, total, texts of the
+    class, and the classes that list it]; None where there is no such number.
+    """
+    chosen = leading(words, classes, min(SHOWN_WORDS, SHOWN_NUMBERS // (6 * classes)), first)
+
+    def by_class(name: str) -> np.ndarray:
+        return words[name].to_numpy().reshape(-1, classes)[chosen]
+
+    columns = [four_digits(by_class(name).astype(float)) for name in PER_CLASS]
+    alone = words.iloc[chosen * classes]
+    alone = alone["word"].tolist(), alone["texts"].tolist(), four_digits(alone["attention"].to_numpy(float))
+    listed = [np.flatnonzero(row).tolist() for row in by_class("listed")]
+    return [list(row) for row in zip(*alone, *columns, by_class("texts_of_class").tolist(), listed)]
+
+
+def lists(words: pd.DataFrame) -> dict[str, list[dict]]:
+    """For each class the listed words of largest total, and after them those that only their lower end brings in.
+
+    Rounded as in the table of the page, so that a number is the same wherever it stands.
+    """
+    listed = words[words["listed"].astype(bool)].sort_values("total", ascending=False, kind="stable")
+    result = {}
+    for name, rows in listed.groupby("class", sort=False):
+        largest = rows.head(TOP)
+        surest = rows.nlargest(TOP, "influence_low")
+        both = pd.concat([largest, surest[~surest["word"].isin(largest["word"])]])
+        numbers = {column: four_digits(both[column].to_numpy(float)) for column in PER_CLASS if column in both}
+        result[name] = both.assign(**numbers).to_dict("records")
+    return result
+
+
+def four_digits(values: Float[np.ndarray, "..."]) -> list:
+    """Four digits are enough to read; None for what is not finite."""
+    finite = np.isfinite(values)
+    digits = 10.0 ** (3 - np.floor(np.log10(np.abs(values, where=finite, out=np.ones_like(values)).clip(1e-12))))
+    return np.where(finite, np.round(values * digits) / digits, None).tolist()
+
+
+def fingerprint(source: str) -> str:
+    """How a content policy names an inline script or style."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
+    """The page. Everything that comes from the file passes jinja's escaping or its JSON filter.
+
+    Parameters
+    ----------
+    report : dict
+        What report.json holds.
+    words : DataFrame
+        A row for each word with an interval and each class.
+    columns : dict
+        Of words.csv: what the schema says of each.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(resource), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": shortened, "sure": sure}
+    environment.filters |= {"count": "{:,}".format, "address": fragment, "pieces": text_pieces}
+    environment.filters |= {"gap": between_words, "ends": interval_ends}
+    style, script = resource("page.css"), resource("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    quality, names = report["quality"], [each["name"] for each in report["classes"]]
+    listed = lists(words)
+    first = {row["word"] for rows in listed.values() for row in rows}
+    deciding = [row | {"names": parted(row["word"], words)} for row in report["deciding"]]
+    first |= {word for row in deciding for word in row["names"]}
+    first |= {row["word"] for row in report["attended_without_effect"]}
+    shown = word_rows(words, len(names), first)
+    return environment.get_template("page.html").render(
+        report=report,
+        names=names,
+        policy=policy,
+        style=Markup(style),
+        script=Markup(script),
+        lists=listed,
+        deciding=deciding,
+        nearly=all(row["covered"] >= NEARLY_WHOLE for row in deciding),
+        percent=percent,
+        of_list=TOP,
+        known={row[0] for row in shown},
+        data={"classes": names, "shares": [report["shares"][name] for name in names], "rows": shown},
+        columns={name: about["description"] for name, about in columns.items()},
+        verdict=[part.format_map(quality) for part in VERDICTS[quality["verdict"]]],
+    )
+
+
+def parted(word: str, words: pd.DataFrame) -> list[str]:
+    """A word, or the several that stand together, joined by commas."""
+    return [word] if (words["word"] == word).any() else [each.strip() for each in word.split(",")]
+
+
+def text_pieces(example: dict) -> list[tuple[str, dict | None, str]]:
+    """A text cut into its words and what stands between them; of a word, its numbers and its colour."""
+    largest = max((abs(word["influence"]) for word in example["words"]), default=0)
+    pieces, at = [], 0
+    for word in example["words"]:
+        pieces.append((example["text"][at : word["start"]], None, ""))
+        at = word["end"]
+        size = round(LEVELS * abs(word["influence"]) / largest) if largest else 0
+        pieces.append((example["text"][word["start"] : at], word, f"{'np'[word['influence'] >= 0]}{size}"))
+    return [*pieces, (example["text"][at:], None, "")]
+
+
+def between_words(text: str, first: bool, last: bool) -> str:
+    """What stands between words, with one blank line where there are several, and none at the ends of a text."""
+    text = re.sub(r"\n\s*\n", "\n\n", text)
+    text = text.lstrip() if first else text
+    return text.rstrip() if last else text
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    return "–" if unmeasured(share) else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
+
+
+def sure(confidence: float) -> str:
+    """No model is ever 100 % sure."""
+    return "more than 99 % sure" if confidence > 0.99 else f"{percent(confidence, 0)} sure"
+
+
+def unmeasured(value: float | None) -> bool:
+    """Whether there is no such number: what cannot be measured is a dash."""
+    return value is None or not math.isfinite(value)
+
+
+def signed(value: float | None) -> str:
+    return ("+" if not unmeasured(value) and value >= 0.005 else "") + plain(value)
+
+
+def plain(value: float | None) -> str:
+    """Two decimals, of larger numbers fewer; what rounds to zero has no sign. Halves go up, as in page.js."""
+    if unmeasured(value):
+        return "–"
+    digits = (abs(value) < 100) + (abs(value) < 10)
+    rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{rounded:z,f}".replace("-", "−")
+
+
+def interval_ends(interval: dict, as_text: Callable = plain) -> str:
+    """From where to where an interval reaches."""
+    measured = not unmeasured(interval["low"]) and not unmeasured(interval["high"])
+    return f"{as_text(interval['low'])} to {as_text(interval['high'])}" if measured else "no interval"
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """A word or a name that would fill the page is cut; the files beside the page have it whole."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def fragment(text: str) -> str:
+    """As a part of an address within the page."""
+    return quote(text.encode("utf-8", "replace"), safe="")
+
+
+def terminal_lines(report: dict, out: Path) -> Iterator[str]:
+    """What must be seen, what was read, the verdict, the words of each class, and where the rest is."""
+    pairs = [(shortened(name, WIDEST), text) for name, text in headed(report, out)]
+    width = max(14, *(len(name) + 1 for name, _ in pairs))
+    return (f"{name:{width}}{text}" for name, text in pairs)
+
+
+def in_percent(value: float | None) -> str:
+    """A share in percent, or a dash where it cannot be measured."""
+    return "–" if unmeasured(value) else f"{value:.1%}"
+
+
+def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
+    """The same as pairs of a heading and a text."""
+    rows, quality = report["rows"], report["quality"]
+    for loud in report["loud"]:
+        yield "take care", loud
+    for reason, dropped in rows["dropped"].items():
+        yield "dropped", f"{dropped:,}: {reason}"
+    for note in report["notes"]:
+        yield "note", note
+    yield "used", f"{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes"
+    for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
+        worth = quality[key]
+        right, mean = in_percent(worth["accuracy"]), in_percent(worth["balanced_accuracy"])
+        yield name, f"{right} right of unseen texts; mean over classes {mean}"
+    yield from zip(("verdict", "because"), (text.format_map(quality) for text in VERDICTS[quality["verdict"]]))
+    for one in report["deciding"]:
+        tells = "nearly decides" if one["covered"] >= NEARLY_WHOLE else "by itself tells"
+        share = f"{one['texts_of_class']:,} of its {one['texts']:,} texts are of this class; "
+        share += f"{in_percent(one['covered'])} of the class's texts hold it"
+        linear = f"{in_percent(one['recall'])} of the class with it and {in_percent(one['recall_without'])} without"
+        yield "look at", f"{one['word']!r} {tells} {one['class']!r} ({share}); a linear model finds {linear}"
+    for name, words in () if quality["verdict"] == "useless" else report["top_words"].items():
+        listed = ", ".join(word["word"] for word in words[:NAMED]) or "no word"
+        linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
+        yield name, f"{listed}; the linear model: {linear}" if linear else listed
+    if report["replaced"]:
+        yield "replaced", ", ".join(report["replaced"])
+    yield "written to", str(out / "report.html")
