@@ -65,8 +65,8 @@ FILES = {
     "20news-2": ["20news-bydate_py3.pkz", "prepared/20news-2-*"],
 }
 
-PROXIES = {name: os.environ.get(name, "") for name in ("http_proxy", "https_proxy")}
-os.environ["no_proxy"] = "localhost,127.0.0.1"
+PROXIES = {name: os.environ.get(name) for name in ("http_proxy", "https_proxy", "no_proxy")}
+SHUT = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9") | {"no_proxy": "localhost,127.0.0.1"}
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
@@ -133,17 +133,26 @@ def forget() -> None:
                 value.cache_clear()
 
 
+def surround(variables: dict[str, str | None]) -> None:
+    """Set these variables of the environment, or unset them."""
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before anything else of a test, its kernel too: it is skipped for want of data, or has what it declares alone."""
     names = frozenset(data_of(item))
-    os.environ.update(PROXIES)
+    surround(PROXIES)
     for name in sorted(names):
         if reason := why_not(name):
             missing("data", f"data set {name!r} is not at hand: {reason}")
     home = str(home_with(names))
     if home != str(HOME) and not item.get_closest_marker("network"):  # nor can it fetch what it has not declared
-        os.environ.update(dict.fromkeys(PROXIES, "http://127.0.0.1:9"))
+        surround(SHUT)
     if home != os.environ.get("UAFTC_DATA"):
         os.environ["UAFTC_DATA"] = home
         forget()

@@ -74,7 +74,7 @@ def pages_to_write(app, env):
     """All, if what they show of each other has changed: titles, labels, terms, numbers of equations, citations."""
     cited = [(one.docname, [target.key for target in one.targets]) for one in env.domaindata["cite"]["citation_refs"]]
     tocs = {name: toc.pformat() for name, toc in env.tocs.items()}
-    shared = pformat([tocs, env.domaindata["std"], env.domaindata["math"], sorted(cited)])
+    shared = pformat([tocs, env.toc_fignumbers, env.domaindata["std"], env.domaindata["math"], sorted(cited)])
     before, env.shown_of_each_other = getattr(env, "shown_of_each_other", ""), shared
     return [] if shared == before else sorted(env.found_docs)
 

@@ -40,7 +40,7 @@ from uaftc_lib.publish.sources import (
 FINDINGS = """import json, sys
 print(json.dumps(getattr(sys.modules.get("uaftc_lib.book.chapter"), "FINDINGS", {})))"""
 
-LIMIT = 1800  # seconds that a cell may take
+LIMIT, USUAL = 1800, 30.0  # seconds that a cell may take, and that a chapter of unknown length probably takes
 LONGEST_NAME = 90  # characters, of a connection file; that of a socket may have 103
 
 
@@ -146,13 +146,8 @@ def seconds_of(name: str, checkout: Path = CHECKOUT) -> float:
     return executed.metadata.get("uaftc", {}).get("seconds", 0.0) if executed else 0.0
 
 
-def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
-    """Bring book/ up to date with notebooks/.
-
-    Returns
-    -------
-    (list of str, list of str)
-        The notebooks whose older copy stays because their data cannot be had, and those that failed.
+def pair(checkout: Path = CHECKOUT) -> list[str]:
+    """The chapters, whose texts are made newer than their copies: JupyterLab opens no pair of which the text is older.
 
     Raises
     ------
@@ -166,6 +161,25 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
             f"Edited in the executed copy, not in the text: {copies}. To drop the edit, remove the copy. To keep it, "
             f"if the text has not changed too: touch {copies} && jupytext --sync {copies}"
         )
+    for name in names:
+        os.utime(checkout / "notebooks" / f"{name}.md")
+    return names
+
+
+def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
+    """Bring book/ up to date with notebooks/.
+
+    Returns
+    -------
+    (list of str, list of str)
+        The notebooks whose older copy stays because their data cannot be had, and those that failed.
+
+    Raises
+    ------
+    ValueError
+        As :func:`pair`.
+    """
+    names = pair(checkout)
     stale = [name for name in names if is_stale(name, checkout)]
     for name in names:
         if name not in stale:
@@ -181,10 +195,9 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     print(f"{len(names) - len(stale)} of {len(names)} notebooks are up to date", flush=True)
     workers = os.cpu_count()
     if stale:
-        known = [seconds_of(name, checkout) for name in stale]
+        known = [seconds_of(name, checkout) or USUAL for name in stale]
         minutes = max(1, round(max(*known, sum(known) / min(workers, len(stale))) / 60))
-        about = f": about {minutes} min" if all(known) else ""
-        print(f"{len(stale)} to execute, {workers} at a time{about}", flush=True)
+        print(f"{len(stale)} to execute, {workers} at a time: about {minutes} min", flush=True)
     kept, failed = [], []
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         results = pool.map(functools.partial(execute, checkout=checkout), stale)
@@ -194,6 +207,5 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
                 kept.append(name)
             elif error:
                 failed.append(name)
-    for name in names:  # JupyterLab opens no pair of which the text is older
-        os.utime(checkout / "notebooks" / f"{name}.md")
+    pair(checkout)
     return kept, failed

@@ -17,12 +17,12 @@ from uaftc_lib.publish import address
 from uaftc_lib.publish.head import changed_on
 from uaftc_lib.publish.keys import digests, has_its_outputs, is_scratch, is_stale
 from uaftc_lib.publish.size import slim
-from uaftc_lib.publish.sources import CHECKOUT, chapters, parameters_of, read_published
+from uaftc_lib.publish.sources import CHECKOUT, chapters, listed, parameters_of, read_published
 
 SOURCES = ("book", "notebooks", "uaftc_lib")
 BUILT_FROM = "made-of.json"  # beside the pages
 UNSEEN = re.compile("notebooks/|uaftc_lib/(?!publish/)")  # no page shows these but by an executed copy
-OF_A_PAGE = re.compile(r"(?:book/|day of |older run of )(\w+)(?:\.ipynb|\.md)?")
+OF_A_PAGE = re.compile(r"(?:book/|day of (?:book|notebooks)/|older run of )(\w+)(?:\.ipynb|\.md)?")
 
 
 def rerun_command(name: str, parameters: dict[str, object]) -> str:
@@ -83,9 +83,10 @@ def made_of(checkout: Path = CHECKOUT) -> dict[str, str]:
         site = where and address.pages_address(where)
     except ValueError as error:
         raise SystemExit(str(error)) from None
-    texts = [*(checkout / "notebooks").glob("*.md"), *(checkout / "book").glob("*.md")]
-    days = {f"day of {path.stem}": changed_on(str(path.relative_to(checkout)), checkout) for path in texts}
-    return digests(checkout, files) | days | {"repository": where, "site": site}
+    dated = [path for path in files if path.suffix == ".md" or path.name == "symbols.toml"]
+    names = [path.relative_to(checkout).as_posix() for path in dated]
+    days = {f"day of {name}": changed_on(name, checkout) for name in names}
+    return digests(checkout, files) | days | {"version": __version__, "repository": where, "site": site}
 
 
 def built_from(checkout: Path) -> dict[str, str]:
@@ -116,6 +117,11 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
             f"Not published, for their outputs are not those of their run: {', '.join(forged)}. "
             "Execute them again: uaftc book --again and the chapter's name."
         )
+    if textless := [f"book/{name}.ipynb" for name in sorted(listed(checkout) - {*chapters(checkout)})
+                    if (checkout / "book" / f"{name}.ipynb").exists()]:  # fmt: skip
+        raise SystemExit(
+            f"Not published, for they are in _toc.yml and have no text in notebooks/: {', '.join(textless)}"
+        )
     target, draft, former = (checkout / "_build" / name for name in ("book", "book.draft", "book.former"))
     built, now = built_from(checkout), made_of(checkout)
     now |= {f"older run of {name}": "" for name in chapters(checkout) if is_stale(name, checkout)}
@@ -124,16 +130,19 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     if built and not changed and not whole:
         (target / BUILT_FROM).write_text(json.dumps(now))
         return target / "_build" / "html"
-    shutil.rmtree(draft, ignore_errors=True)  # a page from a cache would not repeat its warnings
     whole = whole or not built or bool(now["site"]) or not all(texts)
-    if not whole:
-        anew = [f"{text[1]}.doctree" for text in texts]
-        shutil.copytree(target, draft, ignore=shutil.ignore_patterns("_static", "index.html", *anew))
     command = [Path(sys.executable).with_name("jupyter-book"), "build", checkout / "book"]
     command += ["--config", checkout / "_config.yml", "--toc", checkout / "_toc.yml"]
     command += ["--path-output", draft, "-W", "--keep-going", "-q"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
+    for every in dict.fromkeys([whole, True]):  # a label that has moved to an earlier page stands twice at first
+        shutil.rmtree(draft, ignore_errors=True)  # a page from a cache would not repeat its warnings
+        if not every:
+            anew = [f"{text[1]}.doctree" for text in texts]
+            shutil.copytree(target, draft, ignore=shutil.ignore_patterns("_static", "index.html", *anew))
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if not done.returncode:
+            break
+    else:
         raise SystemExit(f"{done.stdout}\nJupyter Book failed or warned, and warnings are errors here.")
     made = draft / "_build" / "html"
     slim(made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +19,6 @@ from uaftc_lib.book.parameters import default_parameters
 from uaftc_lib.locations import replaced
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-LISTED = re.compile(r"^[- ]*(?:root|file): (\S+)", re.MULTILINE)
 CONFLICT = re.compile(r"^<{7} .*$(?=(?s:.*)^>{7} )", re.MULTILINE)
 DRAWING = re.compile(r'<svg role="img" aria-label="([^"]*)"(?s:.*?)</svg>')
 IMAGE_URL = "data:image/svg+xml,"
@@ -45,8 +44,20 @@ if "google.colab" in sys.modules:
 
 def chapters(checkout: Path = CHECKOUT) -> list[str]:
     """Names of the notebooks that are in the book: in notebooks/, and in its table of contents."""
-    listed = LISTED.findall((checkout / "_toc.yml").read_text(encoding="utf-8"))
-    return sorted(name for name in listed if (checkout / "notebooks" / f"{name}.md").exists())
+    return sorted(name for name in listed(checkout) if (checkout / "notebooks" / f"{name}.md").exists())
+
+
+def listed(checkout: Path = CHECKOUT) -> set[str]:
+    """The pages of the table of contents, each by its file's name without the ending."""
+    import yaml
+
+    def pages(entry: object) -> Iterator[str]:
+        if isinstance(entry, dict):
+            yield from (Path(entry[key]).stem for key in ("root", "file") if key in entry)
+        for part in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+            yield from pages(part)
+
+    return set(pages(yaml.safe_load((checkout / "_toc.yml").read_text(encoding="utf-8"))))
 
 
 def own_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -65,8 +76,9 @@ def digest_of(parts: object) -> str:
 
 
 def digest_of_text(notebook: NotebookNode) -> str:
-    """Digest of what its cells say; white space at their ends does not matter."""
-    return digest_of([[cell.cell_type, cell.source.strip()] for cell in own_cells(notebook)])
+    """Digest of its cells without outputs; white space at their ends does not matter."""
+    cells = own_cells(notebook)
+    return digest_of([[cell.cell_type, cell.source.strip(), cell.metadata.get("tags", [])] for cell in cells])
 
 
 def digest_of_outputs(notebook: NotebookNode) -> str:
