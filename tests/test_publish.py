@@ -17,7 +17,8 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
-from jupytext.sync_contentsmanager import TextFileContentsManager
+from jupyter_server.services.contents.largefilemanager import LargeFileManager
+from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_class
 from nbformat.v4 import new_code_cell, new_output
 from small_book import add_pages, chapter, list_chapters, make_checkout, pretend_executed, replace
 
@@ -194,7 +195,7 @@ def test_what_jupyterlab_saves_reaches_both_copies(checkout):
     target = pretend_executed(checkout)
     shutil.copy(CHECKOUT / "jupytext.toml", checkout)
     publish.pair(checkout)
-    contents = TextFileContentsManager(root_dir=str(checkout))
+    contents = build_sync_jupytext_contents_manager_class(LargeFileManager)(root_dir=str(checkout))
     outputs = publish.code_cells(nbformat.read(target, as_version=4))[-1].outputs
     opened = contents.get("book/01_small.ipynb", content=True, type="notebook")
     opened["content"]["cells"][0]["source"] += "\n\nEdited."
