@@ -414,7 +414,8 @@ def test_a_label_that_moves_to_an_earlier_page_is_no_fault(small_book):
     replace(later, "(place)=\n", "")
     replace(chapter(small_book), "A sentence.", "(place)=\n## A section\n\nSee {ref}`place`.")
     publish.refresh(small_book)
-    publish.build(small_book)
+    page = publish.build(small_book) / "01_small.html"
+    assert 'href="#place"' in page.read_text()
 
 
 def test_a_page_with_a_copy_and_no_text_is_not_published(small_book):

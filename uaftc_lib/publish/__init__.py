@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from uaftc_lib import checks
-from uaftc_lib.publish.execution import execute, kernel_options, pair, refresh
+from uaftc_lib.publish.execution import execute, kernel_options, refresh
 from uaftc_lib.publish.keys import drop_keys, is_stale, key
 from uaftc_lib.publish.pages import banner, build, edition, footer, is_ready, rerun_command
 from uaftc_lib.publish.sources import (
@@ -47,7 +47,6 @@ __all__ = [
     "is_stale",
     "kernel_options",
     "key",
-    "pair",
     "parameters_of",
     "publish",
     "read_published",

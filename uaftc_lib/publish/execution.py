@@ -8,7 +8,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib import metadata
@@ -146,8 +146,8 @@ def seconds_of(name: str, checkout: Path = CHECKOUT) -> float:
     return executed.metadata.get("uaftc", {}).get("seconds", 0.0) if executed else 0.0
 
 
-def pair(checkout: Path = CHECKOUT) -> list[str]:
-    """The chapters, whose texts are made newer than their copies: JupyterLab opens no pair of which the text is older.
+def unedited(checkout: Path = CHECKOUT) -> list[str]:
+    """The chapters, if nobody has edited the copy of one alone.
 
     Raises
     ------
@@ -161,9 +161,13 @@ def pair(checkout: Path = CHECKOUT) -> list[str]:
             f"Edited in the executed copy, not in the text: {copies}. To drop the edit, remove the copy. To keep it, "
             f"if the text has not changed too: touch {copies} && jupytext --sync {copies}"
         )
+    return names
+
+
+def touch(names: Iterable[str], checkout: Path = CHECKOUT) -> None:
+    """Make texts newer than their copies: JupyterLab opens no pair of which the text is older."""
     for name in names:
         os.utime(checkout / "notebooks" / f"{name}.md")
-    return names
 
 
 def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
@@ -177,9 +181,9 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     Raises
     ------
     ValueError
-        As :func:`pair`.
+        As :func:`unedited`.
     """
-    names = pair(checkout)
+    names = unedited(checkout)
     stale = [name for name in names if is_stale(name, checkout)]
     for name in names:
         if name not in stale:
@@ -207,5 +211,5 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
                 kept.append(name)
             elif error:
                 failed.append(name)
-    pair(checkout)
+    touch(names, checkout)
     return kept, failed

@@ -117,11 +117,9 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
             f"Not published, for their outputs are not those of their run: {', '.join(forged)}. "
             "Execute them again: uaftc book --again and the chapter's name."
         )
-    if textless := [f"book/{name}.ipynb" for name in sorted(listed(checkout) - {*chapters(checkout)})
-                    if (checkout / "book" / f"{name}.ipynb").exists()]:  # fmt: skip
-        raise SystemExit(
-            f"Not published, for they are in _toc.yml and have no text in notebooks/: {', '.join(textless)}"
-        )
+    copies = [f"book/{name}.ipynb" for name in sorted(listed(checkout).difference(chapters(checkout)))]
+    if textless := ", ".join(copy for copy in copies if (checkout / copy).exists()):
+        raise SystemExit(f"Not published, for they are in _toc.yml and have no text in notebooks/: {textless}")
     target, draft, former = (checkout / "_build" / name for name in ("book", "book.draft", "book.former"))
     built, now = built_from(checkout), made_of(checkout)
     now |= {f"older run of {name}": "" for name in chapters(checkout) if is_stale(name, checkout)}
