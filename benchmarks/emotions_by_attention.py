@@ -63,7 +63,7 @@ def by_method(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
         texts = reader.read(whole, fold.test)
         A, P = explain.attention_matrix(reader.model, texts), explain.class_matrix(reader.model, texts)
         association = association + explain.association_matrix(A, P)
-    words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster)
+    words = word_table(trained.pushes, prepared.vocabulary, prepared.unit)
     at = [prepared.vocabulary.id(word) for word in words["word"]], [*words["class"].map(whole.classes.index)]
     told = {name: values[at].numpy() for name, values in (("association", association), ("lift", lift_of(association)))}
     return words.assign(**told)

@@ -53,7 +53,7 @@ def explain(path: Path, out: Path) -> None:
     told = {
         "rows": report["rows"]["read"],
         "words": report["vocabulary"]["words"],
-        "epochs": report["settings"]["epochs"],
+        "epochs": max(report["settings"]["best_epochs"]),
         "seconds": round(time.perf_counter() - begin, 1),
         "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "test_accuracy": report["quality"]["attention"]["accuracy"],

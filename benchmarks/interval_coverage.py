@@ -49,7 +49,7 @@ def pushes_of(seed: int) -> pd.DataFrame:
     labels, alone = whole.labels.numpy(), np.arange(len(whole))
     pushes = Pushes(whole, len(vocabulary), np.ones(len(whole)))
     for k, fold in enumerate(folds(labels, alone, seed=seed)):
-        reader = train_reader(whole, vocabulary, fold, Settings(), FOLDS * seed + k, lambda _: None)
+        reader = train_reader(whole, vocabulary, fold, Settings(), FOLDS * seed + k)
         pushes = pushes.add(reader, fold, seed)
     _, push, reach, _ = (each[len(vocabulary) - 3 - len(kinds) : -3] for each in pushes.means())
     table = pd.DataFrame(kinds, columns=["kind", "texts", "effect", "side"])

@@ -96,8 +96,11 @@ def known_causes(
     moderate: int = 5,
     confounds: int = 5,
     nulls: int = 40,
+    times: Sequence[int] = (),
 ) -> tuple[pd.DataFrame, dict]:
     """Known causes: so many strong and moderate ones for each class, and so many confounds of its strong ones.
+
+    ``times``: by how many times each class's texts are made longer, with words that say nothing.
 
     Each planted word is in 3 to 8 % of the texts. Counts alone cannot tell a confound from a cause: half of its texts
     hold its cause. What asks for both words at once can.
@@ -107,13 +110,58 @@ def known_causes(
     sizes = np.repeat([STRONG, MODERATE], [strong, moderate])
     effects = {word: sizes[i % size] * np.eye(classes)[i // size] for i, word in enumerate(words)}
     causes = (words[k * size + i % strong] for k in range(classes) for i in range(confounds))
-    return file_of(draws, rows, effects, dict(zip(beside, causes)), spelling("nu", nulls))
+    frame, truth = file_of(draws, rows, effects, dict(zip(beside, causes)), spelling("nu", nulls))
+    if times:
+        longer = np.array(times)[[class_names(classes).index(name) for name in frame["label"]]]
+        more = background(draws, (longer - 1) * frame["text"].str.split().str.len().to_numpy())
+        frame["text"] = [" ".join([text, *words]) for text, words in zip(frame["text"], more)]
+    return frame, truth
+
+
+def label_first(
+    seed: int, rows: int = 3000, times: Sequence[int] = (1, 1), own: int = 20, again: float = 0.0
+) -> tuple[pd.DataFrame, dict]:
+    """The label is drawn first, then the words: each class's own are 1.6 to 4 times as likely in its texts.
+
+    ``times``: how many times as long each class's texts are. ``again``: in so many places stands a word that the text
+    has already, as in speech.
+    """
+    draws, classes = np.random.default_rng([seed, 6]), len(times)
+    words, names = np.array(spelling("wo", BACKGROUND), dtype=object), class_names(classes)
+    chosen = draws.permutation(np.arange(20, 600))[: own * classes].reshape(classes, own)
+    rates = np.tile(1 / (np.arange(BACKGROUND) + 1.0), (classes, 1))
+    for k in range(classes):
+        rates[k, chosen[k]] *= draws.uniform(1.6, 4, own)
+    heights, labels = np.cumsum(rates, 1), draws.integers(0, classes, rows)
+    lengths = (np.array(times)[labels] * draws.lognormal(np.log(14), 0.5, rows)).astype(int).clip(2)
+    texts = []
+    for k, length in zip(labels.tolist(), lengths.tolist()):
+        text = np.searchsorted(heights[k], draws.random(length) * heights[k, -1])
+        for place in np.flatnonzero(draws.random(length) < again).tolist():
+            text[place] = text[draws.integers(max(place, 1))]
+        texts.append(" ".join(words[text]))
+    effects = np.log(rates * np.arange(1, BACKGROUND + 1))
+    causes = {name: {words[i]: float(effects[k, i]) for i in chosen[k]} for k, name in enumerate(names)}
+    truth = {"causes": causes, "confounds": {}, "nulls": [], "best accuracy": np.nan}
+    return pd.DataFrame({"text": texts, "label": [names[k] for k in labels]}), truth
 
 
 def random_labels(seed: int, rows: int = 3000, classes: int = 2, nulls: int = 60) -> tuple[pd.DataFrame, dict]:
     """Texts as those of :func:`known_causes`, and labels drawn beside them: any listed word is wrong."""
     draws = np.random.default_rng([seed, 2])
     return file_of(draws, rows, {}, {}, spelling("nu", nulls), np.zeros((rows, classes)))
+
+
+def faint(seed: int, rows: int, share: float) -> pd.DataFrame:
+    """Few rows, and in so many of them one word of five of a class, in 85 of 100 the right class."""
+    draws = np.random.default_rng([seed, 7])
+    labels = draws.integers(0, 2, rows)
+    texts = background(draws, draws.lognormal(np.log(12), 0.5, rows).astype(int).clip(3))
+    for row in np.flatnonzero(draws.random(rows) < share).tolist():
+        side = labels[row] ^ (draws.random() < 0.15)
+        texts[row].append(f"{'ab'[side]}word{'xyzuv'[draws.integers(5)]}")
+    names = class_names(2)
+    return pd.DataFrame({"text": map(" ".join, texts), "label": [names[k] for k in labels]})
 
 
 def form_letters(seed: int, letters: int = 40, copies: int = 25, classes: int = 2) -> tuple[pd.DataFrame, dict]:

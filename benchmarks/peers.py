@@ -36,6 +36,8 @@ MADE = {
     "form letters": made_files.form_letters,
     "95 : 5": made_files.imbalanced,
     "eight alike classes": made_files.alike_classes,
+    "one class twice as long": partial(made_files.label_first, times=(1, 2)),
+    "twice as long, in bursts": partial(made_files.label_first, times=(2, 1), again=0.3),
 }
 HALVED = ("two classes", "sst")
 SEEDS = {"eight alike classes": 5, "sst": 3}  # at most
@@ -155,6 +157,9 @@ SHORT = {  # of the table in the README: file and measure -> heading
     ("two classes", "precision"): "true, of those listed",
     ("two classes", "recall"): "listed, of true words",
     ("two classes", "confounds"): "listed, of words beside them",
+    ("one class twice as long", "precision"): "true, where one class writes twice as long",
+    ("one class twice as long", "recall"): "listed, of true words there",
+    ("twice as long, in bursts", "precision"): "true, where words also come in bursts",
     ("random labels", "listed"): "listed with random labels",
     ("two classes", "overlap"): "common to two halves",
     ("sst", "ratings"): "agreement with people (SST)",

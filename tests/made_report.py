@@ -11,9 +11,12 @@ HARD = ("</script><script>alert(2)</script>", "<b>bold</b>", "=1+1", "${x}", "a=
 
 
 def made_report(
-    classes=("spam", "ham"), words=60, texts=400, verdict="sound", special=(*SCRIPTS, *HARD), seed=0, encoder="none"
+    classes=("spam", "ham"), words=60, texts=400, verdict="sure", special=(*SCRIPTS, *HARD), seed=0, encoder="none"
 ) -> tuple[dict, pd.DataFrame]:
-    """Texts of random words, of which each class has three that push towards it; numbers that fit together."""
+    """Texts of random words, of which each class has three that push towards it; numbers that fit together.
+
+    ``verdict``: "nothing", "open", "sure", or "linear is better", which is sure as well.
+    """
     random = np.random.default_rng(seed)
     K = len(classes)
     types = [*special, *(f"word{i}" for i in range(words))] + [f"mark{k}{i}" for k in range(K) for i in range(3)]
@@ -41,16 +44,19 @@ def made_report(
         attention=np.repeat(random.uniform(0, 0.4, len(types)), K),
         texts=np.repeat(n, K),
         texts_of_class=counts.ravel(),
+        share_low=(counts / n[:, None]).ravel() / 2,
+        share_high=(1 + counts / n[:, None]).ravel() / 2,
         total=(influence * n[:, None]).ravel(),
         q=random.uniform(0, 1, influence.size),
         q_beyond=random.uniform(0, 1, influence.size),
     )
-    if verdict == "useless":
+    if verdict == "nothing":
         frame["listed"] = False
     return report_of(frame, classes, drawn, labels, verdict, encoder, random), frame
 
 
 def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
+    better = verdict == "linear is better"
     share = {name: float((labels == k).mean()) for k, name in enumerate(classes)}
     top = {}
     for name, rows in frame[frame["listed"]].groupby("class"):
@@ -86,17 +92,18 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
             for name, n in zip(classes, np.bincount(labels).tolist())
         ],
         "shares": share, "vocabulary": {"words": frame["word"].nunique(), "rare": 4321},
-        "settings": {"encoder": encoder, "epochs": 30, "seed": 0},
+        "settings": {"encoder": encoder, "epochs": 30, "rounds": 1, "seed": 0},
         "quality": {
-            "verdict": verdict, "tested": len(labels), "independent": len(labels) - 6, "largest_class": 0,
-            "log_loss": {"model": 0.4, "prior": 0.69, "linear": 0.42, "gain": 0.29, "low": 0.25, "high": 0.33},
-            "auc": {"model": 0.91, "linear": 0.9, "low": 0.88, "high": 0.93},
-            "attention": judged, "linear": judged, "majority": right,
+            "verdict": "sure" if better else verdict, "linear_is_better": better, "length_tells": False,
+            "tested": len(labels), "independent": len(labels) - 6, "largest_class": 0,
+            "log_loss": {"model": 0.4, "prior": 0.69, "linear": 0.42, "length": 0.69},
+            "auc": {"model": 0.91, "linear": 0.9, "length": 0.5, "low": 0.88, "high": 0.93, "z": 14.0},
+            "attention": judged, "linear": judged, "length": right, "majority": right,
             "margin": {"accuracy": -0.01, "low": -0.03, "high": 0.01},
         },
-        "top_words": {name: [] if verdict == "useless" else top.get(name, []) for name in classes},
-        "linear_words": {name: ["mark00", "word1"] for name in classes} if verdict == "worse than linear" else {},
-        "deciding": [] if verdict == "useless" else [{
+        "top_words": {name: [] if verdict == "nothing" else top.get(name, []) for name in classes},
+        "linear_words": {name: ["mark00", "word1"] for name in classes} if better else {},
+        "deciding": [] if verdict == "nothing" else [{
             "word": "mark00", "class": classes[0], **of_mark,
             "covered": 0.97, "recall": 0.98, "recall_without": 0.55, "accuracy": 0.9, "accuracy_without": 0.7,
         }],

@@ -264,6 +264,21 @@ def test_best_dev_epoch_first_of_equals(scripted, accuracies, best):
     assert not same(states[best], states[best - 1])
 
 
+@pytest.mark.parametrize(
+    "accuracies, epochs, best",
+    [
+        ([0.5, 0.7, 0.6, 0.7, 0.6, 0.9], 5, 2),
+        ([0.5, 0.7, 0.6, 0.7, 0.8, 0.7, 0.7, 0.7, 0.9], 8, 5),
+        ([0.5, 0.5003, 0.5006, 0.5009, 0.9], 4, 4),  # better, but by less than a thousandth in all
+        ([0.5, 0.5003, 0.5006, 0.5011, 0.5], 5, 4),
+    ],
+)
+def test_training_ends_when_three_epochs_are_no_better(scripted, accuracies, epochs, best):
+    scripted(accuracies)
+    run = fit(make(), toy(), TrainingConfig(epochs=len(accuracies)), patience=3)
+    assert run.history["dev_accuracy"].tolist() == accuracies[:epochs] and run.best_epoch == best
+
+
 def test_the_epoch_is_chosen_by_loss_only_when_asked():
     """By default the first of equally accurate epochs."""
     others = torch.randint(2, 40, (200, 6), generator=torch.Generator().manual_seed(0)).tolist()

@@ -246,7 +246,8 @@ def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path, monkeyp
     assert done.exit_code == 0, done.output
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert (report["settings"]["vectors"], report["settings"]["dimension"]) == ("x.txt", 3)
-    assert len(starts) == 5  # a model for each fold, of which every word of the file has its vector
+    # A model for each fold, of which every word of the file has its vector.
+    assert len(starts) == train.FOLDS * report["settings"]["rounds"]
     assert all((each == torch.from_numpy(row)).all(1).any() for each in starts for row in MATRIX[[0, 1, 3]])
     told = next(note for note in report["notes"] if "x.txt has vectors" in note)
     assert "23.1 % of the words" in told and " ".join(told.split()[:4]) in done.stdout

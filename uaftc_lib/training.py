@@ -20,6 +20,7 @@ from uaftc_lib.streams import generator, stream_seed
 from uaftc_lib.threads import exact_on, one_thread
 
 STEPS = dict(zip(OPTIMIZERS, (torch.optim.Adagrad, torch.optim.SGD, torch.optim.Adam)))
+LEAST_GAIN = 1e-3  # on dev, of accuracy or nats: less is no progress to a training that waits for it
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ def fit(
     trainer: Callable | None = None,
     best: str = "accuracy",
     progress: bool = True,
+    patience: int | None = None,
 ) -> Run:
     """Train the model in place; it is left at the best epoch on dev: the first of highest accuracy.
 
@@ -139,6 +141,8 @@ def fit(
         are easily told apart it is perfect long before anything but the signs of the scores is learnt.
     progress : bool
         Whether a bar appears when training takes long.
+    patience : int, optional
+        Training ends after so many epochs in a row that are no better on dev, by a thousandth, than those before.
 
     Raises
     ------
@@ -164,6 +168,7 @@ def fit(
     order = generator(config.seed, "order")
     rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
     best_epoch, highest, best_state = 0, -math.inf, None
+    last_gain, mark = 0, -math.inf
     was_training = model.training
     model.train()
     with exact_on(model.V.device):
@@ -181,6 +186,10 @@ def fit(
                 rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
                 if record:
                     rows[-1] |= extra_columns(record, epoch, model)
+                if reached > mark + LEAST_GAIN:
+                    last_gain, mark = epoch, reached
+                if patience is not None and epoch - last_gain >= patience and dev is not None:
+                    break
         finally:
             if best_state is not None:
                 model.lam = float(best_state["_extra_state"])  # where ``record`` has changed it

@@ -92,7 +92,7 @@ def explain_file(
         table = sample(read_table(path, columns, encoding, partial(bar_of, desc="lines")), seed=settings.seed)
         prepared = prepare(table, cutter, partial(bar_of, desc="texts"), vectors)
         begin("training")
-        trained = train(prepared, settings, bar_of)
+        trained = None if prepared.short else train(prepared, settings, bar_of)
         begin("judging")
         judged = judge(prepared, trained, all_words)
         begin("writing")

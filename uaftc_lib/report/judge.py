@@ -1,10 +1,11 @@
 """Judge: how good the models are, which words are listed, which of them decide a class, and texts to look at.
 
 A word is listed under a class where plain counts and the model agree. The class is commoner among the texts that hold
-the word than among all, and the word pushes towards it, in both ways in which that is measured. But words keep company,
-so one more is asked, which a word that only accompanies a cause cannot answer: is the class commoner than the other
-words of these texts foretell? Where many words say the same none of them adds to the others; then it is enough that
-neither a single stronger word accounts for the counts nor all stronger ones together that have answered.
+the word than among all, commoner also than their lengths explain, and the word pushes towards it, in both ways in which
+that is measured. But words keep company, so one more is asked, which a word that only accompanies a cause cannot
+answer: is the class commoner than the lengths and the other words of these texts predict? Where many words say the same
+none of them adds to the others; then it is enough that neither a single stronger word accounts for the counts nor all
+stronger ones together that have answered.
 """
 
 from __future__ import annotations
@@ -18,22 +19,34 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from scipy import sparse, stats
-from scipy.optimize import minimize_scalar
-from scipy.special import softmax
-from sklearn.metrics import recall_score, roc_auc_score
+from sklearn.metrics import recall_score
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.explain.flips import minimal_flip_sets
-from uaftc_lib.intervals import half_width
 from uaftc_lib.report.prepare import LOUD, Prepared
-from uaftc_lib.report.train import FOLDS, LinearBaseline, Pushes, Reader, Trained, push_columns, word_values
+from uaftc_lib.report.train import (
+    SPREAD,
+    Z95,
+    Answers,
+    LinearBaseline,
+    Pushes,
+    Reader,
+    Trained,
+    auc,
+    by_unit,
+    push_columns,
+    verdict_of,
+    word_values,
+)
 
 Probabilities = Float[np.ndarray, "texts classes"]
 
 BINS = 10  # of confidence
-FEW = 200  # unseen texts below which it remains open how good a model is
+WORD_COLUMNS = ("listed", "influence", "influence_low", "influence_high", "probability", "attention", "texts")
+WORD_COLUMNS += ("texts_of_class", "share_low", "share_high", "total", "q", "q_beyond")
+ENDS = ("low", "high", "z")
 MATERIAL = 0.02  # by how much the linear model must be better to matter: a share of balanced accuracy
 NEARLY_WHOLE = 0.9  # share of a class's texts from which a word that tells the class nearly decides it
 FEWEST = 5  # texts that a word needs for an interval
@@ -49,27 +62,41 @@ TOGETHER = 0.9  # Jaccard index of the texts of two words from which they are on
 EACH = 5  # examples: of the surest, the wrong and the unsure texts
 SHORT, LONGEST = 150, 1000  # words of an example: longer ones only where there are no others, and never
 VERDICTS = {  # what may be concluded, and why
-    "useless": (
+    "nothing": (
         "No conclusion may be drawn.",
-        "On texts it had not seen, the model is not surely better than the shares of the classes alone: it has learnt "
-        "nothing, or its five trainings disagree too much to tell. Its words are not to be trusted.",
+        "On texts it had not seen, the model is not measurably better than chance. Its words are not to be trusted.",
     ),
-    "worse than linear": (
+    "open": (
+        "Whether anything may be concluded remains open.",
+        "On {independent:,} texts it had not seen (copies, and texts of one group, counted once), the model was better "
+        "than chance, but chance may explain it: more texts would show. Take its words for candidates.",
+    ),
+    "sure": (
+        "Conclusions may be drawn about this model, and the model is worth asking.",
+        "On texts it had not seen, it surely tells the classes apart, and a linear model on the same words is not "
+        "materially better.",
+    ),
+    "linear is better": (
         "Conclusions may be drawn about this model, but not about what matters in these texts.",
         "A linear model that only counts the same words is clearly better on unseen texts: there is more to "
         "learn from these texts than this model has learnt. Its words stand beside.",
     ),
-    "few": (
-        "Conclusions may be drawn about this model; how good it is remains open.",
-        "It is better than the shares of the classes, but only {independent} unseen texts were there to test it "
-        "(copies, and texts of one group, counted once).",
-    ),
-    "sound": (
-        "Conclusions may be drawn about this model, and the model is worth asking.",
-        "On texts it had not seen, it is better than the shares of the classes, and a linear model on the same words "
-        "is not materially better.",
-    ),
 }
+COUNTED = (
+    "The words are counted; no model is trained.",
+    "Nearly all texts are of one to three words, and most are copies of others or too few are different, as "
+    "with answers to a question. There is nothing to read but the words, so each row counts by itself.",
+)
+
+
+def verdict_sentences(worth: dict | None) -> list[str]:
+    """What :func:`quality` concludes, and why; None: what is said where no model is trained."""
+    if worth is None:
+        return list(COUNTED)
+    better = worth["linear_is_better"]
+    first, why = VERDICTS["linear is better" if better and worth["verdict"] == "sure" else worth["verdict"]]
+    more = " A linear model on the same words is clearly better." if better and worth["verdict"] != "sure" else ""
+    return [first, why.format_map(worth) + more]
 
 
 @dataclass(frozen=True)
@@ -79,7 +106,7 @@ class Judged:
     Attributes
     ----------
     words : DataFrame
-        See :func:`word_table`; none is listed under "useless".
+        See :func:`word_table`; none is listed under "nothing".
     findings : dict
         What report.json says of the models, of the words and of single texts.
     loud : list of str
@@ -91,32 +118,61 @@ class Judged:
     loud: list[str]
 
 
-def judge(prepared: Prepared, trained: Trained, all_words: bool = False) -> Judged:
+def judge(prepared: Prepared, trained: Trained | None, all_words: bool = False) -> Judged:
     """How good the models are, and what follows for the words; ``all_words``: see :func:`word_table`."""
+    if trained is None:
+        return judged_by_counts(prepared, all_words)
     labels, names = prepared.whole.labels.numpy(), prepared.classes
-    independent = len(np.unique(prepared.cluster[trained.tested]))
-    words = word_table(trained.pushes, prepared.vocabulary, prepared.cluster, all_words)
-    worth = quality(trained.ours, trained.linear, trained.prior, labels[trained.tested], trained.part, independent)
-    useless, worse = (worth["verdict"] == verdict for verdict in ("useless", "worse than linear"))
-    words = words.assign(listed=words["listed"] & (not useless))
-    sure = words[words["influence_low"].notna()]
+    words = word_table(trained.pushes, prepared.vocabulary, prepared.unit, all_words)
+    answers = trained.ours, trained.linear, trained.length, trained.prior
+    worth = quality(*answers, labels[trained.tested], prepared.unit[trained.tested])
+    nothing = worth["verdict"] == "nothing"
+    words = words.assign(listed=words["listed"] & (not nothing))
+    sure = words[words["q"].notna()]
     findings = {
         "classes": class_counts(prepared, trained),
         "quality": worth,
         "top_words": {name: [] for name in names} | top_words(sure),
         "shares": {name: float((labels == k).mean()) for k, name in enumerate(names)},
-        "linear_words": linear_words(prepared, trained) if worse else {},
-        "deciding": [] if useless else leaks(sure, prepared, trained),
+        "linear_words": linear_words(prepared, trained) if worth["linear_is_better"] else {},
+        "deciding": [] if nothing else leaks(sure, prepared, trained),
         "attended_without_effect": attended_without_effect(sure),
-        "examples": examples(trained.reader_of, prepared, prepared.cutter.spans, trained.tested, trained.ours),
+        "examples": examples(
+            trained.reader_of, prepared, prepared.cutter.spans, trained.tested, trained.ours.probability
+        ),
     }
-    return Judged(words, findings, [*copied(prepared), *unfinished(trained, worth["verdict"])])
+    return Judged(words, findings, [*copied(prepared), *told_by_length(worth)])
+
+
+def judged_by_counts(prepared: Prepared, all_words: bool) -> Judged:
+    """Which words go with a class by their counts alone."""
+    names, labels = prepared.classes, prepared.whole.labels.numpy()
+    shares = {name: float((labels == k).mean()) for k, name in enumerate(names)}
+    words = counted_words(prepared, all_words)
+    excess = words["texts_of_class"] - words["texts"] * words["class"].map(shares)
+    top = top_words(words.assign(total=excess))
+    findings = {
+        "classes": [{"name": name, "texts": int((labels == k).sum())} for k, name in enumerate(names)],
+        "quality": None,
+        "top_words": {name: [row | {"total": None} for row in top.get(name, [])] for name in names},
+        "shares": shares,
+        "linear_words": {},
+        "deciding": [],
+        "attended_without_effect": [],
+        "examples": dict.fromkeys(("typical", "sure", "wrong", "unsure"), []),
+    }
+    nothing = {"tested": 0, "right": 0, "recall": None}
+    findings["classes"] = [each | nothing for each in findings["classes"]]
+    vain = [f"--{name}" for name in ("group", "split", "time") if name in prepared.table.rows]
+    return Judged(
+        words, findings, [f"{' and '.join(vain)}: not considered, every row counts by itself"] if vain else []
+    )
 
 
 def class_counts(prepared: Prepared, trained: Trained) -> list[dict]:
     """How many texts each class has, how many were tested, and how many of these were answered right."""
     labels, tested = prepared.whole.labels.numpy(), trained.tested
-    right = trained.ours.argmax(1) == labels[tested]
+    right = trained.ours.probability.argmax(1) == labels[tested]
     rows = []
     for k, name in enumerate(prepared.classes):
         mine = labels[tested] == k
@@ -140,23 +196,24 @@ def linear_words(prepared: Prepared, trained: Trained, most: int = 10) -> dict[s
 
 
 def copied(prepared: Prepared) -> list[str]:
-    """A loud line where many texts are near-copies."""
+    """A loud line where many texts are copies, also with other names, numbers or dates."""
     near = prepared.copies["near"]
-    if near <= LOUD * len(prepared.texts):
+    if near < LOUD * len(prepared.texts):
         return []
     return [
-        f"{near:,} of the {len(prepared.texts):,} texts are near-copies of others (names, numbers and dates apart). "
-        "Copies are kept on one side of every split, and count once"
+        f"{near:,} of the {len(prepared.texts):,} texts are copies of others (names, numbers and dates may differ). "
+        "Copies are kept on one side of every split, and count once in tests"
     ]
 
 
-def unfinished(trained: Trained, verdict: str) -> list[str]:
-    """A loud line where most models were still getting better when their training ended, unless they are sound."""
-    if verdict == "sound" or sum(reader.unfinished for reader in trained.readers) <= FOLDS / 2:
+def told_by_length(worth: dict) -> list[str]:
+    """A loud line where the number of words alone tells the classes apart."""
+    if not worth["length_tells"]:
         return []
     return [
-        f"Most trainings were best after their last epoch, number {trained.settings['epochs']}: with more epochs "
-        f"(--epochs {2 * trained.settings['epochs']}) the models may learn more"
+        f"The number of words alone answers {worth['length']['accuracy']:.0%} of the unseen texts right, the largest "
+        f"class {worth['majority']['accuracy']:.0%}: texts of the classes differ in length. A word is listed only "
+        "where its counts are more than the lengths explain"
     ]
 
 
@@ -177,9 +234,9 @@ def calibration_error(bins: pd.DataFrame) -> float:
     return float((gap * bins["instances"]).sum() / bins["instances"].sum())
 
 
-def share_right(right: Bool[np.ndarray, "texts"]) -> dict[str, float]:
-    """The share of right answers with its 95 % interval (Wilson)."""
-    low, high = proportion_confint(int(right.sum()), len(right), method="wilson")
+def share_right(right: Bool[np.ndarray, "texts"], units: int) -> dict[str, float]:
+    """The share of right answers with its 95 % interval (Wilson), as wide as for so many texts."""
+    low, high = proportion_confint(right.mean() * units, units, method="wilson")
     return {"accuracy": float(right.mean()), "low": float(low), "high": float(high)}
 
 
@@ -193,100 +250,60 @@ def balanced_accuracy(probability: Probabilities, labels: Int[np.ndarray, "texts
     return float(recall_score(labels, probability.argmax(1), labels=np.unique(labels), average="macro"))
 
 
-def auc(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> float:
-    """How often a text of a class is given a higher probability of it than one of another class; mean over classes.
-
-    Not a number where all texts are of one class.
-    """
-    classes = [k for k in np.unique(labels) if not (labels == k).all()]
-    areas = [roc_auc_score(labels == k, probability[:, k]) for k in classes]
-    return float(np.mean(areas)) if areas else math.nan
-
-
-def tempered(
-    probability: Probabilities, prior: Probabilities, labels: Int[np.ndarray, "texts"], part: Int[np.ndarray, "texts"]
-) -> Probabilities:
-    """The same answers, as sure as they proved right to be: prior · (probability / prior)ᵃ, a from the other parts.
-
-    A model that ranks texts well but is too sure of itself would else seem worse than the prior, which is a = 0.
-    """
-    floor = 1e-12
-    ahead = np.log(probability.clip(floor)) - np.log(prior.clip(floor))
-
-    def answers(a: float, rows: np.ndarray) -> np.ndarray:
-        return softmax(np.log(prior[rows].clip(floor)) + a * ahead[rows], axis=1)
-
-    def loss(a: float, rows: np.ndarray) -> float:
-        return mean_log_loss(answers(a, rows), labels[rows])
-
-    result = np.empty_like(probability)
-    for k in np.unique(part):
-        a = minimize_scalar(loss, bounds=(0, 5), args=(part != k,), method="bounded").x
-        result[part == k] = answers(a, part == k)
-    return result
-
-
-def over_parts(
-    measure: Callable, part: Int[np.ndarray, "texts"], *arrays: Shaped[np.ndarray, "texts ..."]
-) -> tuple[float, float, float]:
-    """Mean and 95 % interval (Student's t) of a measure over the parts of the unseen texts in which it can be had."""
-    values = np.array([measure(*(array[part == k] for array in arrays)) for k in np.unique(part)])
-    values = values[np.isfinite(values)]
-    if len(values) < 2:
-        return math.nan, math.nan, math.nan
-    mean, half = float(values.mean()), float(half_width(stats.sem(values), len(values) - 1))
-    return mean, mean - half, mean + half
-
-
 def quality(
-    ours: Probabilities,
-    linear: Probabilities,
-    prior: Probabilities,
+    ours: Answers,
+    linear: Answers,
+    length: Answers,
+    prior: Answers,
     labels: Int[np.ndarray, "texts"],
-    part: Int[np.ndarray, "texts"],
-    independent: int,
+    unit: Int[np.ndarray, "texts"],
 ) -> dict:
     """Everything that the report says of the model's worth, and its verdict.
 
-    ``prior``: the shares of the classes among the training texts; ``part``: the fifth to which an unseen text belongs;
-    ``independent``: how many unseen texts there are, copies and groups counted once.
-
-    The verdict is "useless" unless the log-loss of the :func:`tempered` answers is surely below that of the prior and
-    the AUC surely above one half (95 % intervals over the parts), "worse than linear" if the linear model's balanced
-    accuracy is surely higher and by more than two points, "few" below 200 independent unseen texts, else "sound".
+    Shares are of all texts. In tests the texts of one unit (−1: none) count once, by their mean, and intervals are as
+    wide as for so many texts.
     """
-    fair = tempered(ours, prior, labels, part)
-    gain = over_parts(lambda p, q, y: mean_log_loss(q, y) - mean_log_loss(p, y), part, fair, prior, labels)
-    ranking, linear_ranking = (over_parts(auc, part, each, labels) for each in (ours, linear))
-    margin = over_parts(lambda p, q, y: balanced_accuracy(q, y) - balanced_accuracy(p, y), part, ours, linear, labels)
-    if not (gain[1] > 0 and ranking[1] > 0.5):  # so also where they cannot be had
-        verdict = "useless"
-    elif margin[0] > MATERIAL and margin[1] > 0:
-        verdict = "worse than linear"
-    else:
-        verdict = "few" if independent < FEW else "sound"
-    largest = int(prior.mean(0).argmax())
-    losses = {name: mean_log_loss(P, labels) for name, P in (("model", ours), ("prior", prior), ("linear", linear))}
-    bounds = ("low", "high")
+    said = {"model": ours, "linear": linear, "length": length}
+    areas = {name: auc(*by_unit(answers.rank, labels, unit)) for name, answers in said.items()}
+    right = {name: (answers.probability.argmax(1) == labels) * 1.0 for name, answers in said.items()}
+    ahead, of_unit = by_unit((right["linear"] - right["model"])[:, None], labels, unit)
+    margin = balanced_mean(ahead[:, 0], of_unit)
+    largest = int(np.bincount(labels).argmax())
     return {
-        "verdict": verdict,
+        "verdict": verdict_of(areas["model"]),
+        "linear_is_better": margin["accuracy"] > MATERIAL and margin["low"] > 0,
+        "length_tells": verdict_of(areas["length"]) == "sure",
         "tested": len(labels),
-        "independent": independent,
+        "independent": len(of_unit),
         "largest_class": largest,
-        "log_loss": losses | {"gain": gain[0]} | dict(zip(bounds, gain[1:])),
-        "auc": {"model": ranking[0], "linear": linear_ranking[0]} | dict(zip(bounds, ranking[1:])),
-        "attention": worth_of(ours, labels),
-        "linear": worth_of(linear, labels),
-        "majority": share_right(labels == largest) | {"balanced_accuracy": 1 / len(np.unique(labels))},
-        "margin": {"accuracy": margin[0]} | dict(zip(bounds, margin[1:])),
+        "log_loss": {name: mean_log_loss(each.probability, labels) for name, each in (said | {"prior": prior}).items()},
+        "auc": {name: area["auc"] for name, area in areas.items()} | {key: areas["model"][key] for key in ENDS},
+        "attention": worth_of(ours.probability, labels, len(of_unit)),
+        "linear": worth_of(linear.probability, labels, len(of_unit)),
+        "length": shares_right(length.probability, labels, len(of_unit)),
+        "majority": share_right(labels == largest, len(of_unit)) | {"balanced_accuracy": 1 / len(np.unique(labels))},
+        "margin": margin,
     }
 
 
-def worth_of(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> dict:
+def balanced_mean(values: Float[np.ndarray, "units"], labels: Int[np.ndarray, "units"]) -> dict[str, float]:
+    """Mean over the classes of a value's mean in each, with its 95 % interval."""
+    classes = [values[labels == k] for k in np.unique(labels)]
+    mean = float(np.mean([each.mean() for each in classes]))
+    reach = Z95 * SPREAD * math.sqrt(sum(each.var() / len(each) for each in classes)) / len(classes)
+    return {"accuracy": mean, "low": mean - reach, "high": mean + reach}
+
+
+def shares_right(probability: Probabilities, labels: Int[np.ndarray, "texts"], units: int) -> dict[str, float]:
+    """How often a model is right, in all and in the mean over the classes."""
+    balanced = balanced_accuracy(probability, labels)
+    return share_right(probability.argmax(1) == labels, units) | {"balanced_accuracy": balanced}
+
+
+def worth_of(probability: Probabilities, labels: Int[np.ndarray, "texts"], units: int) -> dict:
     """How often a model is right, in all and class by class, and whether it knows how often."""
     bins = calibration(probability, labels)
-    return share_right(probability.argmax(1) == labels) | {
-        "balanced_accuracy": balanced_accuracy(probability, labels),
+    return shares_right(probability, labels, units) | {
         "confidence": float(probability.max(1).mean()),
         "calibration_error": calibration_error(bins),
         "calibration": bins.to_dict("records"),
@@ -296,17 +313,27 @@ def worth_of(probability: Probabilities, labels: Int[np.ndarray, "texts"]) -> di
 class Units:
     """What is counted once: a text; or all texts of a class that are copies of one another or of one group.
 
-    ``cluster``: texts of one number may be one unit.
+    ``unit``: number of each text's unit; −1: in none.
     """
 
-    def __init__(self, whole: Corpus, cluster: Int[np.ndarray, "texts"], types: int):
+    def __init__(self, whole: Corpus, unit: Int[np.ndarray, "texts"], types: int):
+        counted = np.flatnonzero(unit >= 0)
+        whole, unit = whole[torch.from_numpy(counted)], unit[counted]
         labels, classes = whole.labels.numpy(), whole.class_count
-        _, first, unit = np.unique(cluster * classes + labels, return_index=True, return_inverse=True)
+        _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
         self.of_class = np.eye(classes)[labels[first]]  # units × classes
-        places = (unit[whole.instance_of.numpy()], whole.tokens.numpy())
-        self.held = sparse.csc_array((np.ones(len(places[0]), np.float32), places), (len(first), types))
+        text, word = whole.instance_of.numpy(), whole.tokens.numpy()
+        self.held = sparse.csc_array((np.ones(len(text), np.float32), (unit[text], word)), (len(first), types))
         self.held.sum_duplicates()
         self.held.data[:] = 1  # units × words
+        # Copies are as long as one of them; texts of one group are as long as their different words ask for.
+        different = np.bincount(unit, np.bincount(np.unique(text * types + word) // types, minlength=len(whole)))
+        repeated = different / np.bincount(self.held.indices, minlength=len(first))
+        lengths, size = np.unique(np.rint(np.bincount(unit, whole.lengths.numpy()) / repeated), return_inverse=True)
+        of_length = np.zeros((len(lengths), classes))
+        np.add.at(of_length, size, self.of_class)
+        rates = np.geomspace(0.1 / (lengths @ of_length.sum(1)), 50.0, 500)
+        self.expected = -np.expm1(-rates[:, None] * lengths) @ of_length  # units that hold a word, rates × classes
 
     @property
     def sizes(self) -> Float[np.ndarray, "classes"]:
@@ -317,16 +344,33 @@ class Units:
         """For each word and class the number of units that hold it."""
         return (self.held.T @ self.of_class).astype(np.int64)
 
+    def shares(self, counts: Int[np.ndarray, "words classes"]) -> Float[np.ndarray, "words classes"]:
+        """For each word :meth:`share` of every class."""
+        return np.stack([self.share(counts.sum(1), k) for k in range(counts.shape[1])], 1)
+
+    def most_shares(self, counts: Int[np.ndarray, "words classes"]) -> Float[np.ndarray, "words classes"]:
+        """The same, but at least the class's share of all units: a word may stand in long texts no more often."""
+        return self.shares(counts).clip(self.sizes / self.sizes.sum())
+
+    def share(self, n: Shaped[np.ndarray, "..."], k: int) -> Float[np.ndarray, "..."]:
+        """The share of class k of n units that hold a word, if it stands at every place of all texts as often.
+
+        Its rate f is that for which Σ (1 − exp(−f L)) = n over the lengths L of all units. Where the classes' lengths
+        are alike, this is the class's share of all units.
+        """
+        total = self.expected.sum(1)
+        return np.interp(n, total, self.expected[:, k] / total)
+
 
 def by_chance(
-    counts: Int[np.ndarray, "words classes"], sizes: Float[np.ndarray, "classes"]
+    counts: Int[np.ndarray, "words classes"], shares: Float[np.ndarray, "words classes"]
 ) -> Float[np.ndarray, "words classes"]:
     """p of each word and class: of the units that hold the word, would so many be of the class by chance?
 
-    One-sided binomial test with the class's share of all units; conservative beside Fisher's exact test, as the word's
-    own units are among them.
+    One-sided binomial test with the classes' :meth:`Units.share`; conservative beside Fisher's exact test, as the
+    word's own units are among them.
     """
-    return stats.binom.sf(counts - 1, counts.sum(1, keepdims=True), sizes / sizes.sum())
+    return stats.binom.sf(counts - 1, counts.sum(1, keepdims=True), shares)
 
 
 def accounted_for(
@@ -338,21 +382,22 @@ def accounted_for(
 ) -> Bool[np.ndarray, "words"]:
     """Which words a stronger one accounts for, or all stronger ones that are sure together.
 
-    Among the units that hold the word without that one, or without any of these, class k is not commoner.
+    Among the units that hold the word without that one, or without any of these, class k is not commoner than
+    among all, or not commoner than their lengths explain.
 
     ``words``: ids; ``push``: on class k, by which one is stronger than another.
     """
     held, of_class = units.held[:, words].astype(float).tocsr(), units.of_class[:, k]
     both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
     n, in_class = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
-    by_one = stats.binom.sf(in_class - 1, n, of_class.mean())
+    by_one = stats.binom.sf(in_class - 1, n, units.share(n, k).clip(of_class.mean()))
     strongest = (held * (push * sure)).max(axis=1).toarray().ravel()  # sure word of a unit, by its push; 0: none
     row, word = held.nonzero()
     alone = strongest[row] <= push[word]
     n, in_class = (
         np.bincount(word[alone], each[row[alone]], len(words)) for each in (np.ones_like(of_class), of_class)
     )
-    by_all = stats.binom.sf(in_class - 1, n, of_class.mean())
+    by_all = stats.binom.sf(in_class - 1, n, units.share(n, k).clip(of_class.mean()))
     return ((by_one > ALONE) & (push[None, :] > push[:, None])).any(1) | (by_all > ALONE)
 
 
@@ -364,21 +409,57 @@ def false_discovery_rates(p: Float[np.ndarray, "words classes"]) -> Float[np.nda
     return rates
 
 
-def word_table(
-    pushes: Pushes, vocabulary: Vocabulary, cluster: Int[np.ndarray, "texts"], all_words: bool = False
+def counted_words(prepared: Prepared, all_words: bool) -> pd.DataFrame:
+    """The columns of :func:`word_table` where no model is trained: what a model would say is nan."""
+    whole, vocabulary = prepared.whole, prepared.vocabulary
+    units = Units(whole, prepared.unit, len(vocabulary))
+    counts = units.counts()
+    ids = np.flatnonzero(counts[: vocabulary.word_count].sum(1) >= (1 if all_words else FEWEST))
+    counts = counts[ids]
+    p = np.where(counts.sum(1, keepdims=True) >= FEWEST, by_chance(counts, units.most_shares(counts)), np.nan)
+    q = false_discovery_rates(p)
+    return word_frame(vocabulary, ids, whole.classes, counts, counts, {"listed": q <= FALSE_DISCOVERIES, "q": q})
+
+
+def word_frame(
+    vocabulary: Vocabulary,
+    ids: Int[np.ndarray, "words"],
+    names: tuple[str, ...],
+    texts: Int[np.ndarray, "words classes"],
+    counts: Int[np.ndarray, "words classes"],
+    columns: dict[str, Shaped[np.ndarray, "words classes"]],
 ) -> pd.DataFrame:
-    """A row for each word of at least five texts and each class; in tests a cluster counts once.
+    """The columns of words.csv in their order, a row for each word and class; those that are not given are nan.
+
+    ``texts``: how many of each class hold the word; ``counts``: how many units. The interval of the share is as wide as
+    if there were as many texts as units.
+    """
+    held, units = (each.sum(1, keepdims=True) * np.ones_like(each) for each in (texts, counts))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        low, high = proportion_confint(texts / held * units, units, method="wilson")
+    columns = columns | {"texts": held, "texts_of_class": texts, "share_low": low, "share_high": high}
+    words = np.array([vocabulary.word(i) for i in ids.tolist()], dtype=object)
+    table = {"word": words.repeat(len(names)), "class": np.tile(np.array(names, dtype=object), len(words))}
+    for name in WORD_COLUMNS:
+        table[name] = columns.get(name, np.full(texts.shape, np.nan)).reshape(-1)
+    return pd.DataFrame(table)
+
+
+def word_table(
+    pushes: Pushes, vocabulary: Vocabulary, unit: Int[np.ndarray, "texts"], all_words: bool = False
+) -> pd.DataFrame:
+    """A row for each word of at least five texts and each class; in tests a unit counts once.
 
     ``all_words``: rarer words as well; they have no interval, no q, and are never listed.
 
     Columns: word, class, listed, influence with its interval, probability (mean fall of the class's probability when
-    the word is taken out), attention (mean share), texts (that hold the word), texts_of_class (those of the class),
-    total (influence × texts), q and q_beyond (false discovery rates of :func:`by_chance` and
-    :meth:`~uaftc_lib.report.train.Pushes.beyond`).
+    the word is taken out), attention (mean share), texts (that hold the word), texts_of_class (those of the class), the
+    interval of their share of units (Wilson), total (influence × texts), q and q_beyond (false discovery rates of
+    :func:`by_chance` and :meth:`~uaftc_lib.report.train.Pushes.beyond`).
     """
     whole, types = pushes.whole, len(vocabulary)
-    each = Units(whole, np.arange(len(whole)), types)
-    units = each if len(np.unique(cluster)) == len(cluster) else Units(whole, cluster, types)
+    units = Units(whole, unit, types)
+    each = units if len(units.of_class) == len(whole) else Units(whole, np.arange(len(whole)), types)
     texts = each.counts()
     attention, push, reach, fall = pushes.means()
     known = (texts.sum(1) >= FEWEST) & np.isfinite(push).all(1) & np.isfinite(reach).all(1)
@@ -386,35 +467,37 @@ def word_table(
     known[vocabulary.word_count :] = shown[vocabulary.word_count :] = False
     reach[~known] = np.nan
     influence, probability, held = push[shown], fall[shown], texts[shown].sum(1)[:, None]
-    q, q_beyond = (
+    counts = units.counts()[shown]
+    plain = units.sizes / units.sizes.sum()
+    q, q_most, q_beyond = (
         false_discovery_rates(np.where(known[shown, None], p, np.nan))
-        for p in (by_chance(units.counts()[shown], units.sizes), pushes.beyond()[shown])
+        for p in (
+            by_chance(counts, units.shares(counts)),
+            by_chance(counts, units.most_shares(counts)),
+            pushes.beyond()[shown],
+        )
     )
-    alike = np.ones_like(influence)
-    candidate = (q <= FALSE_DISCOVERIES) & (influence > 0) & (probability > 0)
-    listed, ids = candidate & (q_beyond <= FALSE_DISCOVERIES), np.flatnonzero(shown)
+    commoner = (counts > counts.sum(1, keepdims=True) * plain) & (texts[shown] * len(whole) > held * each.sizes)
+    raised, ids = commoner & (influence > 0) & (probability > 0), np.flatnonzero(shown)
+    candidate = raised & (q_most <= FALSE_DISCOVERIES)
+    listed = raised & (q <= FALSE_DISCOVERIES) & (q_beyond <= FALSE_DISCOVERIES)
     for k in range(whole.class_count):
         asked = np.flatnonzero(candidate[:, k])
         asked = asked[np.argsort(-influence[asked, k] * held[asked, 0], kind="stable")][:MOST_COMPARED]
         if len(asked):
             listed[asked, k] |= ~accounted_for(units, ids[asked], influence[asked, k], listed[asked, k], k)
-    table = {
+    columns = {
         "listed": listed,
         "influence": influence,
         "influence_low": influence - reach[shown],
         "influence_high": influence + reach[shown],
         "probability": probability,
-        "attention": attention[shown, None] * alike,
-        "texts": held * alike.astype(int),
-        "texts_of_class": texts[shown],
+        "attention": attention[shown, None] * np.ones_like(influence),
         "total": influence * held,
         "q": q,
         "q_beyond": q_beyond,
     }
-    words = np.array([vocabulary.word(i) for i in ids.tolist()], dtype=object)
-    classes = np.array(whole.classes, dtype=object)
-    names = {"word": words.repeat(len(classes)), "class": np.tile(classes, len(words))}
-    return pd.DataFrame(names | {name: column.reshape(-1) for name, column in table.items()})
+    return word_frame(vocabulary, ids, whole.classes, texts[shown], counts, columns)
 
 
 def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
@@ -424,7 +507,7 @@ def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
     the intervals least often, as their length is known from five models only.
     """
     columns = ["word", "influence", "influence_low", "influence_high", "probability", "attention", "texts"]
-    columns += ["texts_of_class", "total"]
+    columns += ["texts_of_class", "share_low", "share_high", "total"]
     listed = words[words["listed"]].sort_values("total", ascending=False, kind="stable")
     first = {name: rows[columns].head(TOP) for name, rows in listed.groupby("class")}
     shorter = {"influence_low": "low", "influence_high": "high"}
@@ -455,7 +538,7 @@ def deciding(words: pd.DataFrame, prepared: Prepared) -> list[dict]:
     labels = prepared.whole.labels.numpy()
     sizes = dict(zip(prepared.classes, np.bincount(labels).tolist()))
     rows = words.loc[words["texts"] >= ENOUGH, ["word", "class", "texts", "texts_of_class"]]
-    size = rows["class"].map(sizes)
+    size = rows["class"].map(sizes).astype(float)
     rows = rows.assign(covered=rows["texts_of_class"] / size)
     others, usual = 1 - rows["texts_of_class"] / rows["texts"], 1 - size / len(labels)
     chosen = rows[(others <= (usual / FEWER).clip(upper=1 - NEARLY_ALL)) & (rows["covered"] >= HALF)]
@@ -489,13 +572,13 @@ def leaks(words: pd.DataFrame, prepared: Prepared, trained: Trained) -> list[dic
     for row in deciding(words, prepared):
         names, k = row.pop("words"), prepared.classes.index(row["class"])
         del row["held"]
-        without = np.zeros((len(whole), whole.class_count))
         ids = tuple(prepared.vocabulary.id(name) for name in names)
-        for fold, reader in zip(trained.folds, trained.readers):
-            train, dev, test = (reader.read(whole, rows) for rows in (fold.train, fold.dev, fold.test))
-            without[fold.test] += LinearBaseline(train, dev, types, trained.line, ids).probabilities(test)
-        for name, probability in (("", trained.linear), ("_without", without[trained.tested])):
-            right = probability.argmax(1) == labels
+        for name, left_out in (("", ()), ("_without", ids)):
+            probability = np.zeros((len(whole), whole.class_count))
+            for fold, reader in zip(trained.folds, trained.readers):
+                train, dev, test = (reader.read(whole, rows) for rows in (fold.train, fold.dev, fold.test))
+                probability[fold.test] += LinearBaseline(train, dev, types, trained.line, left_out).probabilities(test)
+            right = probability[trained.tested].argmax(1) == labels
             row |= {f"recall{name}": float(right[labels == k].mean()), f"accuracy{name}": float(right.mean())}
         if max(row["recall"] - row["recall_without"], row["accuracy"] - row["accuracy_without"]) >= MATERIAL:
             result.append(row | {"word": ",".join(names)})
@@ -524,7 +607,8 @@ def examples(
         What was said of them.
     """
     lengths = prepared.whole.lengths.numpy()[tested]
-    chosen = choice(probability, prepared.whole.labels.numpy()[tested], lengths)
+    same = pd.factorize(np.array([prepared.texts[i].casefold() for i in tested.tolist()], dtype=object))[0]
+    chosen = choice(probability, prepared.whole.labels.numpy()[tested], lengths, same)
     return {
         kind: [
             example(reader_of(int(tested[i])), prepared, spans, int(tested[i]), probability[i]) for i in places.tolist()
@@ -537,8 +621,9 @@ def choice(
     probability: Float[np.ndarray, "tested classes"],
     labels: Int[np.ndarray, "tested"],
     lengths: Int[np.ndarray, "tested"],
+    same: Int[np.ndarray, "tested"],
 ) -> dict[str, Int[np.ndarray, "chosen"]]:
-    """Which of the tested texts are shown, as places among them.
+    """Which of the tested texts are shown, as places among them. ``same``: a number for texts that are the same.
 
     "typical" are those that were answered right with the median confidence of their class.
     """
@@ -547,8 +632,9 @@ def choice(
 
     def first(order: Int[np.ndarray, "tested"], allowed: Bool[np.ndarray, "tested"], count: int) -> np.ndarray:
         order = order[(allowed & free)[order]]
-        order = order[np.argsort(lengths[order] > SHORT, kind="stable")][:count]
-        free[order] = False
+        order = order[np.argsort(lengths[order] > SHORT, kind="stable")]
+        order = order[np.sort(np.unique(same[order], return_index=True)[1])][:count]
+        free[np.isin(same, same[order])] = False
         return order
 
     falling = np.argsort(-confidence, kind="stable")

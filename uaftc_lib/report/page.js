@@ -1,7 +1,6 @@
 "use strict";
 const { classes, shares, rows } = JSON.parse(document.getElementById("numbers").textContent);
 const SHOWN = 40;
-const OF_LIST = 15;
 const find = (id) => document.getElementById(id);
 const make = (name, text, parent, kind) => {
   const element = document.createElement(name);
@@ -21,24 +20,24 @@ const signed = (x) => (x >= 0.005 ? "+" : "") + number(x);
 const percent = (x) => `${(100 * x).toFixed(0)}\u00a0%`;
 const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text); // as in page.py
 
-// A row: word, texts, attention, then by class influence, its lower and upper ends, probability, total, texts of
-// the class; then the classes that list it.
+// A row: word, texts, attention, then by class influence, its lower and upper ends, probability, total, the ends of the
+// share of the class, texts of the class; then the classes that list it.
 const columns = {
   word: (row) => row[0],
   class: (row, k) => classes[k],
-  listed: (row, k) => row[9].includes(k),
+  listed: (row, k) => row[11].includes(k),
   influence: (row, k) => row[3][k],
   influence_low: (row, k) => row[4][k],
   influence_high: (row, k) => row[5][k],
   probability: (row, k) => row[6][k],
   attention: (row) => row[2],
   texts: (row) => row[1],
-  texts_of_class: (row, k) => row[8][k],
+  texts_of_class: (row, k) => row[10][k],
+  share_low: (row, k) => row[8][k],
+  share_high: (row, k) => row[9][k],
   total: (row, k) => row[7][k],
 };
-// The order of the lists, and then of what is not listed.
-const orders = { ...columns, listed: (row, k) => columns.total(row, k) + 1e9 * row[9].includes(k) };
-const order_names = { listed: "listed first, by total", influence_low: "influence_low: surest first" };
+const orders = { ...columns, listed: (row, k) => columns.total(row, k) + 1e9 * row[11].includes(k) };
 const told = { influence: signed, total: signed, probability: signed, texts: count, texts_of_class: count };
 const heads = [...document.querySelectorAll("th[data-key]")];
 const by_word = new Map(rows.map((row) => [row[0], row]));
@@ -130,7 +129,8 @@ function drawWord() {
     line.hidden = between.includes(k);
     const name = make("td", undefined, line);
     make("bdi", short(classes[k]), name);
-    make("small", `${count(row[8][k])} of its ${count(row[1])} texts; of all ${percent(shares[k])}`, name);
+    const ends = row[8][k] === null ? "" : ` (${percent(row[8][k])} to ${percent(row[9][k])})`;
+    make("small", `${count(row[10][k])} of its ${count(row[1])} texts${ends}; of all ${percent(shares[k])}`, name);
     const graph = make("td", undefined, line, "bar");
     graph.append(bar(row[3][k], row[4][k], row[5][k], largest));
     const small = make("small", undefined, graph);
@@ -167,18 +167,9 @@ function drawTable() {
 }
 
 function drawLists() {
-  const by = state.order === "influence_low" ? "influence_low" : "listed";
-  if (find("by")) find("by").value = by;
-  for (const table of document.querySelectorAll(".tops")) {
-    const k = Number(table.dataset.class);
-    const key = (line) => orders[by](by_word.get(line.dataset.word), k);
-    const lines = [...table.tBodies[0].rows].sort((a, b) => key(b) - key(a));
-    lines.forEach((line, place) => {
-      line.hidden = place >= OF_LIST;
-      line.querySelector("a").href = address(line.dataset.word, k);
-    });
-    table.tBodies[0].append(...lines);
-  }
+  for (const table of document.querySelectorAll(".tops"))
+    for (const line of table.tBodies[0].rows)
+      line.querySelector("a").href = address(line.dataset.word, Number(table.dataset.class));
 }
 
 function draw() {
@@ -198,7 +189,7 @@ function sheet(shown, k, mark) {
   return lines.map((line) => line.map((x) => quoted(String(safe(x) ?? ""))).join(mark) + "\n").join("");
 }
 async function copy(table, button) {
-  const shown = [...table.tBodies[0].rows].filter((line) => !line.hidden).map((line) => by_word.get(line.dataset.word));
+  const shown = [...table.tBodies[0].rows].map((line) => by_word.get(line.dataset.word));
   try {
     await navigator.clipboard.writeText(sheet(shown, Number(table.dataset.class), "\t"));
     button.textContent = "copied";
@@ -216,11 +207,10 @@ function download() {
 }
 
 for (const [k, name] of classes.entries()) make("option", short(name), find("class")).value = k;
-for (const key of find("by") ? Object.keys(order_names) : []) make("option", order_names[key], find("by")).value = key;
-make("option", order_names.listed, find("order")).value = "listed";
+make("option", "listed first, by total", find("order")).value = "listed";
 for (const head of heads) {
   const key = head.dataset.key;
-  make("option", order_names[key] ?? key, find("order")).value = key;
+  make("option", key, find("order")).value = key;
   head.firstElementChild.addEventListener("click", () =>
     change({ order: key, down: state.order === key ? !state.down : key !== "word" }),
   );
@@ -235,8 +225,6 @@ const descending = (key) => change({ order: key, down: key !== "word" });
 find("class").addEventListener("change", (event) => change({ chosen: Number(event.target.value) }));
 find("order").addEventListener("change", (event) => descending(event.target.value));
 find("search").addEventListener("input", (event) => change({ search: event.target.value }));
-find("by")?.addEventListener("change", (event) => descending(event.target.value));
-find("by")?.parentElement.removeAttribute("hidden");
 find("open")?.removeAttribute("hidden");
 find("open")?.addEventListener("click", () => {
   const folded = [...document.querySelectorAll(".lists details")];

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from uaftc_lib import checks
 from uaftc_lib.report.words import Cutter, pattern, way_to_cut
@@ -17,13 +16,12 @@ from uaftc_lib.settings import (
     check_fields,
     reworded,
     setting,
-    whole_or,
 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How ``uaftc explain`` trains. epochs None: 30 for small files, down to 5 for a million rows.
+    """How ``uaftc explain`` trains: until three epochs in a row are no better, and for ``epochs`` at most.
 
     Less learning and more dropout than the paper's: as accurate on its sentences, and far better calibrated.
     """
@@ -31,7 +29,7 @@ class Settings:
     lam: float = reworded(ModelSettings, "lam", 10.0, above_0)
     dimension: int = reworded(ModelSettings, "dimension", 100, at_least_1)
     encoder: str = setting("none", "What reads the words first.", choices=ENCODERS)
-    epochs: int | None = setting(None, "Default: 5 to 30, by the size of the file.", partial(whole_or, None, "or none"))
+    epochs: int = setting(500, "At most; training ends when three in a row are no better.", at_least_1)
     learning_rate: float = reworded(TrainingConfig, "learning_rate", 0.01, above_0)
     dropout: float = reworded(TrainingConfig, "dropout", 0.5, below_1)
     seed: int = setting(0, "Of the folds and of the first model.", checks.whole)
@@ -53,6 +51,6 @@ class Settings:
             learning_rate=self.learning_rate,
             dropout=self.dropout,
             batch_size=max(8, min(100, rows // 100)),
-            epochs=self.epochs or max(5, min(30, 2_000_000 // rows)),
+            epochs=self.epochs,
             seed=seed,
         )

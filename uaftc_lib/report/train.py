@@ -13,6 +13,7 @@ On the page the push is called influence.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,10 +23,10 @@ from threading import Event
 
 import joblib
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 from scipy import sparse, stats
+from scipy.special import logit
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -43,6 +44,13 @@ from uaftc_lib.threads import one_thread
 from uaftc_lib.training import fit
 
 FOLDS = 5
+ROUNDS, FEW = 5, 5000  # cross-validations of a small file, and texts of all of them together that are few
+MOST_ROUNDS, MORE, DOUBT = 30, 20_000, 0.75  # the same where the verdict is in doubt: z is so near to one of its ends
+Z95 = 1.96  # standard errors to either end of a 95 % interval
+SPREAD = 1.35  # by how much the AUC of permuted labels varies more than if each text had a model of its own
+ABOUT, SURE = 0.8, 2.58  # standard errors above one half: up to which an AUC says nothing, from which it is sure
+ANEW = 1000  # from the seed of one cross-validation to that of the next
+PATIENCE = 3  # epochs in a row without a better dev loss, after which training ends
 MOST_WEIGHED = 5000  # clusters
 OF_DEV = 8  # one in so many of the texts that are not tested chooses the epoch
 PART = 20_000  # texts that are looked at together
@@ -52,6 +60,39 @@ MOST_AGAIN = {"test": 1000, "rest": 500}  # texts of a fold that a recurrent enc
 STRENGTHS = (1.0, 10.0)  # 1 / regularisation, of the linear model
 
 ByClass = Float[np.ndarray, "types classes"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is said of each tested text.
+
+    Attributes
+    ----------
+    probability : Float[np.ndarray, "texts classes"]
+        Mean over the models that are asked about the text.
+    rank : Float[np.ndarray, "texts classes"]
+        Where the probability of each class stands among those of all texts that the model is asked about: 0 lowest, 1
+        highest. The models are of different training texts: only within one of them can texts be compared.
+    """
+
+    probability: Float[np.ndarray, "texts classes"]
+    rank: Float[np.ndarray, "texts classes"]
+
+    @classmethod
+    def mean(cls, asked: list[tuple[Int[np.ndarray, "_"], Float[np.ndarray, "_ classes"]]], texts: int) -> Answers:
+        """Of all models; ``asked``: about which texts each was asked, and its probabilities."""
+        places, said = (np.concatenate(parts) for parts in zip(*asked))
+        ranks = np.concatenate([(stats.rankdata(each, axis=0) - 0.5) / len(each) for _, each in asked])
+        means = []
+        for values in (said, ranks):
+            sums = np.zeros((texts, values.shape[1]))
+            np.add.at(sums, places, values)
+            means.append(sums / np.bincount(places, minlength=texts).clip(1)[:, None])
+        return cls(*means)
+
+    def at(self, rows: Int[np.ndarray, "rows"]) -> Answers:
+        """About some of the texts."""
+        return Answers(self.probability[rows], self.rank[rows])
 
 
 @dataclass(frozen=True)
@@ -65,10 +106,9 @@ class Trained:
     pushes : Pushes
     tested : Int[np.ndarray, "tested"]
         Places of the tested texts in ``prepared.whole``.
-    part : Int[np.ndarray, "tested"]
-        To which fifth each belongs.
-    ours, linear, prior : Float[np.ndarray, "tested classes"]
-        Their class probabilities: by these models, by the linear ones, by the shares of the classes.
+    ours, linear, length, prior : Answers
+        About these: by these models, by the linear ones, by the number of words alone, by the shares of the classes.
+        Small files are cut into fifths anew, five times or until the verdict is clear, and other models answer too.
     coefficients : Float[np.ndarray, "types classes"]
         Of the linear models, in the mean.
     line : LinearBaseline
@@ -81,10 +121,10 @@ class Trained:
     readers: list[Reader]
     pushes: Pushes
     tested: Int[np.ndarray, "tested"]
-    part: Int[np.ndarray, "tested"]
-    ours: Float[np.ndarray, "tested classes"]
-    linear: Float[np.ndarray, "tested classes"]
-    prior: Float[np.ndarray, "tested classes"]
+    ours: Answers
+    linear: Answers
+    length: Answers
+    prior: Answers
     coefficients: Float[np.ndarray, "types classes"]
     line: LinearBaseline
     settings: dict
@@ -105,50 +145,115 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
         If a class is left without a text to learn from, or a test with one class alone.
     """
     whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
-    chosen = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
-    check_classes(prepared, chosen)
-    answers = {name: np.zeros((len(whole), whole.class_count)) for name in ("ours", "linear", "prior")}
-    times = np.bincount(np.concatenate([fold.test for fold in chosen]), minlength=len(whole))
-    unit = pd.Series(prepared.cluster * whole.class_count + labels)
-    weights = 1 / unit.groupby(unit).transform("size").to_numpy() / times.clip(1)
+    least, most = (max(1, min(rounds, texts // len(whole))) for rounds, texts in ((ROUNDS, FEW), (MOST_ROUNDS, MORE)))
+    first = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
+    times = np.bincount(np.concatenate([fold.test for fold in first]), minlength=len(whole))
+    counted = prepared.unit >= 0
+    weights = counted / np.bincount(prepared.unit[counted])[prepared.unit] / times.clip(1)
     pushes, models, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
-    config = settings.training(len(chosen[0].train), settings.seed)
-    start = prepared.start
-    with (
-        bar(desc="epochs", total=FOLDS * config.epochs) as epochs,
-        closing(
-            readers(whole, prepared.vocabulary, chosen, settings, epochs.update, start and start.matrix)
-        ) as in_turn,
-    ):
-        for fold, reader in zip(chosen, in_turn):
-            line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
-            coefficients = coefficients + line.coefficients() / FOLDS
-            pushes = pushes.add(reader, fold, settings.seed)
-            shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
-            for name, probability in (
-                ("ours", reader.probability(whole, fold.test)),
-                ("linear", line.probabilities(reader.read(whole, fold.test))),
-                ("prior", shares),
-            ):
-                answers[name][fold.test] += probability / times[fold.test, None]
-            models.append(reader)
+    config = settings.training(len(first[0].train), settings.seed)
+    asked = {name: [] for name in ("ours", "linear", "length", "prior")}
+    start, lengths = prepared.start, length_features(whole.lengths.numpy())
+    with bar(desc="epochs") as epochs:
+        for rounds in range(max(least, most)):
+            if rounds >= least and not in_doubt(Answers.mean(asked["ours"], len(whole)), labels, prepared.unit):
+                break
+            seed = settings.seed + ANEW * rounds
+            chosen = list(folds(labels, prepared.cluster, prepared.test, seed)) if rounds else first
+            try:
+                check_classes(prepared, chosen)
+            except Refused:
+                if not rounds:
+                    raise
+                break
+            trainings = readers(
+                whole, prepared.vocabulary, chosen, settings, seed, epochs.update, start and start.matrix
+            )
+            with closing(trainings) as in_turn:
+                for fold, reader in zip(chosen, in_turn):
+                    line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
+                    shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
+                    of_length = LogisticRegression().fit(lengths[fold.rest], labels[fold.rest])
+                    for name, probability in (
+                        ("ours", reader.probability(whole, fold.test)),
+                        ("linear", line.probabilities(reader.read(whole, fold.test))),
+                        ("length", of_length.predict_proba(lengths[fold.test])),
+                        ("prior", np.tile(shares, (len(fold.test), 1))),
+                    ):
+                        asked[name].append((fold.test, probability))
+                    if not rounds:
+                        coefficients = coefficients + line.coefficients() / FOLDS
+                        pushes = pushes.add(reader, fold, settings.seed)
+                        models.append(reader)
     tested = np.flatnonzero(times)
-    if prepared.test is None:
-        part = numbered((fold.test for fold in chosen), len(whole))
-    else:
-        part = parts(labels[tested], prepared.cluster[tested], FOLDS, settings.seed)
-    used = {"epochs": config.epochs, "batch_size": config.batch_size, "optimizer": config.optimizer, "folds": FOLDS}
+    used = {
+        "epochs": config.epochs,
+        "best_epochs": [reader.best_epoch for reader in models],
+        "rounds": len(asked["ours"]) // FOLDS,
+    }
+    used |= {"batch_size": config.batch_size, "optimizer": config.optimizer, "folds": FOLDS}
     return Trained(
-        chosen,
+        first,
         models,
         pushes,
         tested,
-        part,
-        **{name: probability[tested] for name, probability in answers.items()},
+        **{name: Answers.mean(each, len(whole)).at(tested) for name, each in asked.items()},
         coefficients=coefficients,
         line=line,
         settings=asdict(settings) | used | {"vectors": start and start.source},
     )
+
+
+def in_doubt(ours: Answers, labels: Int[np.ndarray, "texts"], unit: Int[np.ndarray, "texts"]) -> bool:
+    """Whether the verdict is near to another, which other folds and initial values may give."""
+    tested = ours.rank.any(1)
+    z = auc(*by_unit(ours.rank[tested], labels[tested], unit[tested]))["z"]
+    return min(abs(z - ABOUT), abs(z - SURE)) <= DOUBT
+
+
+def by_unit(
+    values: Float[np.ndarray, "texts columns"], labels: Int[np.ndarray, "texts"], unit: Int[np.ndarray, "texts"]
+) -> tuple[Float[np.ndarray, "units columns"], Int[np.ndarray, "units"]]:
+    """The mean over the texts of each unit, and its class; what is in no unit (−1) is left out."""
+    counted = np.flatnonzero(unit >= 0)
+    _, first, unit = np.unique(unit[counted], return_index=True, return_inverse=True)
+    means = [np.bincount(unit, column[counted]) / np.bincount(unit) for column in values.T]
+    return np.stack(means, 1), labels[counted[first]]
+
+
+def auc(score: Float[np.ndarray, "units classes"], labels: Int[np.ndarray, "units"]) -> dict[str, float]:
+    """AUC: how often a unit of a class has a higher score for it than one of another class, mean over the classes.
+
+    With its 95 % interval (DeLong, DeLong & Clarke-Pearson 1988, Biometrics 44), and z: by how many standard errors it
+    is above one half. These are the errors over all permutations of the labels. Both kinds are taken SPREAD times as
+    large, because the models that give the scores have training texts in common.
+    """
+    n, sizes = len(labels), np.bincount(labels, minlength=score.shape[1])
+    present = [k for k in np.flatnonzero(sizes) if sizes[k] < n]
+    if not present:
+        return dict.fromkeys(("auc", "low", "high", "z"), math.nan)
+    areas, pull, centred = [], np.zeros(n), np.zeros_like(score)
+    for k in present:
+        mine, own, others = labels == k, sizes[k], n - sizes[k]
+        rank = stats.rankdata(score[:, k])
+        place = np.empty(n)  # the share of the other side that a unit is rightly above, or below
+        place[mine] = (rank[mine] - stats.rankdata(score[mine, k])) / others
+        place[~mine] = 1 - (rank[~mine] - stats.rankdata(score[~mine, k])) / own
+        areas.append(place[mine].mean())
+        pull += (place - areas[-1]) / np.where(mine, own, others) / len(present)
+        centred[:, k] = (rank - (n + 1) / 2) / (own * others * len(present))
+    area, reach = float(np.mean(areas)), Z95 * SPREAD * math.sqrt((pull**2).sum())
+    centred -= (centred @ sizes / n)[:, None]
+    by_chance = SPREAD * math.sqrt((centred**2 @ sizes).sum() / (n - 1))
+    z = (area - 0.5) / by_chance if by_chance else 0.0
+    return {"auc": area, "low": max(0.0, area - reach), "high": min(1.0, area + reach), "z": z}
+
+
+def verdict_of(area: dict[str, float]) -> str:
+    """ "sure" if an AUC is surely above one half, "nothing" if it is about one half or there is none, else "open"."""
+    if area["z"] >= SURE:
+        return "sure"
+    return "open" if area["z"] >= ABOUT or area["low"] > 0.5 else "nothing"
 
 
 def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
@@ -163,6 +268,12 @@ def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
                     f"of the class {lacking!r} too few texts that belong to no common group or copy are left to {what}"
                     ": leave the class out, or do without --group, --split and --time"
                 )
+    tested = np.unique(np.concatenate([fold.test for fold in chosen]))
+    if len(np.unique(labels[tested[prepared.unit[tested] >= 0]])) < 2:
+        raise Refused(
+            "nothing can be tested: of one class alone are there tested texts whose label is that of more than two "
+            "thirds of the texts of the same words"
+        )
 
 
 @dataclass(frozen=True)
@@ -239,13 +350,12 @@ class Reader:
         classes.
     ids : Int[Tensor, "types"]
         Of each word, as the model sees it.
-    unfinished : bool
-        Whether it was best after its last epoch.
+    best_epoch : int
     """
 
     model: AttentionClassifier
     ids: Int[Tensor, "types"]
-    unfinished: bool
+    best_epoch: int
 
     def read(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Corpus:
         """Some texts as this model sees them."""
@@ -273,10 +383,10 @@ def train_reader(
     fold: Fold,
     settings: Settings,
     seed: int,
-    done: Callable,
+    done: Callable = lambda: None,
     vectors: Float[Tensor, "types d"] | None = None,
 ) -> Reader:
-    """The model of one fold. ``done(epochs)`` after each epoch."""
+    """The model of one fold. ``done()`` after each epoch."""
     train, dev = (whole[torch.from_numpy(rows)] for rows in (fold.train, fold.dev))
     word, *_ = word_instance_pairs(train, len(vocabulary))
     known = torch.bincount(word, minlength=len(vocabulary)) >= KNOWN
@@ -292,16 +402,16 @@ def train_reader(
     )
 
     def record(epoch: int, model: AttentionClassifier) -> dict:
-        done(epoch > 0)
+        done()
         return {}
 
     config = settings.training(len(fold.train), seed)
     dataset = Dataset("file", vocabulary, whole.classes, translated(train, ids), translated(dev, ids))
-    run = fit(model, dataset, config, record, best="loss", progress=False)
+    run = fit(model, dataset, config, record, best="loss", progress=False, patience=PATIENCE)
     if not model.binary:
         with torch.no_grad():
             model.W -= model.W.mean(1, keepdim=True)
-    return Reader(model, ids, run.best_epoch == config.epochs)
+    return Reader(model, ids, run.best_epoch)
 
 
 def readers(
@@ -309,22 +419,24 @@ def readers(
     vocabulary: Vocabulary,
     folds: list[Fold],
     settings: Settings,
-    done: Callable,
+    seed: int = 0,
+    done: Callable = lambda: None,
     vectors: Float[Tensor, "types d"] | None = None,
 ) -> Iterator[Reader]:
     """A model for each fold, in their order. As many as there are processors are trained at once, fewer of large files.
 
-    ``done()`` after each epoch. When this is closed, models that are not done are given up after their epoch.
+    ``seed``: of the first. ``done()`` after each epoch. When this is closed, models that are not done are given up
+    after their epoch.
     """
     closed = Event()
 
     def one(k: int) -> Reader:
-        return train_reader(whole, vocabulary, folds[k], settings, settings.seed + k, counted, vectors)
+        return train_reader(whole, vocabulary, folds[k], settings, seed + k, going_on, vectors)
 
-    def counted(epochs: int) -> None:
+    def going_on() -> None:
         if closed.is_set():
             raise InterruptedError
-        done(epochs)
+        done()
 
     most = max(1, min(len(folds), joblib.cpu_count(), AT_ONCE // len(whole)))
     with one_thread(), ThreadPoolExecutor(most) as pool:
@@ -365,6 +477,38 @@ def read_again(
     return torch.cat([torch.ones_like(A), A, A * P, logit - without, P - P_without], 1).cpu().numpy()
 
 
+def with_length(
+    probability: Float[np.ndarray, "texts classes"], lengths: Int[np.ndarray, "texts"], labels: Int[np.ndarray, "texts"]
+) -> Callable:
+    """What turns class probabilities and lengths of texts into probabilities that know the length as well.
+
+    A model that averages words cannot know how long a text is. Where the classes' texts differ in length, every word
+    would seem to add something. So each class is predicted anew, by logistic regression on the logit of its probability
+    and the logarithm of the length and its square. ``probability``, ``lengths``, ``labels``: of unseen texts.
+    """
+
+    def features(k: int, probability: np.ndarray, lengths: np.ndarray) -> Float[np.ndarray, "texts 3"]:
+        single = probability[:, k].astype(float)  # in float32 the upper end would be 1
+        return np.column_stack([logit(single.clip(1e-9, 1 - 1e-9)), length_features(lengths)])
+
+    fitted = {
+        k: LogisticRegression().fit(features(k, probability, lengths), labels == k) for k in np.unique(labels).tolist()
+    }
+
+    def predict(probability: np.ndarray, lengths: np.ndarray) -> Float[np.ndarray, "texts classes"]:
+        result = np.zeros_like(probability)
+        for k, model in fitted.items():
+            result[:, k] = model.predict_proba(features(k, probability, lengths))[:, 1]
+        return result
+
+    return predict
+
+
+def length_features(lengths: Int[np.ndarray, "texts"]) -> Float[np.ndarray, "texts 2"]:
+    """The logarithm of the number of words and its square."""
+    return np.log(lengths)[:, None] ** [1, 2]
+
+
 @dataclass(frozen=True)
 class Pushes:
     """What each word does, by the models of some folds.
@@ -374,7 +518,7 @@ class Pushes:
     whole : Corpus
     types : int
     weights : Float[np.ndarray, "texts"]
-        How much a text counts in :meth:`beyond`: copies together count as one text.
+        How much a text counts in :meth:`beyond`: those of one unit together as one text.
     sums : Float[np.ndarray, "types columns"]
         See :meth:`unseen`; over all folds.
     others : tuple of Float[np.ndarray, "types classes"]
@@ -389,25 +533,30 @@ class Pushes:
 
     def add(self, reader: Reader, fold: Fold, seed: int) -> Pushes:
         """With what a fold's model answers on the texts it has not seen, and on the others."""
+        lengths, labels = (each.numpy()[fold.test] for each in (self.whole.lengths, self.whole.labels))
+        expected = with_length(reader.probability(self.whole, fold.test), lengths, labels)
         sums = self.sums
         for part in chunks(fold.test, reader, MOST_AGAIN["test"], seed):
-            sums = sums + self.unseen(reader, part)
+            sums = sums + self.unseen(reader, part, expected)
         rest = sum(self.seen(reader, part) for part in chunks(fold.rest, reader, MOST_AGAIN["rest"], seed))
         with np.errstate(invalid="ignore"):
             return replace(self, sums=sums, others=(*self.others, rest[:, 1:] / rest[:, :1]))
 
     @torch.no_grad()
-    def unseen(self, reader: Reader, rows: Int[np.ndarray, "rows"]) -> Float[np.ndarray, "types columns"]:
+    def unseen(
+        self, reader: Reader, rows: Int[np.ndarray, "rows"], expected: Callable
+    ) -> Float[np.ndarray, "types columns"]:
         """Sums over texts for each word: 1, attention, and for each class push, fall of P, y − P₋ and P₋(1 − P₋).
 
-        P₋ is the class's probability without the word. A word that the model does not know pushes as <unk> does.
+        P₋ is the class's probability without the word, by ``expected`` (:func:`with_length`). A word that the model
+        does not know pushes as <unk> does.
         """
         corpus = self.whole[torch.from_numpy(rows)]
         classes, pushes = corpus.class_count, push_columns(corpus.class_count)
         word, instance, pair_of = word_instance_pairs(corpus, self.types)
         out, values = word_values(reader.model, reader.translated(corpus), pair_of, instance)
         push, fall = values[:, pushes], values[:, pushes.stop :]
-        without = probabilities(out.polarity)[instance].numpy() - fall
+        without = expected(probabilities(out.polarity)[instance].numpy() - fall, corpus.lengths[instance].numpy())
         of_class = np.eye(classes)[corpus.labels[instance].numpy()]
         weight = self.weights[rows][instance.numpy()][:, None]
         beyond = weight * np.hstack([of_class - without, without * (1 - without)])
@@ -440,7 +589,8 @@ class Pushes:
         return means[:, 0], means[:, 1 : 1 + classes], reach, means[:, 1 + classes :]
 
     def beyond(self) -> ByClass:
-        """p of each word and class: is the class commoner among the word's texts than their other words foretell?
+        """p of each word and class: is the class commoner among the word's texts than their other words and their
+        lengths predict?
 
         The score test of a word beside the others: Σ (y − P₋) / √Σ P₋(1 − P₋) over its unseen texts, one-sided.
         """

@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 
 from uaftc_lib import __version__
-from uaftc_lib.report.judge import NEARLY_WHOLE, TOP, VERDICTS, Judged
+from uaftc_lib.report.judge import NEARLY_WHOLE, TOP, Judged, verdict_sentences
 from uaftc_lib.report.prepare import Prepared
 from uaftc_lib.report.request import FILES, Columns, Refused, check_folder
 from uaftc_lib.report.train import Trained
@@ -41,13 +41,14 @@ SCHEMA = json.loads(resource("report.schema.json"))
 COLUMNS = SCHEMA["$defs"]["words.csv"]["properties"]  # of words.csv, in their order
 MOST_ROWS = 120_000  # of words.csv, unless all are asked for
 DECIMALS = {"influence": 4, "influence_low": 4, "influence_high": 4, "probability": 4, "attention": 4, "total": 2}
+DECIMALS |= {"share_low": 4, "share_high": 4}
 SHOWN_NUMBERS, SHOWN_WORDS = 500_000, 5000  # on the page: numbers of its words, and these
-PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "total")  # and counts
+PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "total", "share_low", "share_high")
 LEVELS = 5  # of colour, for each sign
 NAMED, WIDEST = 8, 30  # on the terminal: words of each class, characters of its name
 
 
-def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained, judged: Judged) -> dict:
+def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained | None, judged: Judged) -> dict:
     """What report.json holds; see report.schema.json. ``name``: of the file."""
     table = prepared.table
     return {
@@ -58,10 +59,10 @@ def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained, 
         "loud": [*table.loud, *judged.loud],
         "notes": [*table.notes],
         "cut": prepared.cutter.description,
-        "tested": "split" if columns.split else "time" if columns.time else "folds",
+        "tested": "none" if not trained else "split" if columns.split else "time" if columns.time else "folds",
         "copies": prepared.copies,
         "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
-        "settings": trained.settings,
+        "settings": trained.settings if trained else {},
     } | judged.findings
 
 
@@ -90,7 +91,7 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     """
     check_folder(folder)
     classes = len(report["classes"])
-    every, words = words, words[words["influence_low"].notna()]
+    every, words = words, words[words["q"].notna()]
     rows = every if all_words else words
     if len(rows) > MOST_ROWS and not all_words:
         places = np.sort(leading(words, classes, MOST_ROWS // classes))
@@ -188,10 +189,10 @@ def leading(words: pd.DataFrame, classes: int, most: int, first: Collection[str]
 def word_rows(words: pd.DataFrame, classes: int, first: Collection[str]) -> list[list]:
     """What the page's table holds, a row for each word.
 
-    [word, texts, attention, then by class influence, its lower and upper ends, probability, total, texts of the
-    class, and the classes that list it]; None where there is no such number.
+    [word, texts, attention, then by class the columns of PER_CLASS, texts of the class, and the classes that list it];
+    None where there is no such number.
     """
-    chosen = leading(words, classes, min(SHOWN_WORDS, SHOWN_NUMBERS // (6 * classes)), first)
+    chosen = leading(words, classes, min(SHOWN_WORDS, SHOWN_NUMBERS // (8 * classes)), first)
 
     def by_class(name: str) -> np.ndarray:
         return words[name].to_numpy().reshape(-1, classes)[chosen]
@@ -203,20 +204,14 @@ def word_rows(words: pd.DataFrame, classes: int, first: Collection[str]) -> list
     return [list(row) for row in zip(*alone, *columns, by_class("texts_of_class").tolist(), listed)]
 
 
-def lists(words: pd.DataFrame) -> dict[str, list[dict]]:
-    """For each class the listed words of largest total, and after them those that only their lower end brings in.
-
-    Rounded as in the table of the page, so that a number is the same wherever it stands.
-    """
-    listed = words[words["listed"].astype(bool)].sort_values("total", ascending=False, kind="stable")
-    result = {}
-    for name, rows in listed.groupby("class", sort=False):
-        largest = rows.head(TOP)
-        surest = rows.nlargest(TOP, "influence_low")
-        both = pd.concat([largest, surest[~surest["word"].isin(largest["word"])]])
-        numbers = {column: four_digits(both[column].to_numpy(float)) for column in PER_CLASS if column in both}
-        result[name] = both.assign(**numbers).to_dict("records")
-    return result
+def lists(top_words: dict[str, list[dict]]) -> dict[str, list[dict]]:
+    """The listed words of each class, rounded as in the table of the page: a number is the same wherever it stands."""
+    return {
+        name: [
+            row | {key: four_digits(np.array([row[key]], float))[0] for key in ("influence", "total")} for row in rows
+        ]
+        for name, rows in top_words.items()
+    }
 
 
 def four_digits(values: Float[np.ndarray, "..."]) -> list:
@@ -255,13 +250,13 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
         "base-uri 'none'; form-action 'none'"
     )
     quality, names = report["quality"], [each["name"] for each in report["classes"]]
-    listed = lists(words)
+    listed = lists(report["top_words"])
     first = {row["word"] for rows in listed.values() for row in rows}
     deciding = [row | {"names": parted(row["word"], words)} for row in report["deciding"]]
     first |= {word for row in deciding for word in row["names"]}
     first |= {row["word"] for row in report["attended_without_effect"]}
     shown = word_rows(words, len(names), first)
-    return environment.get_template("page.html").render(
+    return environment.get_template("page.html" if quality else "counts.html").render(
         report=report,
         names=names,
         policy=policy,
@@ -275,7 +270,7 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
         known={row[0] for row in shown},
         data={"classes": names, "shares": [report["shares"][name] for name in names], "rows": shown},
         columns={name: about["description"] for name, about in columns.items()},
-        verdict=[part.format_map(quality) for part in VERDICTS[quality["verdict"]]],
+        verdict=verdict_sentences(quality),
     )
 
 
@@ -368,18 +363,19 @@ def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
     for note in report["notes"]:
         yield "note", note
     yield "used", f"{rows['used']:,} of {rows['read']:,} rows, {len(report['classes'])} classes"
-    for name, key in (("attention", "attention"), ("linear model", "linear"), ("largest class", "majority")):
+    measured = {"attention": "attention", "linear model": "linear", "largest class": "majority"} if quality else {}
+    for name, key in measured.items():
         worth = quality[key]
         right, mean = in_percent(worth["accuracy"]), in_percent(worth["balanced_accuracy"])
         yield name, f"{right} right of unseen texts; mean over classes {mean}"
-    yield from zip(("verdict", "because"), (text.format_map(quality) for text in VERDICTS[quality["verdict"]]))
+    yield from zip(("verdict", "because"), verdict_sentences(quality))
     for one in report["deciding"]:
         tells = "nearly decides" if one["covered"] >= NEARLY_WHOLE else "by itself tells"
         share = f"{one['texts_of_class']:,} of its {one['texts']:,} texts are of this class; "
         share += f"{in_percent(one['covered'])} of the class's texts hold it"
         linear = f"{in_percent(one['recall'])} of the class with it and {in_percent(one['recall_without'])} without"
         yield "look at", f"{one['word']!r} {tells} {one['class']!r} ({share}); a linear model finds {linear}"
-    for name, words in () if quality["verdict"] == "useless" else report["top_words"].items():
+    for name, words in () if quality and quality["verdict"] == "nothing" else report["top_words"].items():
         listed = ", ".join(word["word"] for word in words[:NAMED]) or "no word"
         linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
         yield name, f"{listed}; the linear model: {linear}" if linear else listed
