@@ -301,8 +301,9 @@ def test_copies_count_in_what_is_shown_and_once_in_tests(tmp_path):
     assert report["classes"][1]["texts"] == 350 == report["classes"][1]["tested"]
     assert report["quality"]["tested"] == 500 and report["quality"]["independent"] == 301
     assert report["loud"][-1].startswith("200 of the 500 texts are copies of others")
-    slogan = words[(words["word"] == "slogan") & (words["class"] == "b")]
-    assert slogan.empty or not slogan["listed"].any()
+    (slogan,) = words[(words["word"] == "slogan") & (words["class"] == "b")].to_dict("records")
+    assert (slogan["texts"], slogan["texts_of_class"], slogan["listed"]) == (200, 200, False)
+    assert np.isfinite(slogan["influence"]) and np.isnan([slogan["influence_low"], slogan["q"]]).all()
     shown = words[words["share_low"].notna()]
     assert shown["share_low"].le(shown["texts_of_class"] / shown["texts"] + 1e-4).all()
     assert report["quality"]["majority"]["accuracy"] == 0.7, "the commonest class of the rows, in whatever fold it is"

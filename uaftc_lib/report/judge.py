@@ -450,7 +450,8 @@ def word_table(
 ) -> pd.DataFrame:
     """A row for each word of at least five texts and each class; in tests a unit counts once.
 
-    ``all_words``: rarer words as well; they have no interval, no q, and are never listed.
+    ``all_words``: rarer words as well. These, and a word that stands in no text outside one fifth (in copies of one
+    text, say), have no interval, no q, and are never listed.
 
     Columns: word, class, listed, influence with its interval, probability (mean fall of the class's probability when
     the word is taken out), attention (mean share), texts (that hold the word), texts_of_class (those of the class), the
@@ -462,8 +463,8 @@ def word_table(
     each = units if len(units.of_class) == len(whole) else Units(whole, np.arange(len(whole)), types)
     texts = each.counts()
     attention, push, reach, fall = pushes.means()
-    known = (texts.sum(1) >= FEWEST) & np.isfinite(push).all(1) & np.isfinite(reach).all(1)
-    shown = np.isfinite(push).all(1) if all_words else known.copy()
+    shown = np.isfinite(push).all(1) & (all_words | (texts.sum(1) >= FEWEST))
+    known = shown & (texts.sum(1) >= FEWEST) & np.isfinite(reach).all(1)
     known[vocabulary.word_count :] = shown[vocabulary.word_count :] = False
     reach[~known] = np.nan
     influence, probability, held = push[shown], fall[shown], texts[shown].sum(1)[:, None]

@@ -71,28 +71,41 @@ class Answers:
     probability : Float[np.ndarray, "texts classes"]
         Mean over the models that are asked about the text.
     rank : Float[np.ndarray, "texts classes"]
-        Where the probability of each class stands among those of all texts that the model is asked about: 0 lowest, 1
-        highest. The models are of different training texts: only within one of them can texts be compared.
+        Where the probability of each class of the text's unit stands among those of all units that the model is asked
+        about: 0 lowest, 1 highest; nan where a text is in no unit. The models are of different training texts: only
+        within one of them can texts be compared.
     """
 
     probability: Float[np.ndarray, "texts classes"]
     rank: Float[np.ndarray, "texts classes"]
 
     @classmethod
-    def mean(cls, asked: list[tuple[Int[np.ndarray, "_"], Float[np.ndarray, "_ classes"]]], texts: int) -> Answers:
+    def mean(
+        cls, asked: list[tuple[Int[np.ndarray, "_"], Float[np.ndarray, "_ classes"]]], unit: Int[np.ndarray, "texts"]
+    ) -> Answers:
         """Of all models; ``asked``: about which texts each was asked, and its probabilities."""
         places, said = (np.concatenate(parts) for parts in zip(*asked))
-        ranks = np.concatenate([(stats.rankdata(each, axis=0) - 0.5) / len(each) for _, each in asked])
+        ranks = np.concatenate([ranks_of_units(each, unit[rows]) for rows, each in asked])
         means = []
         for values in (said, ranks):
-            sums = np.zeros((texts, values.shape[1]))
+            sums = np.zeros((len(unit), values.shape[1]))
             np.add.at(sums, places, values)
-            means.append(sums / np.bincount(places, minlength=texts).clip(1)[:, None])
+            means.append(sums / np.bincount(places, minlength=len(unit)).clip(1)[:, None])
         return cls(*means)
 
     def at(self, rows: Int[np.ndarray, "rows"]) -> Answers:
         """About some of the texts."""
         return Answers(self.probability[rows], self.rank[rows])
+
+
+def ranks_of_units(
+    probability: Float[np.ndarray, "rows classes"], unit: Int[np.ndarray, "rows"]
+) -> Float[np.ndarray, "rows classes"]:
+    """The rank of each text's unit among all of them, from 0 to 1; nan for a text in none."""
+    means, units = by_unit(probability, unit, unit)
+    result, counted = np.full(probability.shape, np.nan), unit >= 0
+    result[counted] = ((stats.rankdata(means, axis=0) - 0.5) / len(means))[np.searchsorted(units, unit[counted])]
+    return result
 
 
 @dataclass(frozen=True)
@@ -153,33 +166,19 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     pushes, models, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
     config = settings.training(len(first[0].train), settings.seed)
     asked = {name: [] for name in ("ours", "linear", "length", "prior")}
-    start, lengths = prepared.start, length_features(whole.lengths.numpy())
     with bar(desc="epochs") as epochs:
         for rounds in range(max(least, most)):
-            if rounds >= least and not in_doubt(Answers.mean(asked["ours"], len(whole)), labels, prepared.unit):
+            if rounds >= least and not in_doubt(Answers.mean(asked["ours"], prepared.unit), labels, prepared.unit):
                 break
             seed = settings.seed + ANEW * rounds
             chosen = list(folds(labels, prepared.cluster, prepared.test, seed)) if rounds else first
-            try:
-                check_classes(prepared, chosen)
-            except Refused:
+            if why := lacking(prepared, chosen):
                 if not rounds:
-                    raise
+                    raise Refused(why)
                 break
-            trainings = readers(
-                whole, prepared.vocabulary, chosen, settings, seed, epochs.update, start and start.matrix
-            )
-            with closing(trainings) as in_turn:
-                for fold, reader in zip(chosen, in_turn):
-                    line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
-                    shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
-                    of_length = LogisticRegression().fit(lengths[fold.rest], labels[fold.rest])
-                    for name, probability in (
-                        ("ours", reader.probability(whole, fold.test)),
-                        ("linear", line.probabilities(reader.read(whole, fold.test))),
-                        ("length", of_length.predict_proba(lengths[fold.test])),
-                        ("prior", np.tile(shares, (len(fold.test), 1))),
-                    ):
+            with closing(cross_validation(prepared, settings, chosen, seed, epochs.update, line)) as fitted:
+                for fold, (reader, line, answers) in zip(chosen, fitted):
+                    for name, probability in answers.items():
                         asked[name].append((fold.test, probability))
                     if not rounds:
                         coefficients = coefficients + line.coefficients() / FOLDS
@@ -197,11 +196,34 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
         models,
         pushes,
         tested,
-        **{name: Answers.mean(each, len(whole)).at(tested) for name, each in asked.items()},
+        **{name: Answers.mean(each, prepared.unit).at(tested) for name, each in asked.items()},
         coefficients=coefficients,
         line=line,
-        settings=asdict(settings) | used | {"vectors": start and start.source},
+        settings=asdict(settings) | used | {"vectors": prepared.start and prepared.start.source},
     )
+
+
+def cross_validation(
+    prepared: Prepared, settings: Settings, chosen: list[Fold], seed: int, done: Callable, line: LinearBaseline | None
+) -> Iterator[tuple[Reader, LinearBaseline, dict[str, Float[np.ndarray, "tested classes"]]]]:
+    """For each fold its model, the linear one, and what is said of its test: by both, by the lengths, by the shares.
+
+    ``done()`` after each epoch; ``line``: a linear model from which the first one starts.
+    """
+    whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
+    lengths, vectors = length_features(whole.lengths.numpy()), prepared.start and prepared.start.matrix
+    with closing(readers(whole, prepared.vocabulary, chosen, settings, seed, done, vectors)) as trained:
+        for fold, reader in zip(chosen, trained):
+            line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
+            shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
+            of_length = LogisticRegression().fit(lengths[fold.rest], labels[fold.rest])
+            answers = {
+                "ours": reader.probability(whole, fold.test),
+                "linear": line.probabilities(reader.read(whole, fold.test)),
+                "length": of_length.predict_proba(lengths[fold.test]),
+                "prior": np.tile(shares, (len(fold.test), 1)),
+            }
+            yield reader, line, answers
 
 
 def in_doubt(ours: Answers, labels: Int[np.ndarray, "texts"], unit: Int[np.ndarray, "texts"]) -> bool:
@@ -256,24 +278,25 @@ def verdict_of(area: dict[str, float]) -> str:
     return "open" if area["z"] >= ABOUT or area["low"] > 0.5 else "nothing"
 
 
-def check_classes(prepared: Prepared, chosen: list[Fold]) -> None:
-    """Refuse what leaves a class without a text to learn from, or a test with one class alone."""
+def lacking(prepared: Prepared, chosen: list[Fold]) -> str:
+    """Why nothing can be learnt or tested: a class without a text to learn from, a test with one class alone; or ""."""
     labels = prepared.whole.labels.numpy()
     for fold in chosen:
         for rows, what in ((fold.train, "learn from"), (fold.test, "test")):
             classes, least = np.unique(labels[rows]), len(prepared.classes) if what == "learn from" else 2
             if len(classes) < least:
-                lacking = next(name for k, name in enumerate(prepared.classes) if k not in classes)
-                raise Refused(
-                    f"of the class {lacking!r} too few texts that belong to no common group or copy are left to {what}"
+                name = next(name for k, name in enumerate(prepared.classes) if k not in classes)
+                return (
+                    f"of the class {name!r} too few texts that belong to no common group or copy are left to {what}"
                     ": leave the class out, or do without --group, --split and --time"
                 )
     tested = np.unique(np.concatenate([fold.test for fold in chosen]))
     if len(np.unique(labels[tested[prepared.unit[tested] >= 0]])) < 2:
-        raise Refused(
+        return (
             "nothing can be tested: of one class alone are there tested texts whose label is that of more than two "
             "thirds of the texts of the same words"
         )
+    return ""
 
 
 @dataclass(frozen=True)
@@ -295,16 +318,18 @@ def parts(
 ) -> Int[np.ndarray, "texts"]:
     """For each text the number of its part: every class in equal shares, clusters whole.
 
-    Where clusters hold several texts and are not too many to be weighed one by one, each class is spread over the parts
-    by its texts; else a cluster counts as one text of the class that most of its texts have.
+    A cluster counts once in each of its classes, where clusters hold several texts and are not too many to be weighed
+    one by one; else in the class that most of its texts have.
     """
     _, cluster = np.unique(cluster, return_inverse=True)
     clusters = int(cluster.max()) + 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class of fewer clusters than parts is spread over some of them
         if clusters < len(labels) and clusters <= MOST_WEIGHED:
-            splits = StratifiedGroupKFold(count, shuffle=True, random_state=seed).split(labels, labels, cluster)
-            return numbered((members for _, members in splits), len(labels))
+            first = np.unique(cluster * (labels.max() + 1) + labels, return_index=True)[1]
+            y, groups = labels[first], cluster[first]
+            splits = StratifiedGroupKFold(count, shuffle=True, random_state=seed).split(y, y, groups)
+            return numbered((groups[members] for _, members in splits), clusters)[cluster]
         votes = np.zeros((clusters, labels.max() + 1), np.int64)
         np.add.at(votes, (cluster, labels), 1)
         splits = StratifiedKFold(count, shuffle=True, random_state=seed).split(votes, votes.argmax(1))

@@ -81,8 +81,7 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     folder : path
         Is made.
     all_words : bool
-        Whether words.csv holds words without an interval, and more than 120,000 rows if need be; else those that move
-        the model least are left out.
+        Whether words.csv holds more than 120,000 rows if need be; else those that move the model least are left out.
 
     Raises
     ------
@@ -91,11 +90,10 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     """
     check_folder(folder)
     classes = len(report["classes"])
-    every, words = words, words[words["q"].notna()]
-    rows = every if all_words else words
+    rows, words = words, words[words["q"].notna()]
     if len(rows) > MOST_ROWS and not all_words:
-        places = np.sort(leading(words, classes, MOST_ROWS // classes))
-        rows = words.iloc[(places[:, None] * classes + np.arange(classes)).ravel()]
+        places = np.sort(leading(rows, classes, MOST_ROWS // classes))
+        rows = rows.iloc[(places[:, None] * classes + np.arange(classes)).ravel()]
     counted = {"with_interval": len(words) // classes, "in_csv": len(rows) // classes}
     report = {"schema": SCHEMA["$id"]} | report | {"vocabulary": report["vocabulary"] | counted}
     as_json = json.dumps(finite(report), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
