@@ -52,7 +52,7 @@ test-unit: loops
 	$(PYTEST) -n 2 -m "not long and not whole" tests
 
 test-long: $(VENV)/test.installed
-	$(PYTEST) -n 2 -m long tests
+	$(PYTEST) -n 2 --timeout 0 -m long tests
 
 # Every link that leads out of the book, followed.
 links: $(VENV)/book.installed

