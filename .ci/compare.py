@@ -20,19 +20,23 @@ from conftest import differences, lines_of  # noqa: E402
 SHOWN = 20  # differing lines of a notebook
 
 
+def rounded(text: str) -> str:
+    """Outputs without what rounding may change, by the rules of the replay."""
+    rules = configparser.ConfigParser()
+    rules.read(CHECKOUT / "tests" / "rounding.cfg")
+    for rule in rules.sections():
+        text = re.sub(rules[rule]["regex"], rules[rule]["replace"], text)
+    return text
+
+
 def compared(text: str) -> list[str]:
     """The lines of output that another run must repeat, each with the number of its cell."""
-    rounding = configparser.ConfigParser()
-    rounding.read(CHECKOUT / "tests" / "rounding.cfg")
     cells = [cell for cell in nbformat.reads(text, as_version=4).cells if cell.cell_type == "code"]
     lines = []
     for number, cell in enumerate(cells, start=1):
         if "nbval-ignore-output" not in cell.metadata.get("tags", []):
             lines += [f"[{number}] {line}" for line in lines_of(cell.outputs)]
-    whole = "\n".join(lines)  # a drawing has many lines
-    for rule in rounding.sections():
-        whole = re.sub(rounding[rule]["regex"], rounding[rule]["replace"], whole)
-    return whole.splitlines()
+    return rounded("\n".join(lines)).splitlines()  # a drawing has many lines
 
 
 def main(commit: str = "HEAD", checkout: Path = CHECKOUT) -> int:

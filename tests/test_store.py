@@ -283,6 +283,14 @@ def test_a_sample_is_of_the_quickest_jobs(results, tmp_path, minutes, jobs):
     assert f"{len(jobs)} of {len(jobs)} jobs as stored" in told[1]
 
 
+@pytest.mark.parametrize("took, jobs", [({0: 90.0, 1: 60.0}, [1, 0]), ({}, [0])])
+def test_a_job_of_unknown_time_counts_as_the_longest(results, took, jobs):
+    table = made("toy")
+    table.frame().assign(seconds=lambda rows: rows.seed.map(took)).to_csv(table.path, index=False)
+    sampled = tables.jobs_of_least_time("toy", registry.experiment_task("toy")[1], 99.0)
+    assert [job["seed"] for job, _ in sampled] == jobs
+
+
 def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tmp_path):
     file = tmp_path / "file"
     file.write_text("")

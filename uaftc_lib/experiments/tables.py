@@ -6,6 +6,7 @@ The experiments are those that are registered: whoever asks imports the modules 
 from __future__ import annotations
 
 import ast
+import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -180,9 +181,12 @@ def said_of_completed(
 
 
 def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tuple]:
-    """The jobs of a stored table that took least, as many as so many minutes of one process hold, but one at least."""
+    """The jobs of a stored table that took least, as many as so many minutes of one process hold, but one at least.
+
+    A job whose time is not stored comes last, and alone.
+    """
     table, _ = task(name)
-    took = seconds_of(table, table.read()[1])
+    took = {job: seconds or math.inf for job, seconds in seconds_of(table, table.read()[1]).items()}
     quickest = sorted((one for one in work if table.job(one[0]) in took), key=lambda one: took[table.job(one[0])])
     held = accumulate(took[table.job(job)] for job, _ in quickest)
     return quickest[: max(1, sum(total <= 60 * minutes for total in held))]
