@@ -1,17 +1,11 @@
 """While the house is moved: what a page, a claim, a proof, a table or a report says stays as it was."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from pinning import BY_CHAPTER, SLOW, WHOLE, chapters, pinned
 
-sys.path.append(str(Path(__file__).parent / "pinned"))
-
-from pins import BY_CHAPTER, SLOW, WHOLE, chapters, pinned  # noqa: E402
-
-from uaftc_lib import results_folder  # noqa: E402
-from uaftc_lib.book.contents import load_chapters  # noqa: E402
-from uaftc_lib.experiments.tables import BENCHMARKS, remake  # noqa: E402
+from uaftc_lib import results_folder
+from uaftc_lib.book.contents import load_chapters
+from uaftc_lib.experiments.tables import BENCHMARKS, remake
 
 
 @pytest.mark.parametrize("name", WHOLE)

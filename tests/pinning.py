@@ -1,4 +1,4 @@
-"""What must not change while files move: `python tests/pinned/pins.py` writes it anew, tests/test_pinned.py compares.
+"""What must not change while files move: `python tests/pinning.py` writes it anew, tests/test_pinned.py compares.
 
 Pins keep the names that chapters had; chapters.csv says what each is called now, in the order of their cells.
 """
@@ -20,8 +20,8 @@ import nbformat
 import numpy as np
 import pandas as pd
 
-HERE = Path(__file__).parent
-CHECKOUT = HERE.parents[1]
+CHECKOUT = Path(__file__).resolve().parents[1]
+HERE = CHECKOUT / "tests" / "pinned"
 sys.path[:0] = [str(CHECKOUT / folder) for folder in ("", ".ci", "benchmarks")]
 
 import made_files  # noqa: E402
