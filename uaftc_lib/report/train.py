@@ -45,7 +45,10 @@ from uaftc_lib.training import fit
 
 FOLDS = 5
 ROUNDS, FEW = 5, 5000  # cross-validations of a small file, and texts of all of them together that are few
-MOST_ROUNDS, MORE, DOUBT = 30, 20_000, 0.75  # the same where the verdict is in doubt: z is so near to one of its ends
+MOST_ROUNDS, MORE = 100, 40_000  # the same where the verdict is in doubt
+DOUBT = (
+    0.75  # z is so near to an end of its verdict after the fewest cross-validations; after n times as many √n nearer
+)
 Z95 = 1.96  # standard errors to either end of a 95 % interval
 SPREAD = 1.35  # by how much the AUC of permuted labels varies more than if each text had a model of its own
 ABOUT, SURE = 0.8, 2.58  # standard errors above one half: up to which an AUC says nothing, from which it is sure
@@ -168,8 +171,10 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     asked = {name: [] for name in ("ours", "linear", "length", "prior")}
     with bar(desc="epochs") as epochs:
         for rounds in range(max(least, most)):
-            if rounds >= least and not in_doubt(Answers.mean(asked["ours"], prepared.unit), labels, prepared.unit):
-                break
+            if rounds >= least:
+                ours, near = Answers.mean(asked["ours"], prepared.unit), DOUBT * math.sqrt(least / rounds)
+                if not in_doubt(ours, labels, prepared.unit, near):
+                    break
             seed = settings.seed + ANEW * rounds
             chosen = list(folds(labels, prepared.cluster, prepared.test, seed)) if rounds else first
             if why := lacking(prepared, chosen):
@@ -226,11 +231,11 @@ def cross_validation(
             yield reader, line, answers
 
 
-def in_doubt(ours: Answers, labels: Int[np.ndarray, "texts"], unit: Int[np.ndarray, "texts"]) -> bool:
-    """Whether the verdict is near to another, which other folds and initial values may give."""
+def in_doubt(ours: Answers, labels: Int[np.ndarray, "texts"], unit: Int[np.ndarray, "texts"], near: float) -> bool:
+    """Whether z is so near to another verdict, which other folds and initial values may give."""
     tested = ours.rank.any(1)
     z = auc(*by_unit(ours.rank[tested], labels[tested], unit[tested]))["z"]
-    return min(abs(z - ABOUT), abs(z - SURE)) <= DOUBT
+    return min(abs(z - ABOUT), abs(z - SURE)) <= near
 
 
 def by_unit(
