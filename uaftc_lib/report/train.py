@@ -46,9 +46,7 @@ from uaftc_lib.training import fit
 FOLDS = 5
 ROUNDS, FEW = 5, 5000  # cross-validations of a small file, and texts of all of them together that are few
 MOST_ROUNDS, MORE = 100, 40_000  # the same where the verdict is in doubt
-DOUBT = (
-    0.75  # z is so near to an end of its verdict after the fewest cross-validations; after n times as many √n nearer
-)
+DOUBT = 0.75  # then z is so near to an end of it; after n times as many cross-validations √n times nearer
 Z95 = 1.96  # standard errors to either end of a 95 % interval
 SPREAD = 1.35  # by how much the AUC of permuted labels varies more than if each text had a model of its own
 ABOUT, SURE = 0.8, 2.58  # standard errors above one half: up to which an AUC says nothing, from which it is sure
@@ -171,7 +169,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     asked = {name: [] for name in ("ours", "linear", "length", "prior")}
     with bar(desc="epochs") as epochs:
         for rounds in range(max(least, most)):
-            if rounds >= least:
+            if rounds and rounds % least == 0:
                 ours, near = Answers.mean(asked["ours"], prepared.unit), DOUBT * math.sqrt(least / rounds)
                 if not in_doubt(ours, labels, prepared.unit, near):
                     break
