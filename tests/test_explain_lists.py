@@ -25,7 +25,7 @@ def explained(rows, folder, settings=None, **options):
     """The report of made-up rows, and its table of words."""
     rows.to_csv(folder / "rows.csv", index=False)
     report = explain_file(folder / "rows.csv", "text", "label", folder / "out", settings, progress=False, **options)
-    return report, pd.read_csv(folder / "out" / "words.csv", keep_default_na=False)
+    return report, pd.read_csv(folder / "out" / "words.csv", keep_default_na=False, na_values=[""])
 
 
 def listed(words):
