@@ -68,7 +68,7 @@ dist: book
 # Both copies of a chapter are below the folder that is served, so that jupytext keeps them alike. What is trusted shows
 # its live figures before anything is run; jupyterlab-myst shows the text as pages do.
 lab: $(VENV)/lab.installed
-	@$(BIN)/python -c "import sys; from uaftc_lib.publish.execution import touch, unedited; \
+	@$(BIN)/python -c "import sys; from uaftc_book.publish.execution import touch, unedited; \
 	  sys.tracebacklimit = 0; touch(unedited())"
 	-@$(BIN)/jupyter trust book/*.ipynb >/dev/null
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book $(if $(filter 0,$(shell id -u)),--allow-root)

@@ -1,7 +1,7 @@
 """What tests need from outside, and what happens without it: a skip in words, or a failure where
 UAFTC_REQUIRED names it ("data", "browser")."""
 
-from uaftc_lib.book import same_sums  # noqa: F401 (numpy and torch come later)
+from uaftc_book import same_sums  # noqa: F401 (numpy and torch come later)
 
 # isort: split
 import difflib
@@ -24,6 +24,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 CHECKOUT = Path(__file__).resolve().parent
+PACKAGES = ("uaftc_lib", "uaftc_book")
 # What a file of tests keeps for several of them.
 SHARED = re.compile(r'scope="module"|^@(functools\.)?(lru_)?cache', re.MULTILINE)
 NUMBA = re.compile(r"^((import|from) (numba|uaftc_lib\.fast\.compiled)|@compiled$)", re.MULTILINE)
@@ -35,7 +36,7 @@ def typed_modules() -> list[str]:
     The name of a package stands for all that is in it.
     """
     names = []
-    for path in sorted((CHECKOUT / "uaftc_lib").rglob("*.py")):
+    for path in sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py")):
         is_package = path.name == "__init__.py"
         files = path.parent.rglob("*.py") if is_package else [path]
         if not any(NUMBA.search(file.read_text(encoding="utf-8")) for file in files):
@@ -127,7 +128,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def forget() -> None:
     """Empty the library's memory: of a data set that was read for one test, another that declares none sees nothing."""
-    for module in [module for name, module in sys.modules.items() if name.startswith("uaftc_lib")]:
+    for module in [module for name, module in sys.modules.items() if name.startswith(PACKAGES)]:
         for value in list(vars(module).values()):
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

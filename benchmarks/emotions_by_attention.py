@@ -18,8 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from uaftc_book.chapters.words_and_classes import emotions
 from uaftc_lib import explain, results_folder
-from uaftc_lib.book.chapters.words_and_classes import emotions
 from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report.judge import word_table

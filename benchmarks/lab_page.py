@@ -8,7 +8,7 @@ from math import nan
 
 from measure import Line, Setup, load, median, not_measured
 
-from uaftc_lib.lab import lab
+from uaftc_book.lab import lab
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]

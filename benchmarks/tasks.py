@@ -11,9 +11,9 @@ import recurrent
 import torch
 from measure import Line, Setup, clock, load, median, single_thread, take_turns, words_of_types, zipf_corpus
 
+from uaftc_book.lab.sliders import sliders
 from uaftc_lib import AttentionClassifier, Dataset, TrainingConfig, load_dataset
 from uaftc_lib.datasets import cache, imdb
-from uaftc_lib.lab.sliders import sliders
 from uaftc_lib.locations import data_home
 
 SWEEP = """

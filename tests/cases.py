@@ -5,8 +5,8 @@ from click.testing import CliRunner
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from uaftc_book.random_models import Case
 from uaftc_lib import Corpus, explain
-from uaftc_lib.book.random_models import Case
 from uaftc_lib.cli import app
 from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.settings import BY_TYPE, RECURRENT

@@ -6,7 +6,7 @@ from importlib import resources
 import numpy as np
 import torch
 
-from uaftc_lib.lab import parity
+from uaftc_book.lab import parity
 
 STATES = ({}, {"lam": 100})  # that every page can check
 TYPES = parity.NEUTRAL_TYPES + 2 * parity.POLARITY_TYPES
@@ -41,4 +41,4 @@ def reference() -> list[dict]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    (resources.files("uaftc_lib.lab") / "reference.json").write_text(json.dumps(reference()) + "\n", encoding="utf-8")
+    (resources.files("uaftc_book.lab") / "reference.json").write_text(json.dumps(reference()) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 """Compiles every loop once, before the processes of a test run start: each of them would compile it for itself."""
 
-from uaftc_lib.book import same_sums  # noqa: F401 (numba comes later)
+from uaftc_book import same_sums  # noqa: F401 (numba comes later)
 
 # isort: split
 from concurrent.futures import ProcessPoolExecutor
@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 import torch
 
+from uaftc_book.neighbours.kendall import kendall
 from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, explain
 from uaftc_lib.fast.masks import draw_masks
 from uaftc_lib.fast.trainers import FusedTrainer
-from uaftc_lib.neighbours.kendall import kendall
 
 # The loops of training are compiled for each attention, dtype and number of classes.
 CLASSES = {("dot", torch.float32): (8, 3, 2), ("dot", torch.float64): (3, 2)}

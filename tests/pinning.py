@@ -1,4 +1,4 @@
-"""What must not change while files move: `python tests/pinning.py` writes it anew, tests/test_pinned.py compares.
+"""What must not change while files move: `python tests/pinning.py` writes it anew, tests/book/test_pinned.py compares.
 
 Pins keep the names that chapters had; chapters.csv says what each is called now, in the order of their cells.
 """
@@ -31,9 +31,9 @@ import uaftc_lib  # noqa: E402
 import uaftc_lib.dynamics  # noqa: E402
 import uaftc_lib.explain  # noqa: E402
 from conftest import lines_of  # noqa: E402
+from uaftc_book import claims, equations  # noqa: E402
+from uaftc_book.chapters import map as figures  # noqa: E402
 from uaftc_lib import load_dataset  # noqa: E402
-from uaftc_lib.book import claims, equations  # noqa: E402
-from uaftc_lib.book.chapters import map as figures  # noqa: E402
 from uaftc_lib.report import explain_file  # noqa: E402
 
 BOUNDS = {"finding": (1, "holds"), "identity": (2, "bound")}  # where the bound stands among the arguments

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from nbformat.v4 import new_output
 
-from uaftc_lib import publish
-from uaftc_lib.publish import CHECKOUT
-from uaftc_lib.publish.keys import digests
-from uaftc_lib.publish.sources import digest_of_outputs
+from uaftc_book import publish
+from uaftc_book.publish import CHECKOUT
+from uaftc_book.publish.keys import digests
+from uaftc_book.publish.sources import digest_of_outputs
 
 SMALL = """# A small chapter
 
@@ -24,7 +24,7 @@ epochs: list = [1, 2]  # a list
 ```
 
 ```{code-cell} ipython3
-from uaftc_lib.book.parameters import check_parameters
+from uaftc_book.parameters import check_parameters
 
 check_parameters(globals(), dataset=["synthetic-1", "sst"])
 ```

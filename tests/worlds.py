@@ -9,15 +9,15 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.book import contents
-from uaftc_lib.book.chapters.embedding_geometry import RANGES_OF_CASE
-from uaftc_lib.book.chapters.lam import LAMS
-from uaftc_lib.book.chapters.learnt_first.detection import LENGTHS, POOLINGS, STRENGTHS
-from uaftc_lib.book.chapters.pretrained.similar_words import INITIALISATIONS as INITIALISATIONS_OF_WORDS
-from uaftc_lib.book.chapters.pretrained.unseen_words import LEARNING
-from uaftc_lib.book.chapters.staying_true import objectives
-from uaftc_lib.book.chapters.variants import LAST
-from uaftc_lib.book.panels import panels
+from uaftc_book import contents
+from uaftc_book.chapters.embedding_geometry import RANGES_OF_CASE
+from uaftc_book.chapters.lam import LAMS
+from uaftc_book.chapters.learnt_first.detection import LENGTHS, POOLINGS, STRENGTHS
+from uaftc_book.chapters.pretrained.similar_words import INITIALISATIONS as INITIALISATIONS_OF_WORDS
+from uaftc_book.chapters.pretrained.unseen_words import LEARNING
+from uaftc_book.chapters.staying_true import objectives
+from uaftc_book.chapters.variants import LAST
+from uaftc_book.panels import panels
 from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES
 from uaftc_lib.experiments.sweep import encode_errors
 from uaftc_lib.locations import PAPER_NAMES, published

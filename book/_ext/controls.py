@@ -1,6 +1,6 @@
 """Settings that the text names are controls: ``{set}`λ = 100` `` is a button that sets the live figure nearest to it.
 
-The lab hears of it (uaftc_lib/lab/js/base.js). Several settings go together, ``{set}`λ = 10 and seed 0` ``; a bare
+The lab hears of it (uaftc_book/lab/js/base.js). Several settings go together, ``{set}`λ = 10 and seed 0` ``; a bare
 number is λ. Where nothing trains, on paper or in a notebook, it is the text itself.
 """
 

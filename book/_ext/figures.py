@@ -10,7 +10,7 @@ import re
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-from uaftc_lib.publish.sources import with_drawings
+from uaftc_book.publish.sources import with_drawings
 
 LINK = re.compile(r"#figure-(above|below|)([+-]?\d+)?")
 FIGURE = re.compile(r'<figure class="uaftc"(.*?<figcaption[^>]*>)([^<]*)', re.DOTALL)

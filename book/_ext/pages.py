@@ -9,9 +9,9 @@ from pprint import pformat
 from docutils import nodes
 from sphinx.application import ENV_PICKLE_FILENAME
 
-from uaftc_lib import publish
-from uaftc_lib.publish import head, site
-from uaftc_lib.publish.address import binder, pages_address, provider, repository
+from uaftc_book import publish
+from uaftc_book.publish import head, site
+from uaftc_book.publish.address import binder, pages_address, provider, repository
 
 # Pages that are no text of the book: what they are for.
 SERVICE = {

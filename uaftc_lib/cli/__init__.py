@@ -6,6 +6,8 @@ What was typed is checked before anything heavy is imported, so that a mistake i
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 
 try:
     import pickle
@@ -19,18 +21,12 @@ try:
 
     import uaftc_lib
     from uaftc_lib import __version__, checks
-    from uaftc_lib.book import choices, contents
-    from uaftc_lib.book.parameters import check_given
-    from uaftc_lib.book.verdicts import WORDS
-    from uaftc_lib.cli import contextual
-    from uaftc_lib.cli.options import PATH, assignments, known_device, options_of, parameters_from, value_of
+    from uaftc_lib.cli.options import PATH, assignments, known_device, options_of, value_of
     from uaftc_lib.cli.records import as_percent, keep_run
     from uaftc_lib.cli.vectors import of_its_dimension, read_file, word_vectors
     from uaftc_lib.datasets import dataset_names, dataset_options
     from uaftc_lib.experiments import tables as stored
     from uaftc_lib.experiments.cells import AXES, Cell, cells_of, check_file, check_workers, load_grid
-    from uaftc_lib.extras import needs
-    from uaftc_lib.locations import replaced
     from uaftc_lib.report import explain_file
     from uaftc_lib.report.request import Columns, check_folder, check_request
     from uaftc_lib.report.settings import Settings
@@ -109,26 +105,18 @@ def describe(dataset: uaftc_lib.Dataset) -> None:
 
 
 app.add_command(word_vectors)
-app.add_command(contextual.own)
 
 
 @app.command(params=options_of(Cell))
 @click.option("--vectors", "file", type=PATH, metavar="FILE", help="Word vectors that the embeddings start from.")
-@click.option("--transformer", type=PATH, metavar="FOLDER", help="A transformer whose states attention pools.")
-@click.option("--fine-tune", type=float, metavar="[RATE]", is_flag=False, flag_value=1e-4, help=contextual.FINE_TUNE)
 @DEVICE
 @DATA_HOME
 @click.option("--out", type=PATH, help="Write the result to FILE.json, or with the model to FILE.pt.")
 def train(
-    file: Path | None,
-    transformer: Path | None,
-    fine_tune: float | None,
-    device: str,
-    data_home: Path | None,
-    out: Path | None,
-    **given,
+    file: Path | None, device: str, data_home: Path | None, out: Path | None, under: object = None, **given
 ) -> None:
     """Train one classifier, and print its accuracies."""
+    # ``under``: what makes the classifier and its training instead of the cell, if a command that extends this has one.
     if out:
         if out.suffix not in (".json", ".pt") or not out.parent.is_dir():
             raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
@@ -136,7 +124,6 @@ def train(
 
         check_file(out)
         check_writable(out)
-    under = contextual.asked_for(transformer, fine_tune, file, given)
     cell = Cell(**of_its_dimension(file, given))
     read = read_file(file) if file else None
     loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))
@@ -221,46 +208,6 @@ def sweep(
     click.echo(f"{len(finished)} runs in {out}" + (f", {lost} of them diverged: no mean takes these" if lost else ""))
 
 
-@app.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--make", is_flag=True, help="Compute the rows that are missing.")
-@click.option("--out", type=PATH, help="Folder: make the tables anew there, and compare.")
-@click.option("--minutes", type=float, help="With --out: of each table only the quickest jobs, as many as these hold.")
-@WORKERS
-@DASK
-def tables(
-    names: tuple[str, ...], make: bool, out: Path | None, minutes: float | None, workers: int, dask: str | None
-) -> None:
-    """List the stored tables; complete them; or make them anew and compare with what is stored.
-
-    A line tells how much of a table is there, the file that makes it, by a function of its name, and what it holds.
-    """
-    for name in names:
-        checks.one_of("table", name, stored.table_names(contents.FOLDER))
-    check_workers(workers, dask)
-    if make or out:
-        stored.check_made_here(names)
-    if minutes is not None:
-        checks.real_number("minutes", minutes)
-        if not out:
-            raise ValueError("--minutes goes with --out, the folder where tables are made anew")
-    if out:
-        stored.check_remade(out)
-    contents.load_chapters()  # where the experiments stand
-    if out:
-        lines = stored.remake(names, out, workers, dask, minutes)
-    elif make:
-        lines = stored.complete(names, workers, dask)
-    else:
-        lines = (
-            f"{table.name:20} {table.kind:10} {table.done:5} of {table.jobs:5} jobs {table.rows:6} rows "
-            f"{table.seconds / 60:7.1f} min  {table.maker}  {table.about}".rstrip()
-            for table in stored.listing(names)
-        )
-    for line in lines:
-        click.echo(line)
-
-
 @app.command(params=options_of(Settings))
 @click.argument("file", metavar="FILE", type=PATH)
 @click.option("--text", required=True, help="Column of the texts.")
@@ -301,70 +248,5 @@ def explain(
 explain.params.sort(key=lambda option: not option.required)  # what must be given is told first
 
 
-@app.command()
-@click.option("--verdict", help="Only claims with this verdict, e.g. 'does not hold'.")
-@click.option("--out", type=PATH, metavar="FILE.csv", help="Write every measured case.")
-def scorecard(verdict: str | None, out: Path | None) -> None:
-    """What the paper says, and what was measured: the verdict on every claim, from the stored results."""
-    if verdict not in (None, *WORDS):
-        raise ValueError(f"no verdict {verdict!r}; there are {', '.join(WORDS)}")
-    if out and not out.parent.is_dir():
-        raise ValueError(f"the folder of --out {out} does not exist")
-    if out:
-        check_file(out)
-    uaftc_lib.results_folder()  # outside a checkout there is nothing to judge
-    from uaftc_lib.book import claims
-
-    judged = claims.judge_all()
-    for one in judged:
-        if verdict in (None, one.verdict):
-            click.echo(f"{one.claim.section:4} {one.claim.name}: {one.verdict} ({one.tally}): {one.claim.said}")
-    click.echo("; ".join(f"{n} {word}" for word, n in claims.counted(judged).items()))
-    if out:
-        with replaced(out) as draft:
-            claims.scorecard(judged).to_csv(draft, index=False)
-        click.echo(f"{'written to':14}{out}")
-
-
-@app.command(context_settings={"ignore_unknown_options": True})
-@click.argument("notebook", metavar="NOTEBOOK")
-@click.argument("words", metavar="[-p NAME VALUE]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--out", type=PATH, help="The executed copy; default: out_NOTEBOOK.ipynb.")
-def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
-    """Execute a chapter again, e.g. uaftc run 12_lambda -p lam 50."""
-    with needs("running a chapter"):
-        from uaftc_lib.publish import CHECKOUT, chapters, kernel_options, parameters_of, read_published
-
-    if notebook not in chapters():
-        known = ", ".join(chapters()) or "none: the library runs outside a checkout of the book"
-        raise ValueError(f"no chapter {notebook!r}; there are {known}")
-    if (executed := read_published(notebook)) is None:
-        raise ValueError(f"{notebook} was never executed here: uaftc book does that")
-    defaults = parameters_of(executed)
-    given = check_given(notebook, parameters_from(list(words)), defaults, choices.allowed(notebook))
-    choices.check_together(notebook, defaults | given)
-    out = out or Path(f"out_{notebook}.ipynb")
-    if not out.parent.is_dir():
-        raise ValueError(f"the folder of --out {out} does not exist")
-    check_file(out)
-    with needs("running a chapter"):
-        import papermill
-
-    try:
-        papermill.execute_notebook(CHECKOUT / "book" / f"{notebook}.ipynb", out, given, **kernel_options())
-    except papermill.PapermillExecutionError as error:
-        where = f"{notebook}, cell [{error.exec_count}]"
-        raise ValueError(f"{where}: {error.ename}: {error.evalue} (see {out})") from None
-    click.echo(f"executed with {given or 'its own parameters'}: {out}")
-
-
-@app.command()
-@click.option("--forget", is_flag=True, help="Drop the keys first: execute every notebook.")
-@click.option("--again", multiple=True, metavar="CHAPTER", help="Execute this one, and keep its outputs. Repeatable.")
-@click.option("--strict", is_flag=True, help="Build all pages anew; fail if one shows an older run.")
-def book(forget: bool, again: tuple[str, ...], strict: bool) -> None:
-    """Bring the executed notebooks up to date, build the pages, say where to look."""
-    with needs("making the book"):
-        from uaftc_lib.publish import publish
-
-    publish(forget, strict, again)
+if find_spec("uaftc_book"):  # in a checkout the book's commands join these
+    import_module("uaftc_book.cli")

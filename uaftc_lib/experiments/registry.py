@@ -20,7 +20,7 @@ from uaftc_lib.locations import results_folder
 
 TOLERANCE = 0.02  # of the largest number of a column
 NOT_COMPARED = ("seconds", "seconds a sentence", "integrated gap", "peak_memory", "device", "test_errors", *ABOUT)
-NOT_COMPARED += ("error",)  # of rounding, each processor's own: bounded in tests/test_first_step.py
+NOT_COMPARED += ("error",)  # of rounding, each processor's own: bounded in tests/book/test_first_step.py
 
 
 class Experiment(NamedTuple):

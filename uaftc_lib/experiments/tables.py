@@ -84,9 +84,9 @@ def about() -> dict[str, tuple[str, str, str]]:
 
 
 def file_of(function: Callable) -> str:
-    """The file of a function of the library, from the library's folder; of others the name of the module."""
-    path = Path(sys.modules[function.__module__].__file__)
-    return path.relative_to(PACKAGE.parent).as_posix() if PACKAGE in path.parents else function.__module__
+    """The file of a function, from the folder in which the library lies; of one outside the name of its module."""
+    path, here = Path(sys.modules[function.__module__].__file__), PACKAGE.parent
+    return path.relative_to(here).as_posix() if here in path.parents else function.__module__
 
 
 def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None) -> list[Listed]:

@@ -1,0 +1,183 @@
+"""Chapter 20, in short: a factor more, normalised steps, entropies, which law thresholds follow, what length does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from test_neighbours_trained import TYPES, texts
+
+from uaftc_book.chapters.learnt_first import detection
+from uaftc_book.chapters.since_2020 import biases, race, together
+from uaftc_book.neighbours import dispersion, selection
+from uaftc_book.neighbours.length_aware import LengthAwareClassifier, LengthAwareTrainer
+from uaftc_book.random_models import Case
+from uaftc_book.small_data import initial_model, small_data
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
+
+CASE = Case(dimension=20, lam=1.0, types=40, instances=10, seed=0)
+
+
+def test_the_logarithm_of_the_loss_is_that_of_the_model_and_goes_on_where_it_is_none():
+    model, corpus = CASE.model(), CASE.corpus()
+    texts = selection.texts_of(model, corpus)
+    V, W = model.V.detach().numpy(), model.W.detach().numpy()
+    assert biases.log_loss(texts, V, W) == pytest.approx(float(model.loss(corpus).detach().log()), rel=1e-12)
+    best = np.linalg.lstsq(texts.E[texts.type[selection.chosen_by(texts, 50 * V)]], texts.y, rcond=None)[0]
+    far = [biases.log_loss(texts, 50 * V, size * best) for size in (2000.0, 4000.0)]
+    assert far[1] == pytest.approx(2 * far[0], rel=0.01) and far[1] < -1000
+
+
+def test_steps_of_descent_are_those_of_the_gradient():
+    model, corpus = CASE.model(), CASE.corpus()
+    texts = selection.texts_of(model, corpus)
+    start = np.concatenate([model.V.detach().numpy(), model.W.detach().numpy()])
+    model.loss(corpus).backward()
+    slopes = -torch.cat([model.V.grad, model.W.grad]).numpy()
+    path = biases.descend(texts, start, alone=False, normalised=False, steps=1)[0]
+    assert path[0] - start == pytest.approx(slopes, rel=1e-9, abs=1e-12)
+    path = biases.descend(texts, start, alone=True, normalised=True, steps=1)[0]
+    moved = path[0] - start
+    assert moved[:20] == pytest.approx(0.1 * slopes[:20] / np.linalg.norm(slopes[:20]), rel=1e-9)
+    assert not moved[20:].any()
+
+
+def test_a_power_is_read_off():
+    steps = np.arange(1, biases.STEPS + 1)
+    assert biases.growth_power(3 * steps**-0.75) == pytest.approx(-0.75)
+
+
+def test_entropies_are_in_units_of_the_even_weights_and_texts_of_one_word_have_none():
+    text, alpha = np.array([0, 0, 1, 2, 2, 2]), np.array([0.5, 0.5, 1.0, 1.0, 0.0, 0.0])
+    assert biases.entropies(alpha, text, np.array([2, 1, 3])).tolist() == [1.0, 0.0]
+
+
+def test_a_factor_of_one_that_is_held_changes_nothing_and_a_learned_one_does():
+    model, corpus = CASE.model(), CASE.corpus()
+    E, V, W = (x.detach().double() for x in (model.embedding, model.V, model.W))
+    rows = pd.DataFrame(biases.factor_more(0))
+    assert rows.groupby("model").size().tolist() == [len(biases.LOSSES)] * 2
+    plain = biases.keys_and_votes(corpus, E, {"V": biases.SMALL**2 * V, "W": biases.SMALL**2 * W})[-1]
+    sizes = np.linalg.svd(plain, compute_uv=False)
+    last = rows[rows.loss == biases.LOSSES[-1]].set_index("model")
+    assert last["ratio"]["DP"] == pytest.approx(sizes[1] / sizes[0], rel=1e-6)
+    assert last["ratio"]["DP-A"] < last["ratio"]["DP"] - 0.02
+
+
+def test_the_race_begins_even_and_with_the_loss_of_a_guess():
+    data = small_data(0)
+    share, loss = race.followed(data, initial_model(data, lam=10.0, seed=0), 10.0, np.array([0.0, 1.0, 1000.0]))
+    assert share[0] == pytest.approx(1 / 6, abs=0.01) and share[2] > 2 * share[0]
+    assert loss[0] == pytest.approx(np.log(2), abs=0.01) and loss[2] < 0.1
+
+
+def test_thresholds_along_a_logarithm_and_along_a_power_are_told_apart():
+    lengths = np.array([16, 64, 256, 1024])
+    by_log = pd.DataFrame({"length": lengths, "threshold": 1.0 + 2.0 * np.log(lengths)})
+    by_power = pd.DataFrame({"length": lengths, "threshold": lengths**0.5})
+    assert detection.logarithm_over_power(by_log) > 1e-4 > 0 > detection.logarithm_over_power(by_power)
+
+
+# --- the largest weight of a text against its bound and its length, and best words that exclude each other
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_no_weight_is_above_its_bound(scale):
+    model, corpus = AttentionClassifier(TYPES, lam=1.0, seed=0, dtype=torch.float64), texts(30, 3)
+    with torch.no_grad():
+        model.V.mul_(scale)
+    scores, span = dispersion.attention_scores(model, corpus)
+    found = dispersion.largest(scores, corpus)
+    weights = model(corpus).weights.detach().numpy()
+    assert found == pytest.approx([own.max() for own in np.split(weights, corpus.offsets[1:-1].numpy())])
+    assert (found <= dispersion.most(corpus.lengths.numpy(), span) + 1e-12).all()
+
+
+def test_the_bound_is_reached_by_one_word_above_others_that_are_alike():
+    corpus = Corpus.from_lists([[0, 1, 1, 1], [0]], [0, 1])
+    found = dispersion.largest(np.array([2.0, 0.5]), corpus)
+    assert found == pytest.approx(dispersion.most(np.array([4, 1]), 1.5)) and found[1] == 1
+
+
+def test_equal_scores_fall_as_one_over_the_length_and_a_sharp_one_does_not():
+    lengths = np.array([1, 2, 5, 10, 40])
+    assert dispersion.power_of_length(lengths, 1 / lengths) == pytest.approx(-1)
+    assert dispersion.power_of_length(lengths, dispersion.most(lengths, 50.0)) == pytest.approx(0, abs=1e-9)
+
+
+def test_an_encoder_has_no_score_for_a_word_type():
+    with pytest.raises(ValueError, match="without encoder"):
+        dispersion.attention_scores(AttentionClassifier(TYPES, encoder="affine"), texts(3, 3))
+
+
+def test_best_words_that_contradict_each_other_cannot_be_chosen(monkeypatch):
+    model = AttentionClassifier(4, dimension=3, lam=1.0, weight_range=1.0, embedding_range=1.0, seed=0)
+    corpus = Corpus.from_lists([[0, 1], [2, 3], [0, 1], [2, 3]], [1, 1, 0, 1])
+    monkeypatch.setattr(together, "problem", lambda *_: (model, corpus))
+    monkeypatch.setattr(together, "PARTS", (1, 4))
+    first, last = together.best_words(0)
+    assert first == {"texts": 1, "possible": 1.0, "contradicted": 0.0}
+    assert last == {"texts": 4, "possible": 0.0, "contradicted": 0.5}
+
+
+# --- a scaling factor for each text, by autograd and by its own loop
+
+
+def data():
+    return Dataset("small", Vocabulary([f"word {i}" for i in range(TYPES - 3)]), ("negative", "positive"), texts(40, 3))
+
+
+def of(rule, corpus, **options):
+    return LengthAwareClassifier(
+        TYPES, corpus.lengths, rule, **{"lam": 2.0, "dtype": torch.float64, "seed": 0} | options
+    )
+
+
+@pytest.mark.parametrize("rule", ["fixed", "length", "dealt"])
+def test_its_loop_trains_as_autograd_does(rule):
+    dataset = data()
+    config = TrainingConfig(epochs=3, batch_size=7, dropout=0.5, seed=1)
+    one, other = of(rule, dataset.train), of(rule, dataset.train)
+    fit(one, dataset, config, progress=False)
+    fit(other, dataset, config, trainer=LengthAwareTrainer, progress=False)
+    for mine, theirs in zip(one.parameters(), other.parameters()):
+        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_fixed_is_the_paper_s_model():
+    dataset = data()
+    config = TrainingConfig(epochs=3, batch_size=7, dropout=0.5, seed=1)
+    plain = AttentionClassifier(TYPES, lam=2.0, dtype=torch.float64, seed=0)
+    other = of("fixed", dataset.train)
+    fit(plain, dataset, config, progress=False)
+    fit(other, dataset, config, trainer=LengthAwareTrainer, progress=False)
+    torch.testing.assert_close(plain.V, other.V, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(plain(dataset.train).polarity, other(dataset.train).polarity, rtol=1e-10, atol=1e-12)
+
+
+def test_sharpness_goes_with_the_logarithm_of_the_length():
+    corpus = Corpus.from_lists([[1, 2], [1, 2, 3, 4], [1], [2] * 16], [0, 1, 0, 1])
+    model = of("length", corpus)
+    c = model.sharpness(corpus)
+    assert float(c.mean()) == pytest.approx(1) and c[1] == pytest.approx(2 * float(c[0])) and c[2] == 0
+    scores = model(corpus).scores
+    plain = model.token_scores().attention[corpus.tokens]
+    torch.testing.assert_close(scores, plain * c[corpus.instance_of])
+
+
+def test_dealt_has_the_same_lengths_in_another_order_and_whatever_the_batch():
+    corpus = texts(200, 3)
+    model = of("dealt", corpus)
+    dealt, own = model.sharpness(corpus), of("length", corpus).sharpness(corpus)
+    assert set(dealt.tolist()) <= set(own.tolist()) and float(dealt.std()) == pytest.approx(float(own.std()), rel=0.3)
+    assert abs(float(torch.corrcoef(torch.stack([dealt, own]))[0, 1])) < 0.3
+    assert torch.equal(model.sharpness(corpus[torch.tensor([7, 3])]), dealt[[7, 3]])
+
+
+def test_what_it_cannot_do_is_said():
+    corpus = texts(5, 3)
+    with pytest.raises(ValueError, match="fixed, length, dealt"):
+        of("long", corpus)
+    with pytest.raises(ValueError, match="binary model DP"):
+        of("length", corpus, encoder="affine")
+    with pytest.raises(ValueError, match="needs dropout"):
+        fit(of("length", corpus), data(), TrainingConfig(epochs=1, dropout=0.0), trainer=LengthAwareTrainer)

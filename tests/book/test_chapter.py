@@ -1,0 +1,138 @@
+"""What a chapter states: proofs with their errors, measurements with their numbers, and the order behind the page."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from uaftc_book import chapter as chapters
+from uaftc_book import paragraphs, rules
+from uaftc_book.chapter import Chapter
+from uaftc_book.wording import Lines, true_minus, with_interval
+
+
+@pytest.fixture
+def page(monkeypatch) -> Chapter:
+    """A chapter with its published parameters."""
+    monkeypatch.setattr(chapters, "FINDINGS", {})
+    return Chapter("30_none", {"__annotations__": {}, "In": []})
+
+
+@pytest.fixture
+def changed(page, monkeypatch) -> Chapter:
+    """The same chapter with another λ; its copy keeps one number."""
+    kept = {"the gap closes": 0.25, "stored": 7.0, "λ = 10, d = 30: it is narrow": 4.0}
+    monkeypatch.setattr(chapters, "published_findings", lambda name: kept)
+    page.changed, page.usual = {"lam": 3.0}, {"lam": 10.0}
+    return page
+
+
+def test_a_proof_is_shown_with_its_error(page, capsys):
+    page.identity("two sides", 2.3e-16)
+    page.identity("every word", torch.tensor([1e-17, 4e-12]), 1e-11)
+    page.identity("no violation", -0.5)
+    page.show()
+    assert capsys.readouterr().out.splitlines() == [
+        "proved: two sides (error 2e-16)",
+        "proved: every word (error 4e-12)",
+        "proved: no violation (error 0)",
+    ]
+
+
+@pytest.mark.parametrize("error", [1e-3, float("nan"), [0.0, 1.0], float("inf")])
+def test_a_proof_that_fails_raises_whatever_the_parameters(changed, error):
+    with pytest.raises(AssertionError, match=r"two sides: error \S+, of which less than 1e-09 is allowed"):
+        changed.identity("two sides", error)
+
+
+def test_a_measurement_is_shown_with_its_number_interval_and_runs(page, capsys):
+    page.finding("of one run", True, 0.4321)
+    page.finding("the least of ten", True, -3.0, n=10)
+    page.finding("of each run", True, [1.0, 2.0, 3.0])
+    page.finding("in most", True, rules.share(np.array([True] * 9 + [False])), of="seeds")
+    page.finding("asked when needed", lambda: True, lambda: 1234.0, n=1500, of="words")
+    page.show()
+    assert capsys.readouterr().out.splitlines() == [
+        "measured: of one run: 0.43 (one run)",
+        "measured: the least of ten: −3 (10 runs)",
+        "measured: of each run: 2 [−0.48, 4.5] (3 runs)",
+        "measured: in most: 0.9 [0.6, 0.98] (10 seeds)",
+        "measured: asked when needed: 1234 (1,500 words)",
+    ]
+    assert chapters.FINDINGS["of one run"] == 0.4321 and chapters.FINDINGS["of each run"] == 2
+
+
+def test_a_finding_that_fails_stops_the_published_page(page, capsys):
+    page.finding("the gap closes", False, 0.5)
+    with pytest.raises(AssertionError, match="with the published parameters: the gap closes"):
+        page.show()
+    assert "the gap closes: 0.5" in capsys.readouterr().out
+    with pytest.raises(KeyError):
+        page.finding("nothing to ask", lambda: {}["x"], 1.0)
+
+
+def test_with_other_parameters_it_is_said_whether_a_finding_holds_there_too(changed, capsys):
+    changed.finding("the gap closes", False, 0.5)
+    changed.finding("both rise", True, 2.0)
+    changed.finding("nothing to ask", True, lambda: {}["x"])
+    changed.finding("stored", True, 7.0, n=10)
+    changed.finding("λ = 3, d = 30: it is narrow", True, 5.0)
+    changed.show()
+    assert capsys.readouterr().out.splitlines() == [
+        "does not hold here: the gap closes: 0.5 (one run); with the published parameters 0.25",
+        "holds here too: both rise: 2 (one run)",
+        "does not hold here: nothing to ask (KeyError)",
+        "holds here too: stored: 7 (10 runs), as with the published parameters",
+        "holds here too: λ = 3, d = 30: it is narrow: 5 (one run); with the published parameters 4",
+    ]
+
+
+def test_housekeeping_raises_and_is_not_shown(page, capsys):
+    page.housekeeping("a stored row", True)
+    page.show()
+    assert capsys.readouterr().out.strip() == ""
+    with pytest.raises(AssertionError, match="a stored row: fails"):
+        page.housekeeping("a stored row", False)
+
+
+def test_lines_are_a_list_on_a_page_and_text_elsewhere():
+    lines = Lines(["proved: |a| < b (error 0)", "fails: Eq 3 as printed, relative error 0.5"])
+    assert repr(lines) == "proved: |a| < b (error 0)\nfails: Eq 3 as printed, relative error 0.5"
+    assert lines._repr_html_() == (
+        '<ul class="uaftc-checks"><li><b>proved</b> |a| &lt; b (error 0)</li>'
+        "<li><b>fails</b> Eq 3 as printed, relative error 0.5</li></ul>"
+    )
+
+
+def test_a_line_with_a_source_opens_to_it():
+    html = Lines(["proved: a < b", "proved: c"], ["assert a < b", ""])._repr_html_()
+    assert '<li><details><summary><b>proved</b> a &lt; b</summary><div class="highlight">' in html
+    assert "<li><b>proved</b> c</li>" in html and repr(Lines(["a: b"], ["code"])) == "a: b"
+
+
+def test_a_minus_is_one_before_a_number_and_nowhere_else():
+    numbers, others = "-0.5 (-3 to 7), λ=-1", " 10-20, 2020-11, well-known, 1e-05, `a -1`, $x^{-1}$, [it](a.md#-2)"
+    assert true_minus(numbers + others) == numbers.replace("-", "−") + others
+
+
+def test_a_share_needs_cases():
+    with pytest.raises(ValueError, match=re.escape("a share needs at least one case")):
+        rules.share(np.array([], dtype=bool))
+
+
+def test_an_interval_of_shares_stays_between_none_and_all_and_others_do_not():
+    values = [1.0, 1.0, 0.9]
+    assert paragraphs.over_seeds(values).endswith(", 100%]") and paragraphs.over_seeds([0.0, 0.0, 0.1]).startswith(
+        "3% [0%"
+    )
+    assert paragraphs.over_seeds(values, ".2f", most=1).endswith(", 1.00]"), "a cosine has an end, too"
+    assert paragraphs.over_seeds(values, ".2f").endswith(", 1.11]") and paragraphs.over_seeds([2.0, 2.0, 1.0]).endswith(
+        "310%]"
+    )
+
+
+def test_of_nothing_no_number_is_told():
+    nothing = rules.Interval(np.nan, np.nan, np.nan, 0)
+    assert paragraphs.over_seeds([]) == paragraphs.told(nothing) == with_interval(*nothing[:3]) == "not measured"
+    assert paragraphs.told(rules.interval(np.array([0.5]))) == "0.50", "one value has no interval"

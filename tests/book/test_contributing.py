@@ -1,0 +1,91 @@
+"""CONTRIBUTING.md: whatever it adds takes thirty lines at most, and every block works as it stands."""
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from uaftc_book.publish import CHECKOUT
+
+MOST = 30
+ADDED = ("A data set", "An attention", "An equation with its check", "An experiment with its stored table", "A claim")
+ADDED += ("A chapter",)
+BLOCK = re.compile(r"^(`{3,})(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+EXPECTED = ("CosineClassifier", "proved: Eq 84 corrected", "20 of    20 jobs", "holds\n")
+FILE = re.compile(r"(?:#|<!--) ([\w/]+\.(?:py|md|toml|yml))(?:, in (\w+))?(?: -->)?\n")
+
+
+def blocks(heading: str) -> list[tuple[str, str]]:
+    """Language and text of each block below a heading."""
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    ends = [text.index(f"\n## {other}\n") for other in ADDED] + [len(text)]
+    begin = text.index(f"\n## {heading}\n")
+    return [found[1:] for found in BLOCK.findall(text[begin : min(end for end in ends if end > begin)])]
+
+
+def add(text: str, checkout: Path) -> bool:
+    """Whether a block names a file; if so, it is added there."""
+    named = FILE.match(text)
+    if named is None:
+        return False
+    name, within = named.groups()
+    path, new = checkout / name, text[named.end() :]
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    if within:
+        head, opened, tail = there.partition(f"\n{within} = {{\n")
+        assert opened, f"{name} has no {within}"
+        whole = f"{head}{opened}{new}{tail}"
+    else:
+        whole = f"{there}\n{new}" if there else new
+    path.write_text(whole, encoding="utf-8")
+    return True
+
+
+def run(language: str, text: str, checkout: Path) -> subprocess.CompletedProcess:
+    """A block in a process of its own, which finds the copy of the library first."""
+    command = {"python": [sys.executable, "-c", text], "sh": ["sh", "-euc", text]}[language]
+    surroundings = {name: value for name, value in os.environ.items() if name != "UAFTC_RESULTS"}
+    surroundings |= {"PYTHONPATH": str(checkout), "UAFTC_DATA": str(checkout / "data")}
+    surroundings["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(command, cwd=checkout, env=surroundings, capture_output=True, text=True)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """The library and what a chapter needs beside it; empty folders of notebooks, results and data."""
+    for name in ("uaftc_lib", "uaftc_book"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name)  # with its compiled loops
+    for name in ("requirements.lock", "_toc.yml"):
+        shutil.copy(CHECKOUT / name, tmp_path)
+    for name in ("notebooks", "book/results", "data"):
+        (tmp_path / name).mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("heading", ADDED)
+def test_it_takes_thirty_lines_at_most(heading):
+    lines = [line for _, text in blocks(heading) for line in text.splitlines() if line.strip()]
+    assert 5 < len(lines) <= MOST
+
+
+def test_every_block_works(copied):
+    to_run = [block for heading in ADDED for block in blocks(heading) if not add(block[1], copied)]
+    said = ""
+    for language, group in itertools.groupby(to_run, key=lambda block: block[0]):  # a process for blocks in a row
+        done = run(language, "\n".join(text for _, text in group), copied)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+        said += done.stdout
+    assert [line for line in EXPECTED if line not in said] == []
+    assert "file: 30_dimension" in (copied / "_toc.yml").read_text(encoding="utf-8")
+
+
+def test_a_block_that_does_not_work_is_seen(copied):
+    assert run("python", "import uaftc_lib; assert uaftc_lib.__file__ is None", copied).returncode == 1
+    assert run("sh", "uaftc tables no-such-table", copied).returncode == 2
+    with pytest.raises(AssertionError, match="has no NOTHING"):
+        add("# uaftc_book/contents.py, in NOTHING\nx\n", copied)

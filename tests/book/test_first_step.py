@@ -1,0 +1,135 @@
+"""One step of the embeddings and then V alone; a score tied to a length; the U after full batches."""
+
+import numpy as np
+import pytest
+import torch
+
+from uaftc_book.chapters.learnt_first import full_batches
+from uaftc_book.chapters.since_2020 import first_step
+from uaftc_book.neighbours import one_step, score_and_length, selection
+from uaftc_book.random_models import Case
+from uaftc_lib import AttentionClassifier, Corpus, dynamics
+from uaftc_lib.experiments.registry import computed, rows_of_job, same_as_stored, same_rows, stored
+from uaftc_lib.models.separate_tables import SeparateTables
+
+
+def even_model(scale=1e-9):
+    """A random model with V = 0 and a W so short that every β is one half, and its corpus."""
+    case = Case(dimension=6, lam=1.0, seed=3)
+    model = case.model()
+    with torch.no_grad():
+        model.V.zero_()
+        model.W.mul_(scale)
+    return model, case.corpus()
+
+
+def test_a_step_moves_the_embeddings_along_W_by_the_signed_frequency():
+    model, corpus = even_model()
+    E, V, W = (of.detach().clone() for of in (model.embedding, model.V, model.W))
+    rate = one_step.step_embeddings(model, corpus, 2.0)
+    frequency = one_step.signed_frequency(corpus, len(E))
+    moved = (model.embedding.detach() - E).numpy()
+    assert moved == pytest.approx(rate / 2 * np.outer(frequency, W), rel=1e-6, abs=1e-9)
+    met = np.bincount(corpus.tokens, minlength=len(E)) > 0
+    assert np.linalg.norm(moved[met]) == pytest.approx(2 * np.linalg.norm(E[met]))
+    assert torch.equal(model.V, V) and torch.equal(model.W, W)
+    with pytest.raises(ValueError, match="above 0"):
+        one_step.step_embeddings(model, corpus, 0.0)
+    with torch.no_grad():
+        model.W.zero_()
+    with pytest.raises(ValueError, match="no slope"):
+        one_step.step_embeddings(model, corpus, 1.0)
+
+
+def test_a_long_step_leaves_all_along_W():
+    shares = []
+    for length in (0.01, 100.0):
+        model, corpus = even_model(scale=1.0)
+        one_step.step_embeddings(model, corpus, length)
+        shares.append(one_step.along(model, corpus))
+    assert shares[0] < 0.5 and shares[1] > 0.99
+
+
+def test_what_two_texts_want_the_other_way_round_ends_in_a_balance():
+    """Two words in texts of both classes come to rest, two others run away: then rounding, times τ, ends the flow."""
+    model = AttentionClassifier(4, dimension=2, lam=1.0, dtype=torch.float64)
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor([[-0.3, 0.1], [1.1, 0.2], [0.0, 0.0], [0.37, 1.3]]))
+        model.W.copy_(torch.tensor([2.0, 1.0]))
+    texts = selection.texts_of(model, Corpus.from_lists([[0, 1], [0, 1], [0, 1], [2, 3]], [1, 1, 0, 1]))
+    path = first_step.flow_of(texts, np.zeros(2))
+    weights = selection.largest_weight(texts, path.V[-1])
+    assert path.log_times[-1] == pytest.approx(first_step.BALANCED)
+    assert (weights[:3] < 0.99).all() and weights[3] > 0.999
+    assert first_step.in_balance(texts, path)
+    free = selection.texts_of(model, Corpus.from_lists([[0, 1], [2, 3]], [1, 1]))
+    assert first_step.flow_of(free, np.zeros(2)).log_times[-1] == pytest.approx(first_step.END)
+    assert not first_step.in_balance(free, selection.gradient_flow(free, np.zeros(2), first_step.BALANCED))
+
+
+@pytest.mark.data("sst")
+def test_labels_are_dealt_out_and_the_texts_of_V_keep_theirs():
+    model, every, own = first_step.before_the_step(first_step.SST, 20, 3)
+    dealt = first_step.with_labels_of(every, "permuted", 3)
+    assert not torch.equal(dealt.labels, every.labels) and torch.equal(dealt.labels.sort()[0], every.labels.sort()[0])
+    assert torch.equal(first_step.with_labels_of(every, "real", 3).labels, every.labels)
+    assert (
+        len(own) == 20
+        and not model.V.any()
+        and first_step.before_the_step(first_step.SST, 20, 3, drawn=True).model.V.any()
+    )
+
+
+@pytest.mark.parametrize("labels", first_step.LABELS)
+def test_stored_flows_come_out_again(labels):
+    job = {"data": first_step.RANDOM, "texts": 10, "labels": labels, "length": first_step.STEP, "variant": "V = 0"}
+    now = computed("selected_after_a_step", job | {"seed": 4})
+    assert same_rows(now, rows_of_job(stored("selected_after_a_step"), job | {"seed": 4})) and now["error"].max() < 1e-8
+
+
+@pytest.mark.parametrize(
+    "name", ["selected_after_a_step", "words_selected", "words_selected_later", "words_selected_many"]
+)
+def test_stored_margins_are_met_but_for_rounding(name):
+    assert 0 <= stored(name)["error"].min() <= stored(name)["error"].max() < 1e-8
+
+
+def two_tables(lam=3.0):
+    """A model of two tables with all its words free, keys from zero, and four texts."""
+    model = SeparateTables(5, dimension=3, lam=lam, weight_range=1.0, seed=1, dtype=torch.float64)
+    with torch.no_grad():
+        model.keys.zero_()
+    return model, Corpus.from_lists([[0, 2, 3], [1, 3, 4], [0, 3, 3], [1, 2]], [1, 0, 1, 0])
+
+
+def test_the_loop_takes_the_steps_of_gradient_descent():
+    model, corpus = two_tables()
+    ends = corpus.offsets.tolist()
+    shares = np.stack([np.bincount(corpus.tokens[a:b], minlength=5) for a, b in zip(ends, ends[1:])]).astype(float)
+    start = tuple(of.detach().numpy().copy() for of in (model.values, model.W, model.V))
+    rates = np.array([0.5, 0.5, 0.5, 0.0, 0.5]), 0.25
+    found = score_and_length.descend_two_tables(shares, corpus.signs.numpy(), start, model.lam, rates, 50, 5)
+    for step in range(51):
+        assert found.score[step] == pytest.approx((model.keys @ model.V / model.lam).detach().numpy(), abs=1e-12)
+        size = model.values.square().sum(1) * model.V.square().sum()
+        assert found.size[step] == pytest.approx(size.detach().numpy(), rel=1e-12)
+        slopes = dynamics.gradients(model, corpus)
+        with torch.no_grad():
+            model.embedding -= torch.from_numpy(rates[0])[:, None] * slopes["embedding"]
+            model.W -= rates[1] * slopes["W"]
+    assert abs(found.score[-1]).max() > 0.01
+    with pytest.raises(ValueError, match="needs a word"):
+        score_and_length.descend_two_tables(0 * shares, corpus.signs.numpy(), start, 1.0, rates, 5, 5)
+
+
+def test_the_arms_of_a_u_are_read_outwards_among_frequent_words_only():
+    gamma = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 9.0, -9.0])
+    kept = np.array([True] * 6 + [False] * 2)
+    rare = [-100.0, -100.0]
+    assert full_batches.arms(np.append(gamma[:6] ** 2, rare), gamma, kept) == pytest.approx((1.0, -1.0))
+    assert full_batches.arms(np.append(gamma[:6], np.negative(rare)), gamma, kept) == pytest.approx((1.0, 1.0))
+
+
+@pytest.mark.data("sst")
+def test_a_run_on_full_batches_comes_out_again():
+    assert same_as_stored("u_of_full_batches", dataset="sst", lam=10.0, seed=3)

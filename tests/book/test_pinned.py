@@ -1,0 +1,37 @@
+"""While the house is moved: what a page, a claim, a proof, a table or a report says stays as it was."""
+
+import pytest
+from pinning import BY_CHAPTER, SLOW, WHOLE, chapters, pinned
+
+from uaftc_book.contents import load_chapters
+from uaftc_lib import results_folder
+from uaftc_lib.experiments.tables import BENCHMARKS, remake
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_said_stays(name):
+    assert WHOLE[name]() == pinned(name)
+
+
+@pytest.mark.parametrize("chapter", chapters())
+@pytest.mark.parametrize("name", BY_CHAPTER)
+def test_a_chapter_says_what_its_parts_said(name, chapter):
+    assert BY_CHAPTER[name](chapter) == [line for part in chapters()[chapter] for line in pinned(f"{name}/{part}.txt")]
+
+
+@pytest.mark.long
+@pytest.mark.data("sst")
+@pytest.mark.parametrize("name", SLOW)
+def test_what_takes_minutes_stays(name):
+    assert SLOW[name]() == pinned(name)
+
+
+@pytest.mark.long
+@pytest.mark.data("sst", "imdb", "20news-1", "20news-2")
+@pytest.mark.parametrize(
+    "name", [path.stem for path in sorted(results_folder().glob("*.csv")) if path.stem not in BENCHMARKS]
+)
+def test_the_quickest_row_of_a_table_comes_out_again(tmp_path, name):
+    load_chapters()
+    *_, said = remake([name], tmp_path, minutes=0)
+    assert "; 1 of 1 jobs as stored" in said

@@ -1,0 +1,151 @@
+"""The settings that the chapters on real text train with; stored tables that come out again."""
+
+import json
+
+import pytest
+
+from uaftc_book import contents
+from uaftc_book.chapters.map import settings_of_runs
+from uaftc_lib.experiments.paper_models import table2_cell
+from uaftc_lib.experiments.provenance import processor
+from uaftc_lib.experiments.registry import (
+    EXPERIMENTS,
+    TOLERANCE,
+    computed,
+    rows_of_job,
+    same_as_stored,
+    same_rows,
+    stored,
+)
+from uaftc_lib.experiments.tables import grid_names, remake
+from uaftc_lib.locations import PAPER_NAMES
+
+contents.load_chapters()  # registers the experiments
+
+pytestmark = pytest.mark.usefixtures("untyped")  # whole computations, whose parts have tests of their own
+
+
+def test_the_setting_of_every_run_is_told():
+    contents.load_chapters()
+    told = settings_of_runs().set_index("table")
+    assert {*EXPERIMENTS, *grid_names()} == {*told.index} and told.index.is_unique
+    assert (told.seeds <= told.runs).all() and not told["what was run"].str.contains("[`:]func").any()
+    assert told.settings["quick"].startswith("dataset: SST; model: DP; λ: 0.001 to 10000 (5)")
+    assert told.seeds["table2"] == 10 and told.runs["data_counts"] == 4
+
+
+def test_a_chapter_trains_dp_as_released():
+    cell = table2_cell("sst", lam=100, seed=3)
+    assert (cell.dataset, cell.model, cell.lam, cell.seed) == ("sst", "DP", 100.0, 3)
+    assert (cell.epochs, cell.learning_rate, cell.learning_rate_decay, cell.dropout) == (40, 0.02, 0.001, 0.5)
+    assert (cell.dimension, cell.batch_size, cell.penalty, json.loads(cell.options)) == (100, 100, 0.0, {})
+
+
+def test_a_given_setting_wins_and_the_rest_is_the_tables():
+    cell = table2_cell("imdb", "DP-A", epochs=3, penalty=1e-4)
+    assert (cell.epochs, cell.penalty) == (3, 1e-4)
+    assert (cell.learning_rate, cell.weight_decay) == (0.01, 0.001)
+
+
+@pytest.mark.parametrize("wrong", [{"model": "BERT"}, {"warmth": 3}, {"epochs": -1}])
+def test_what_cannot_be_is_refused(wrong):
+    with pytest.raises(ValueError):
+        table2_cell("sst", **wrong)
+
+
+DATA_I = {"noise": 0.0, "lam": 1.0, "seed": 7}
+AGAIN = [  # in float64 to the digits that are stored
+    ("terms", DATA_I, 1e-4),
+    ("terms", DATA_I | {"lam": 10000.0, "seed": 4}, 1e-4),
+    ("terms", DATA_I | {"lam": 10.0, "seed": 3}, 1e-4),
+    ("terms", DATA_I | {"lam": 10.0, "noise": 0.1}, 1e-4),
+    ("short_terms", {"lam": 10.0, "seed": 3}, 1e-4),
+    ("short_terms_lams", {"lam": 3.0, "seed": 3}, 1e-4),
+    ("exact_draws", {"draw": 3, "weight_range": 0.1, "lam": 10.0, "seed": 3}, TOLERANCE),
+    ("synthetic_ratio_short", {"ratio": "5:1", "perpendicular": False, "seed": 3}, TOLERANCE),
+    ("turned_vectors", {"weight_range": 0.1, "lam": 100.0, "turn": "W₀ along V₀", "seed": 3}, 1e-4),
+    ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
+    pytest.param("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE, marks=pytest.mark.long),
+    ("adagrad_ledgers", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
+    ("class_terms", {"seed": 3}, TOLERANCE),
+    ("attraction", {"weight_range": 1.0, "lam": 10.0, "seed": 3}, 1e-4),
+    ("first_epoch", {"embedding_range": 1.0, "weight_range": 1.0, "seed": 3}, TOLERANCE),
+    ("class_velocities", {"lam": 10.0, "seed": 3}, TOLERANCE),
+    ("affine_velocities", {"M": "±3/√d", "lam": 10.0, "seed": 3}, TOLERANCE),
+    ("additive_size", {"class_size": 6000, "neutral_types": 1000, "seed": 3}, TOLERANCE),
+    (
+        "exact_range",
+        {"data": "Data I", "optimizer": "sgd", "weight_range": 0.1, "dimension": 50, "lam": 10.0, "seed": 3},
+        TOLERANCE,
+    ),
+]
+
+
+def changed(there, column):
+    """Stored rows of which one differs in one column: by a letter, by one, or by 5 % of the largest number."""
+    rows = there.copy()
+    value, step = rows.loc[0, column], 1
+    if isinstance(value, float):
+        step = 0.05 * rows[column].abs().max() or 1.0
+    rows.loc[0, column] = f"{value}x" if isinstance(value, str) else value + step
+    return rows
+
+
+@pytest.mark.parametrize(("name", "job", "tolerance"), AGAIN, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_stored_row_comes_out_again_in_every_column(name, job, tolerance):
+    now, there = computed(name, job), rows_of_job(stored(name), job)
+    assert same_rows(now, there, tolerance)
+    unnoticed = [c for c in now if c not in job and same_rows(now, changed(there, c), tolerance)]
+    assert len(now.columns) > len(job) and not unnoticed
+
+
+@pytest.mark.data("name")
+@pytest.mark.parametrize("name", PAPER_NAMES)
+def test_stored_counts_are_those_of_the_data(name):
+    now, there = computed("data_counts", {"dataset": name}), stored("data_counts", dataset=name)
+    assert same_rows(now, there, tolerance=0)
+    assert not any(same_rows(now, changed(there, c), tolerance=0) for c in ("table", "what", "ours", "published"))
+
+
+@pytest.mark.data("sst")
+@pytest.mark.long
+@pytest.mark.parametrize("learner", ["Adam", "GRU"])
+def test_a_seed_of_the_side_columns_comes_out_again(learner):
+    assert same_as_stored("side_scores", learner=learner, seed=3)
+
+
+@pytest.mark.data("sst")
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [
+        ("null_controls", {"dataset": "sst", "model": "DP", "lam": 10.0, "labels": "half", "seed": 3}),
+        ("sst_tilt", {"world": "equal classes", "bias": False, "seed": 3}),
+        ("sst_tilt", {"world": "equal classes, the 50 dealt out within classes", "bias": False, "seed": 3}),
+        ("sst_mirrored", {"lam": 100.0, "penalty": 0.0, "seed": 3}),
+        ("explanation_mirrored", {"lam": 10.0, "seed": 3}),
+        ("lists_by_weight", {"labels": "half", "seed": 3}),
+        ("ratings_felt", {"labels": "real", "seed": 3}),
+        ("frequent_words", {"seed": 3}),
+        ("held_out_words", {"labels": "real", "seed": 3}),
+        ("sst_terms", {"optimizer": "Adagrad", "labels": "permuted", "seed": 3}),
+        ("parting", {"dataset": "sst", "lam": 10.0, "seed": 3, "mirrored": True}),
+        ("panel_controls", {"dataset": "sst", "model": "DP-A", "lam": 20.0, "labels": "permuted", "seed": 3}),
+        ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),
+        ("tfidf_baseline", {"dataset": "sst"}),
+        pytest.param("word_level_lams", {"lam": 0.3, "seed": 3}, marks=pytest.mark.long),
+        pytest.param("explanation_seeds", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
+        pytest.param("shapley_estimates", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
+        pytest.param("seeds_and_texts", {"model": "DP"}, marks=pytest.mark.long),
+        pytest.param("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}, marks=pytest.mark.long),
+    ],
+)
+def test_a_run_of_the_controls_comes_out_again(name, job):
+    if name == "word_level_lams" and (made := rows_of_job(stored(name), job)["machine"].item()) != processor():
+        pytest.skip(f"made on {made}: at so small a λ rounding decides where a recurrent encoder ends")
+    assert same_as_stored(name, **job)
+
+
+def test_a_stored_table_comes_out_again_whole(tmp_path):
+    _, told = remake(["start_terms"], tmp_path)
+    assert "40 of 40 jobs computed" in told and "40 of 40 jobs as stored" in told
+    assert len(stored("start_terms", tmp_path)) == len(stored("start_terms"))

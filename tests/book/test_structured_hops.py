@@ -1,0 +1,231 @@
+"""What hops of structured attention have in common, what they specialise in, and the grid of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from uaftc_book.chapters.words_and_classes import hop_measures as measures
+from uaftc_book.chapters.words_and_classes import structured, tfidf
+from uaftc_lib import Corpus, Dataset, Vocabulary
+from uaftc_lib.datasets.synthetic import synthetic
+from uaftc_lib.experiments.registry import stored
+from uaftc_lib.models import StructuredClassifier, softmax_by_instance
+
+WORDS = 12
+
+
+def texts(count=60, seed=0, length=10, classes=2):
+    """Texts of twelve words; the label is whether word 0 occurs, of several classes which word comes first."""
+    draws = np.random.default_rng(seed)
+    rows = draws.integers(0, WORDS, (count, length))
+    labels = (rows == 0).any(1).astype(int) if classes == 2 else rows[:, 0] % classes
+    return Corpus.from_lists(rows.tolist(), labels.tolist(), classes)
+
+
+def weights_of(scores, corpus):
+    return softmax_by_instance(scores.double(), corpus.instance_of, len(corpus))
+
+
+def noise(corpus, hops, scale=1.0, seed=0):
+    draws = torch.Generator().manual_seed(seed)
+    return scale * torch.randn(len(corpus.tokens), hops, generator=draws, dtype=torch.float64)
+
+
+@pytest.fixture
+def small():
+    data = synthetic("synthetic-1", class_sizes=(90, 90), neutral_types=20)
+    parts = {name: data.train[k::3] for k, name in enumerate(("train", "dev", "test"))}
+    return Dataset("small", data.vocabulary, data.classes, **parts)
+
+
+# ---- how alike hops are
+
+
+@pytest.mark.parametrize("scale", [0.01, 3.0])
+def test_hops_of_their_own_do_not_correlate_however_diffuse(scale):
+    corpus = texts(400)
+    row = measures.hops_alike(noise(corpus, 4, scale), weights_of(noise(corpus, 4, scale), corpus), corpus)
+    assert abs(row["correlation of scores"]) < 0.02 and abs(row["correlation of weights"]) < 0.03
+    assert (row["weight in common"] > 0.99) == (scale < 1)  # here diffuse hops do look alike
+
+
+@pytest.mark.parametrize("scale", [0.01, 3.0])
+def test_equal_hops_correlate_however_diffuse(scale):
+    corpus = texts(50)
+    scores = noise(corpus, 1, scale).expand(-1, 3)
+    row = measures.hops_alike(scores, weights_of(scores, corpus), corpus)
+    assert row["correlation of scores"] == pytest.approx(1) and row["correlation of weights"] == pytest.approx(1)
+    assert row["weight in common"] == pytest.approx(1)
+
+
+def test_correlations_are_numpys_within_each_text():
+    corpus = Corpus.from_lists([[0, 1, 2], [3, 4, 5, 6]], [0, 1])
+    values = noise(corpus, 3)
+    found = measures.correlations(values, corpus)
+    for row, part in zip(found, (slice(0, 3), slice(3, 7))):
+        expected = np.corrcoef(values[part].T)[np.triu_indices(3, 1)]
+        np.testing.assert_allclose(row, expected)
+
+
+def test_even_hops_and_texts_of_one_word_have_no_correlation():
+    corpus = Corpus.from_lists([[0, 1, 2], [3], [4, 5, 6]], [0, 1, 0])
+    weights = weights_of(torch.zeros(7, 2), corpus).float()  # single precision: nearly even
+    weights[4:, 0] = torch.tensor([0.5, 0.3, 0.2])
+    weights[4:, 1] = torch.tensor([0.5, 0.3, 0.2])
+    assert measures.correlations(weights, corpus)[:, 0].isnan().tolist() == [True, True, False]
+
+
+def test_hops_on_other_words_correlate_below_zero_and_lin_finds_no_overlap():
+    corpus = Corpus.from_lists([[0, 1, 2, 3]], [0])
+    weights = torch.eye(4, dtype=torch.float64)[:, :2]
+    row = measures.hops_alike(weights, weights, corpus)
+    assert row["overlap"] == row["overlap of a pair"] == row["weight in common"] == 0
+    assert row["correlation of weights"] == pytest.approx(-1 / 3)
+    assert (row["largest weight"], row["entropy"]) == (1, 0)
+
+
+def test_one_hop_has_no_pairs():
+    corpus = texts(5)
+    row = measures.hops_alike(noise(corpus, 1), weights_of(noise(corpus, 1), corpus), corpus)
+    assert np.isnan(row["correlation of weights"]) and row["overlap"] > 0
+    assert measures.specialisation(weights_of(noise(corpus, 1), corpus), corpus.tokens, corpus, 5)["bits"] == 0
+
+
+# ---- what hops specialise in
+
+
+def test_information_is_that_of_the_joint_distribution():
+    assert measures.mutual_information(torch.eye(2).double()) == pytest.approx(1)
+    assert measures.mutual_information(torch.full((3, 2), 1 / 3).double()) == pytest.approx(0)
+    table = torch.tensor([[0.7, 0.1], [0.3, 0.9]], dtype=torch.float64)
+    joint = table.numpy() / 2
+    expected = joint * np.log2(joint / np.outer(joint.sum(1), joint.sum(0)))
+    assert measures.mutual_information(table) == pytest.approx(expected.sum())
+
+
+def test_no_specialisation_is_found_where_there_is_none():
+    corpus = texts(300)
+    equal = measures.specialisation(weights_of(noise(corpus, 1).expand(-1, 3), corpus), corpus.tokens, corpus, 50)
+    assert equal["bits"] == pytest.approx(0, abs=1e-9) and equal["chance"] == pytest.approx(0, abs=1e-9)
+    within = []
+    for seed in range(20):  # sharp hops without a lasting preference: above chance's 95 % once in twenty
+        weights = weights_of(noise(corpus, 3, 3.0, seed), corpus)
+        found = measures.specialisation(weights, corpus.tokens, corpus, 100, seed)
+        within.append(found["bits"] <= found["chance 95 %"])
+        assert found["bits"] > 0 and found["chance"] < found["chance 95 %"]
+    assert sum(within) >= 16
+
+
+def test_a_planted_preference_is_found():
+    corpus = texts(300)
+    scores = noise(corpus, 3, 3.0)
+    scores[:, 1] += 2.0 * (corpus.tokens < 4)
+    found = measures.specialisation(weights_of(scores, corpus), (corpus.tokens < 4).long(), corpus, 100)
+    assert found["bits"] > 3 * found["chance 95 %"]
+
+
+def test_places_are_fifths_and_kinds_follow_the_lists():
+    corpus = Corpus.from_lists([[0] * 10, [1, 2, 3]], [0, 1])
+    assert measures.places(corpus).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 1, 3]
+    spoken = ["good"] * 9 + ["the", "!", "film", "bad"]
+    words = sorted({*spoken})
+    good = [[words.index("good"), words.index("the"), words.index("!")]] * 9
+    bad = [[words.index("bad"), words.index("the"), words.index("film")]] * 9
+    data = Dataset("tiny", Vocabulary(words), ("no", "yes"), Corpus.from_lists(good + bad, [1] * 9 + [0] * 9))
+    names, kind = measures.kinds(data)
+    by_word = {word: names[kind[i]] for i, word in enumerate(words)}
+    assert by_word == {"good": "yes", "bad": "no", "film": "no", "!": "yes", "the": "function word"}
+
+
+def test_what_leads_is_taken_from_what_is_known():
+    values, known = torch.tensor([5.0, 1.0, 3.0, 9.0]), torch.tensor([True, True, True, False])
+    assert measures.above(values, known, 2).tolist() == [0, 2] and len(measures.above(values, known, 9)) == 3
+
+
+# ---- the grid
+
+
+def test_jobs_are_the_grid_then_what_was_chosen():
+    cells, of = len(structured.GRID.hops) * len(structured.GRID.penalties), len(structured.GRID.datasets)
+    grid = structured.structured_jobs({})
+    assert len(grid) == of * cells * structured.GRID.seeds and not any(job["projections"] for job in grid)
+    assert [job["seed"] for job in grid[: of * cells]] == [0] * of * cells
+    several = structured.structured_jobs({"sst": {"hops": 3, "penalty": 0.0}})
+    assert several[: len(grid)] == grid and len(several) == len(grid) + 7 + 10 + 7
+    assert len({tuple(job.values()) for job in several}) == len(several)
+
+
+def grid_of(means, spread=0.01):
+    """Stored rows of one data set with these mean dev accuracies; the spread of its three seeds."""
+    rows = [(h, p, s, m + spread * (s - 1)) for (h, p), m in means.items() for s in range(3)]
+    frame = pd.DataFrame(rows, columns=["hops", "penalty", "seed", "dev_accuracy"])
+    return frame.assign(dataset="sst", projections=False)
+
+
+def simplest_by_rule(rows):
+    """Hops and penalty of each data set; all its cells share one standard error: three seeds tell little of a cell's.
+
+    One hop, which has nothing to divide, stands beside and is not chosen.
+    """
+    rows, chosen = rows[~rows["projections"].astype(bool) & (rows["seed"] < structured.GRID.seeds)], {}
+    for dataset, own in rows.groupby("dataset", sort=False):
+        cells = own.groupby(["hops", "penalty"])["dev_accuracy"].agg(["mean", "var", "size"])
+        error = np.sqrt(cells["var"].mean() / cells["size"].min())
+        several = cells[cells.index.get_level_values("hops") > 1].sort_index()
+        hops, penalty = several.index[several["mean"] >= several["mean"].max() - error][0]
+        chosen[dataset] = {"hops": int(hops), "penalty": float(penalty)}
+    return chosen
+
+
+def test_the_rule_takes_the_simplest_within_one_standard_error():
+    means = {(1, 0.0): 0.9, (3, 0.0): 0.78, (3, 0.03): 0.796, (10, 0.0): 0.799, (30, 1.0): 0.8}
+    within = {"sst": {"hops": 3, "penalty": 0.03}}  # 0.01/√3 below the best
+    assert simplest_by_rule(grid_of(means)) == within
+    assert simplest_by_rule(grid_of(means, 0.001)) == {"sst": {"hops": 30, "penalty": 1.0}}
+    further = grid_of(means).assign(projections=True, dev_accuracy=1.0)
+    assert simplest_by_rule(pd.concat([grid_of(means), further]))["sst"]["hops"] == 3
+
+
+def test_what_was_chosen_is_what_the_rule_gives():
+    assert set(structured.CHOSEN) == set(structured.GRID.datasets)
+    assert simplest_by_rule(stored("structured")) == structured.CHOSEN
+
+
+def test_a_small_run_has_every_column_and_each_hop_is_asked_alone(small, monkeypatch):
+    monkeypatch.setattr(structured, "GRID", structured.Grid(dimension=8, hidden=4, least_texts=1))
+    model, run = structured.trained_model(small, 3, 0.03, True, seed=1, epochs=1)
+    assert model.hops == 3 and model.projections and len(run.history) == 1
+    row = structured.looked_into(model, small, permutations=5) | structured.before(model, small)
+    assert all(np.isfinite(value) for value in row.values())
+    assert row["initial word, bits"] == row["word, bits"]
+    assert row["worst hop alone"] <= row["mean hop alone"] <= row["best hop alone"]
+    rows = list(structured.of_hops(model, small))
+    assert [one["hop"] for one in rows] == [0, 1, 2] and max(one["alone"] for one in rows) == row["best hop alone"]
+    for one in rows:
+        shares = [
+            one["weight, words of a class"],
+            *(one[f"weight, {k}"] for k in ("neutral", "sign", "function word", "other")),
+        ]
+        assert sum(shares) == pytest.approx(1)
+
+
+def test_a_hop_that_prefers_a_word_is_told_by_it(small, monkeypatch):
+    monkeypatch.setattr(structured, "GRID", structured.Grid(least_texts=1, words=1))
+    model = StructuredClassifier(len(small.vocabulary), 6, 1.0, hops=2)
+    held = int(small.test.tokens.bincount().argmax())
+    with torch.no_grad():
+        model.embedding.zero_()
+        model.embedding[held, 0] = 1.0
+        model.M.copy_(torch.eye(6))
+        model.V.zero_()
+        model.V[0] = torch.tensor([-5.0, 5.0])
+    rows = list(structured.of_hops(model, small))
+    assert rows[1]["words"] == small.vocabulary.word(held) != rows[0]["words"]
+
+
+def test_tfidf_tells_made_up_classes_apart(small):
+    found = tfidf.linear(small)
+    assert found["test_accuracy"] > 0.7 and found["C"] in tfidf.STRENGTHS
+    counts = tfidf.counts_of_words(Corpus.from_lists([[1, 1, 0], [2]], [0, 1]), 4)
+    assert counts.toarray().tolist() == [[1, 2, 0, 0], [0, 0, 1, 0]]

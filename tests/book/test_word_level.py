@@ -1,0 +1,180 @@
+"""States that stay close to their words, and what they keep of them, on made-up texts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from test_neighbours_trained import TYPES, texts, told_by_words
+
+from uaftc_book.neighbours import word_level, words_kept
+from uaftc_book.neighbours.encoders import JainWallaceClassifier, fresh
+from uaftc_book.neighbours.protocol import train_model
+from uaftc_book.neighbours.settings import WORD_LEVEL
+from uaftc_book.neighbours.word_level import POOLED, WordLevelClassifier
+from uaftc_book.neighbours.yardsticks import without_integration
+from uaftc_lib import Corpus, explain
+
+
+@pytest.fixture(scope="module")
+def told():
+    return told_by_words()
+
+
+@pytest.mark.parametrize("pools", POOLED)
+def test_what_is_pooled_is_the_state_the_word_or_both(pools):
+    model, corpus = WordLevelClassifier(TYPES, pools, seed=2), texts(6, 1)
+    e, h = word_level.embeddings_and_states(model, corpus)
+    expected = {"state": h, "concatenation": torch.cat([h, e], 1), "residual": h + e}[pools]
+    assert torch.equal(model.encode(e, corpus.offsets), expected) and e.shape == h.shape
+    total = torch.zeros(6).index_add(0, corpus.instance_of, explain.contributions(model, corpus))
+    torch.testing.assert_close(total, model(corpus).polarity.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [{"pools": "residual", "keys": "dot"}, {"orthogonal": True}, {"layers": 2}])
+def test_another_seed_is_of_the_same_kind(kind):
+    model = WordLevelClassifier(TYPES, **kind, seed=1)
+    other, again = fresh(model, 2), fresh(fresh(model, 2), 1)
+    assert str(other) == str(model) and other.lam == model.lam and other.pools == model.pools
+    for one, two, three in zip(model.parameters(), other.parameters(), again.parameters()):
+        assert torch.equal(one, three) and one.shape == two.shape
+        assert not torch.equal(one, two) or not one.any()  # biases begin at zero
+    values = [one for one in model.parameters() if one.dim() == 2]
+    assert not any(torch.equal(x, y) for i, x in enumerate(values) for y in values[:i])  # no two layers are drawn alike
+
+
+def test_a_second_layer_reads_the_states_of_the_first():
+    model, corpus = WordLevelClassifier(TYPES, layers=2), texts(4, 1)
+    e, h = word_level.embeddings_and_states(model, corpus)
+    first = model.recurrent(e, corpus.offsets)
+    assert torch.equal(h, model.further[0](first, corpus.offsets)) and not torch.equal(h, first)
+
+
+def test_without_a_component_to_take_away_it_is_the_lstm():
+    network = torch.nn.LSTM(5, 4)
+    padded = torch.randn(1, 3, 5, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(word_level.Orthogonal(network)(padded)[0], network(padded)[0])
+
+
+def test_states_are_orthogonal_to_the_sum_of_those_before():
+    model = WordLevelClassifier(TYPES, orthogonal=True, seed=3)
+    plain = WordLevelClassifier(TYPES, seed=3)
+    corpus = Corpus.from_lists([[0, 5, 6, 1, 7, 0]], [1])
+    onward = [word_level.embeddings_and_states(one, corpus)[1][:, :150].detach() for one in (model, plain)]
+    along = [[abs(float(h[j] @ h[:j].sum(0))) for j in range(1, 6)] for h in onward]
+    assert max(along[0]) < 1e-7 and min(along[1]) > 1e-5
+    torch.testing.assert_close(onward[0][0], onward[1][0])  # the first has none before it
+
+
+def test_conicity_is_the_mean_cosine_with_the_mean():
+    h = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    corpus = Corpus.from_lists([[0, 1, 2], [3, 4]], [0, 1])
+
+    def by_hand(some):
+        mean = some.mean(0)
+        return np.mean([float(one @ mean / one.norm() / mean.norm()) for one in some])
+
+    found = word_level.conicity(h, corpus)
+    assert found.tolist() == pytest.approx([by_hand(h[:3]), by_hand(h[3:])], abs=1e-6)
+    assert word_level.conicity(torch.ones(5, 3), corpus).tolist() == pytest.approx([1, 1])
+
+
+def test_each_objective_brings_about_what_it_asks_for(told):
+    """Tied states come near their words, diverse ones point apart, masked words are told beyond their shares."""
+
+    def trained(objective=None):
+        model = WordLevelClassifier(TYPES, seed=1)
+        train_model(model, replace(told, dev=None), seed=1, epochs=6, objective=objective)
+        return model
+
+    def distance(model):
+        e, h = word_level.embeddings_and_states(model, told.test)
+        return ((h - e) ** 2).sum(1).mean().item()
+
+    def cone(model):
+        return word_level.conicity(word_level.embeddings_and_states(model, told.test)[1], told.test).mean().item()
+
+    plain = trained()
+    assert distance(trained(word_level.tied(told.train, 1.0))) < distance(plain) / 5
+    assert cone(trained(word_level.diverse(told.train, 3.0))) < cone(plain) - 0.2
+
+    def surprise(model):
+        """The part of :func:`masked` that the masked words add, for one draw of them."""
+        objective = word_level.masked(told.test, 1.0, seed=5)
+        out = model(told.test)
+        usual = word_level.class_balanced(told.test)(model, told.test, out)
+        return float((objective(model, told.test, out) - usual).detach()) / len(told.test)
+
+    shares = torch.bincount(told.train.tokens).double() / len(told.train.tokens)
+    blind = -float((shares * shares.clamp(min=1e-9).log()).sum())
+    assert surprise(trained(word_level.masked(told.train, 1.0, seed=1))) < blind < surprise(plain)
+
+
+def test_a_probe_tells_words_from_their_embeddings_and_nothing_from_shuffled_pairs(told):
+    known = words_kept.information(JainWallaceClassifier(TYPES, "words", embedding_range=1.0), told)
+    assert known.told > 0.8 * known.entropy and known.told_shuffled < 0.05
+    blind = JainWallaceClassifier(TYPES, "words")
+    blind.embedding.data[:] = 1.0
+    assert abs(words_kept.information(blind, told).told) < 0.02
+
+
+def test_scores_alone_are_those_in_texts_where_nothing_is_read_beside(told):
+    model = JainWallaceClassifier(TYPES, "projection", seed=1)
+    assert words_kept.alone_and_in_texts(model, told.test) == pytest.approx(
+        {"attention alone and in its text": 1.0, "polarity alone and in its text": 1.0}, abs=1e-5
+    )
+    recurrent = words_kept.alone_and_in_texts(WordLevelClassifier(TYPES, seed=1), told.test)
+    assert max(recurrent.values()) < 0.99
+
+
+def test_what_is_kept_is_one_row(told, monkeypatch):
+    monkeypatch.setattr(
+        words_kept, "token_types", lambda *_: {"positive": torch.arange(2), "negative": torch.arange(2, 4)}
+    )
+    model = WordLevelClassifier(TYPES, seed=1)
+    e, h = word_level.embeddings_and_states(model, told.test)
+    row = words_kept.kept(model, told)
+    assert len(row) == 10 and np.isfinite([*row.values()]).all() and row["told"] > row["told shuffled"]
+    assert row["apart"] == pytest.approx(((h - e) ** 2).sum(1).mean().item(), rel=1e-5)
+
+
+def test_words_alone_are_counted_by_their_side(told, monkeypatch):
+    model = JainWallaceClassifier(TYPES, "words", seed=1)
+    lists = {"positive": torch.tensor([0, 1]), "negative": torch.tensor([2, 3, 4])}
+    monkeypatch.setattr(words_kept, "token_types", lambda *_: lists)
+    s = model.token_scores().polarity
+    row = words_kept.words_alone(model, told)
+    assert row["alone positive"] == pytest.approx(float((s[:2] > 0).double().mean()))
+    assert row["alone negative"] == pytest.approx(float((s[2:5] < 0).double().mean()))
+
+
+def test_all_yardsticks_take_every_kind(told):
+    corpus = told.test[:5]
+    for kind in ({"pools": "concatenation"}, {"pools": "residual"}, {"orthogonal": True}, {"layers": 2}):
+        found, left = without_integration(WordLevelClassifier(TYPES, **kind), corpus)
+        assert np.isfinite(found["leave-one-out"]).all() and abs(left.whole - left.own).max() > 1e-7
+
+
+@pytest.mark.parametrize("kind", word_level.KINDS)
+def test_every_kind_learns_four_words(kind, told):
+    strength = {"tied": 0.01, "masked": 0.1, "diverse": 0.1}.get(kind, 0.0)
+    model, best_epoch = word_level.train_kind(told, kind, strength, seed=1, epochs=5)
+    assert model.accuracy(told.test) > 0.9 and 1 <= best_epoch <= 5
+    assert (model.pools, model.orthogonal) == (kind if kind in POOLED else "state", kind == "orthogonal")
+
+
+@pytest.mark.parametrize(("kind", "strength"), [("tied", 0.0), ("base", 1.0), ("glued", 0.0)])
+def test_a_kind_without_its_strength_is_refused(kind, strength, told):
+    with pytest.raises(ValueError):
+        word_level.train_kind(told, kind, strength)
+
+
+@pytest.mark.parametrize("wrong", [{"pools": "words"}, {"layers": 0}, {"keys": "cosine"}])
+def test_what_cannot_be_is_refused(wrong):
+    with pytest.raises(ValueError):
+        WordLevelClassifier(TYPES, **wrong)
+
+
+def test_the_settings_can_be_run():
+    assert 0 < WORD_LEVEL.masked < 1 and 0 < WORD_LEVEL.price < 1
+    assert all(strengths == sorted(strengths) for strengths in WORD_LEVEL.tried.values())

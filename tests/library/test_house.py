@@ -1,0 +1,121 @@
+"""The house: a library that knows no book, a core that knows no wing, chapters with a module each."""
+
+import ast
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import uaftc_lib
+from uaftc_book import claims, contents
+from uaftc_book.equations import REGISTRY
+from uaftc_lib.experiments.registry import EXPERIMENTS
+
+CHECKOUT = Path(uaftc_lib.__file__).parents[1]
+CORE = ("corpus", "datasets", "token_lists", "scores", "checks", "settings", "streams", "locations", "progress")
+CORE += ("extras", "threads", "intervals", "models", "training", "dynamics", "explain")
+ENGINE = ("fast",)
+WINGS = {  # what each may import besides the core and its engine room
+    "__main__": {"cli"},
+    "experiments": {"plots"},
+    "plots": set(),
+    "vectors": set(),
+    "report": {"plots", "vectors"},
+    "cli": {"plots", "experiments", "report", "vectors"},
+}
+BOOK = "uaftc_book"  # the upper floor, which may import everything
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """Full name -> syntax tree of every module of both floors."""
+    found = {}
+    for path in sorted(path for package in ("uaftc_lib", BOOK) for path in (CHECKOUT / package).rglob("*.py")):
+        parts = path.relative_to(CHECKOUT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def imported(name: str, tree: ast.Module) -> set[str]:
+    """Our modules that a module imports, inside of functions too."""
+    named = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level and node.module, f"{name} imports by dots: name the module, or nothing sees the arrow"
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            named |= {one if one in sources() else node.module for one in inner}
+    return {one for one in named if one in sources()} - {name}
+
+
+def room(name: str) -> str:
+    """ "uaftc_lib.report.judge" -> "report"; the library itself is "", all of the book is one."""
+    package, _, rest = name.partition(".")
+    return BOOK if package == BOOK else rest.partition(".")[0]
+
+
+@cache
+def arrows() -> dict[str, set[str]]:
+    """Module -> our modules that it imports."""
+    return {name: imported(name, tree) for name, tree in sources().items()}
+
+
+def test_every_room_is_named():
+    assert {room(name) for name in sources()} == {"", *CORE, *ENGINE, *WINGS, BOOK}
+
+
+@pytest.mark.parametrize("part", [*CORE, *ENGINE])
+def test_the_core_imports_no_wing(part):
+    mine = {(one, other) for one in arrows() if room(one) == part for other in arrows()[one]}
+    assert {(one, other) for one, other in mine if room(other) in (*WINGS, BOOK)} == set()
+
+
+def test_what_the_package_offers_lives_in_the_core():
+    assert {home.partition(".")[0] for home in uaftc_lib.HOMES.values()} <= set(CORE)
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_a_wing_imports_only_what_it_may(wing):
+    allowed = {"", wing, *CORE, *ENGINE, *WINGS[wing]}
+    mine = {(one, other) for one in arrows() if room(one) == wing for other in arrows()[one]}
+    assert {(one, other) for one, other in mine if room(other) not in allowed} == set()
+
+
+def test_there_is_no_circle_of_imports():
+    # A package's list of what it offers is no dependency of the parts that it lists.
+    graph = {name: {other for other in others if not name.startswith(f"{other}.")} for name, others in arrows().items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_a_chapter_has_one_notebook_and_one_module_of_its_name():
+    notebooks = {path.stem for path in (CHECKOUT / "notebooks").glob("*.md")}
+    assert set(contents.MODULES) <= notebooks
+    there = {path.stem for path in (CHECKOUT / BOOK / "chapters").iterdir()} - {"__init__", "__pycache__"}
+    assert there == set(contents.MODULES.values())
+
+
+def readings_in(tree: ast.Module) -> set[str]:
+    """The claims that a chapter's module reads."""
+    calls = [node.value for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    registering = [call for call in calls if ast.unparse(call.func) in ("reads", "reading")]
+    named = {arg.value for call in registering for arg in call.args if isinstance(arg, ast.Constant)}
+    decorated = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return named | {node.name for node in decorated if any(ast.unparse(d) == "reading" for d in node.decorator_list)}
+
+
+def test_what_is_registered_stands_in_the_module_of_its_chapter():
+    contents.load_chapters()
+    for entry in REGISTRY.values():
+        assert entry.page == contents.chapter_of(entry.check.__module__)
+    assert set(claims.READINGS) == set(claims.CLAIMS)
+    for module, tree in sources().items():
+        for name in readings_in(tree) if module.startswith(contents.PACKAGE) else ():
+            assert contents.chapter_of(module) == claims.CLAIMS[name].page.partition("#")[0], name
+    for experiment in EXPERIMENTS.values():
+        assert contents.chapter_of(experiment.function.__module__)

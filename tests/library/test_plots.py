@@ -1,0 +1,386 @@
+"""Figures: what they say in words, what they look like, and that they refuse what makes no sense."""
+
+import re
+import warnings
+import xml.etree.ElementTree as ElementTree
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from uaftc_book.chapters.model.drawings import architecture, word_map
+from uaftc_book.chapters.which_lambda.phase_diagram import phase_diagram
+from uaftc_lib import plots
+from uaftc_lib.plots.seeds import sparse_labels
+
+TOKENS = pd.DataFrame(
+    {
+        "word": [f"w{i}" for i in range(400)],
+        "rank": np.arange(1, 401),
+        "type": np.repeat(["neutral", "positive", "negative", "positive"], 100),
+        "score": np.concatenate([np.zeros(100), np.full(100, 2.0), np.full(100, -3.0), np.full(100, 2.0)]),
+    }
+)
+RUNS = pd.DataFrame(
+    [
+        {"epoch": e, "seed": s, "type": t, "score": sign * (e + s)}
+        for e in range(4)
+        for s in range(3)
+        for t, sign in (("positive", 1), ("negative", -1))
+    ]
+)
+ACCURACIES = pd.DataFrame(
+    [(v, "DP", 0.5 + 0.01 * i + 0.002 * s) for i, v in enumerate((0.001, 1, 10, 20, 50, 100, 1e4)) for s in range(3)],
+    columns=["lam", "model", "accuracy"],
+)
+SENTENCE = pd.DataFrame({"word": ["a", "<b>", "c"], "weight": [0.1, 0.2, 0.7], "contribution": [-1.0, 0.0, 2.5]})
+PUBLISHED = pd.DataFrame(
+    {"type": ["positive", "negative"], "low": [1.0, -4], "high": [3.0, -2], "q1": [1.5, -3.5], "median": [2.0, -3],
+     "q3": [2.5, -2.5], "epoch": [3, 3], "score": [4.5, -4.5]}
+)  # fmt: skip
+SPREAD = pd.DataFrame(
+    {"type": ["positive", "negative"] * 2, "p5": [0.0, -4, 1, -5], "p25": [1.0, -3, 2, -4], "median": [2.0, -2, 3, -3],
+     "p75": [3.0, -1, 4, -2], "p95": [4.0, 0, 5, -1]}
+)  # fmt: skip
+
+
+def every_type():
+    """One figure of each type, without and with published values."""
+    for known in (None, PUBLISHED):
+        yield plots.scatter(TOKENS, "rank", "score", "type", "c", published=known)
+        yield plots.boxes(TOKENS, "score", "type", "c", published=known)
+        yield plots.quantiles(SPREAD, "type", "c", published=None if known is None else SPREAD[:2])
+        yield plots.curves(RUNS, "epoch", "score", "type", "c", published=known)
+        yield plots.bars(RUNS, "type", "score", "c", published=known)
+        few = None if known is None else ACCURACIES.groupby(["lam", "model"], as_index=False).first()
+        yield plots.accuracy_against_lam(ACCURACIES, "c", published=few)
+    yield plots.sentence(SENTENCE, "c")
+
+
+def test_every_figure_is_whole():
+    for figure in every_type():
+        html = figure._repr_mimebundle_()["text/html"]
+        tree = ElementTree.fromstring(html.replace("&quot;", "'").replace("&#x27;", "'"))
+        drawings = [node for node in tree.iter() if node.tag.endswith("svg")]
+        assert tree.tag == "figure" and len(drawings) == 1
+        assert all(node.get("role") == "img" and len(node.get("aria-label")) > 40 for node in drawings)
+        assert all("max-width:100%" in node.get("style") for node in drawings)
+        assert "c" in tree.find("figcaption").text
+        assert "Matplotlib v" not in html and not re.search(r"\d{4}-\d{2}-\d{2}T", html)
+
+
+def test_ink_follows_the_page_and_ground_is_transparent():
+    for figure in every_type():
+        svg = figure.panels[0].svg
+        assert "currentColor" in svg and plots.theme.INK not in svg
+        assert not re.search(r'<g id="[^"]*patch_1">\s*<path[^>]*fill: #ffffff', svg)
+
+
+def test_no_letter_is_below_nine_pixels_on_a_phone():
+    words = ["a", "b", "c", "d", "e"]
+    runs, band = phase_runs()
+    powers = RUNS.assign(score=10.0 ** -RUNS["epoch"], epoch=10.0 ** RUNS["epoch"])
+    drawn = [
+        architecture(words, "c"),
+        word_map(pd.DataFrame({"word": words, "attention": range(5), "polarity": range(5)}), "c"),
+        phase_diagram(runs, "x", "y", "outcome", band, "c"),
+        plots.scatter(powers, "epoch", "score", "type", "c", log_x=True),
+        plots.curves(powers, "epoch", "score", "type", "c", log_y=True, size=plots.WIDE),
+    ]
+    for figure in [*every_type(), *drawn]:
+        svg = figure.panels[0].svg
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)]
+        width = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+        assert min(sizes) * min(96 / 72, 342 / width) >= 9, figure.alt  # the page is 390 wide, its text 342
+
+
+def test_one_colour_has_one_meaning():
+    theme = plots.theme
+    for color, *names in (
+        (theme.ORANGE, "negative", "Neg-Neg", "neg-neg", "negative–negative", "negative words: all"),
+        (theme.VIOLET, "Pos-Neg", "neg-pos", "positive–negative"),
+    ):
+        assert {theme.series_style(name, [name]).color for name in names} == {color}
+    assert not {theme.COLORS[name] for name in theme.TYPES} & set(theme.OTHERS)
+    lab = (Path(plots.__file__).parents[2] / "uaftc_book" / "lab" / "lab.css").read_text(encoding="utf-8").upper()
+    for i, terms in enumerate(("AD", "BE", "CF")):
+        assert all(f"--TERM{i}: {theme.COLORS[term]};" in lab for term in terms)
+    names = ["positive words: all", "positive words: from neutral", "A", "other", "another"]
+    assert len({theme.series_style(name, names) for name in names}) == len(names)
+
+
+def test_a_model_and_a_data_set_keep_their_colour():
+    styled = plots.theme.series_style
+    sets = ["SST", "IMDB", "20News I", "20News II"]
+    for known in (["DP", "DP-A", "AD", "DP-L"], sets):
+        for name in known:
+            alone, last = styled(name, [name]), styled(name, ["other", *known[::-1]])
+            assert alone == last == styled(name, known)
+    for names in (["a", "DP-L", "b", "c"], ["DP-L", "a", "AD", "b", "c", "d"], ["SST", "DP", "a"], ["DP-L", *sets]):
+        assert len({styled(name, names)[0] for name in names}) == len(names)
+    of_sets = {styled(name, sets).color for name in sets}  # no type, term, model or other series has one of these
+    others = {color for name, color in plots.theme.COLORS.items() if name not in sets}
+    assert len(of_sets) == 4 and not of_sets & {*others, *plots.theme.OTHERS}
+
+
+def test_other_colours_stand_out_on_both_grounds():
+    def luminance(color):
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return np.dot(linear, [0.2126, 0.7152, 0.0722]) + 0.05
+
+    theme = plots.theme
+    for color in (*theme.OTHERS, theme.LIME, theme.TEAL, theme.ROSE, theme.PURPLE):
+        assert luminance("#ffffff") / luminance(color) >= 3 and luminance(color) / luminance("#14181e") >= 3
+
+
+def test_a_curve_and_its_entry_light_up_together():
+    svg = plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED).panels[0].svg
+    entry = re.search(r'<g class="series s1">(?:(?!</g>).)*<text[^>]*>negative</text>', svg)
+    assert entry and svg.count('class="series s1"') == 5  # band, mean, published; line and name in the legend
+
+
+def test_a_long_legend_makes_room_for_itself():
+    heights = []
+    for name in ("a", "a" * 30):
+        figure = plots.curves(RUNS.replace({"type": {"positive": name}}), "epoch", "score", "type", "c")
+        heights.append(float(re.search(r'height="([\d.]+)"', figure.panels[0].svg)[1]))
+    assert heights == pytest.approx([96 * plots.PANEL[1], 96 * (plots.PANEL[1] + plots.theme.LEGEND_LINE)])
+
+
+def test_two_runs_are_byte_identical():
+    first, second = ([figure.to_html() for figure in every_type()] for _ in range(2))
+    assert first == second
+
+
+def test_ids_of_two_figures_differ():
+    one, two = (plots.curves(RUNS, "epoch", "score", "type", "c", title=title) for title in "ab")
+    ids = [set(re.findall(r'\bid="([^"]+)"', figure.panels[0].svg)) for figure in (one, two)]
+    assert ids[0] and not ids[0] & ids[1]
+    for figure, own in zip((one, two), ids):
+        used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', figure.panels[0].svg))
+        assert used and used <= own
+
+
+def test_alternative_text_states_the_data():
+    assert "positive: 200 points, median 2" in plots.scatter(TOKENS, "rank", "score", "type", "c").alt
+    assert "negative: from −1 at 0 to −4 at 3 (band −5 to −3)" in plots.curves(RUNS, "epoch", "score", "type", "c").alt
+    assert "published 4.5" in plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED).alt
+    assert (
+        "Published ranges: positive 1 to 3"
+        in plots.scatter(TOKENS, "rank", "score", "type", "c", published=PUBLISHED).alt
+    )
+    assert "<b>: weight 0.20, contribution 0.00" in plots.sentence(SENTENCE, "c").alt
+    assert "from 50.2 at 0.001 to 56.2 at 10⁴" in plots.accuracy_against_lam(ACCURACIES, "c").alt
+
+
+def test_a_curve_goes_from_left_to_right_whatever_the_order_of_its_rows():
+    in_order, shuffled = (plots.curves(rows, "epoch", "score", "type", "c") for rows in (RUNS, RUNS.iloc[::-1]))
+    assert "negative: from −1 at 0 to −4 at 3" in shuffled.alt
+    assert sorted(shuffled.alt) == sorted(in_order.alt)  # which type comes first is left to the rows
+
+
+def test_stored_quantiles_are_averaged_and_published_ones_are_not():
+    assert plots.quantiles(SPREAD, "type", "c").alt.endswith(
+        "positive: median 2.5, middle half 1.5 to 3.5; negative: median −2.5, middle half −3.5 to −1.5."
+    )
+    compared = plots.quantiles(SPREAD, "type", "c", published=SPREAD[:2])
+    assert "Published: positive: median 2, middle half 1 to 3; negative: median −2" in compared.alt
+    plain = plots.quantiles(SPREAD, "type", "c").panels[0].svg
+    assert compared.panels[0].svg.count("stroke-dasharray") > plain.count("stroke-dasharray")
+
+
+def test_words_of_the_data_cannot_break_the_page():
+    html = plots.sentence(SENTENCE, 'a < b & "c"').to_html()
+    assert "<b>" not in html and "a &lt; b &amp; " in html
+
+
+def test_the_numbers_travel_with_the_figure(tmp_path):
+    figure = plots.scatter(TOKENS, "rank", "score", "type", "c")
+    link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)"', figure.to_html())[1]
+    assert unquote(unescape(link)) == figure.data.to_csv(index=False, float_format="%.5g")
+    figure.save(tmp_path / "deep" / "one")
+    stored = pd.read_csv(tmp_path / "deep" / "one.csv")
+    pd.testing.assert_frame_equal(stored, TOKENS[["word", "rank", "score", "type"]], check_dtype=False)
+    assert (tmp_path / "deep" / "one.svg").read_text(encoding="utf-8") == figure.panels[0].svg
+    plots.row(figure, figure, caption="two").save(tmp_path / "two")
+    assert (tmp_path / "two.2.svg").exists()
+
+
+def test_clouds_are_rasterised_and_few_points_are_not():
+    assert "data:image/png" in plots.scatter(TOKENS, "rank", "score", "type", "c").panels[0].svg
+    assert "data:image/png" not in plots.scatter(TOKENS[:50], "rank", "score", "type", "c").panels[0].svg
+
+
+def test_published_is_dashed_and_ours_is_not():
+    for draw in (plots.boxes, lambda *a, **k: plots.curves(RUNS, "epoch", "score", "type", "c", **k)):
+        plain, compared = (draw(TOKENS, "score", "type", "c", published=p).panels[0].svg for p in (None, PUBLISHED))
+        assert compared.count("stroke-dasharray") > plain.count("stroke-dasharray")
+        assert "published" in compared and "published" not in plain
+
+
+def test_what_is_published_of_no_series_is_ink():
+    of_all = plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED.assign(type="all"))
+    own, inked = (one.panels[0].svg.count("stroke-dasharray: 3,1.5; stroke-dashoffset: 0; stroke: #") for one in (
+        plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED), of_all))  # fmt: skip
+    assert own > inked == 0 and of_all.alt.endswith("Published: 4.5 at 3; −4.5 at 3.")
+
+
+def test_bars_have_an_edge_in_full_colour_and_stand_in_the_middle_of_their_place():
+    rows = pd.DataFrame({"x": ["p", "p", "q"], "of": ["one", "two", "two"], "y": [1.0, 2, 3]})
+    svg = plots.bars(rows, "x", "y", "c", group="of").panels[0].svg
+    opaque = r'"fill: (#\w+); fill-opacity: 0.4; stroke: \3; stroke-linejoin'
+    bars = re.findall(rf'<path d="M ([\d.]+) [^"]*?L ([\d.]+) [^"]*z " clip-path="[^"]*" style={opaque}', svg)
+    middles = [(float(left) + float(right)) / 2 for left, right, _ in bars]
+    p, q = (float(x) for x in re.findall(r'x="([\d.]+)" y="[\d.]+">[pq]<', svg))
+    assert [color.upper() for *_, color in bars] == [*plots.theme.OTHERS[:2], plots.theme.OTHERS[1]]
+    assert [(middles[0] + middles[1]) / 2, middles[2]] == pytest.approx([p, q], abs=0.01)
+
+
+def test_summary_interval_covers_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": np.repeat(np.arange(2000), 5), "y": rng.normal(3, 1, 10_000)})
+    summary = plots.summarise(frame, ["x"], "y")
+    covered = ((summary["low"] < 3) & (3 < summary["high"])).mean()
+    assert abs(covered - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_few_places_on_a_logarithmic_axis_are_all_named_and_close_ones_are_not():
+    assert sparse_labels([1.0, 3.0, 10.0, 100.0]) == ["1", "3", "10", "100"]
+    assert sparse_labels([1.0, 1.1, 10.0, 100.0]) == ["1", "", "10", "100"]
+    assert sparse_labels([100.0, 1000.0, 5000.0, 10000.0]) == ["100", "1000", "", "10000"]
+    assert sparse_labels([1e5, 3e5, 1e6, 3e6, 1e7, 3e7]) == ["100000", "", "10⁶", "3·10⁶", "10⁷", "3·10⁷"]
+    assert sparse_labels([10.0]) == ["10"]
+
+
+def test_one_run_has_no_interval():
+    summary = plots.summarise(RUNS[RUNS.seed == 0], ["type", "epoch"], "score")
+    assert (summary["low"] == summary["mean"]).all() and (summary["n"] == 1).all()
+
+
+def test_rows_join_panels():
+    figure = plots.curves(RUNS, "epoch", "score", "type", "one")
+    both = plots.row(figure, figure, caption="two")
+    assert len(both.panels) == 2 and both.caption == "two" and len(both.data) == 2 * len(figure.data)
+
+
+def test_table_has_no_row_numbers_and_true_minus_signs():
+    html = plots.table(pd.DataFrame({"a": ["x"], "b": [-1.23456]}), digits=2).to_html()
+    assert "−1.23" in html and ">0</th>" not in html
+
+
+def test_table_writes_thousands_yes_and_no_and_nothing():
+    html = plots.table(pd.DataFrame({"n": [1384, -1384, 7], "new": [True, False, False]})).to_html()
+    assert re.findall(r"<td[^>]*>(.*?)</td>", html) == ["1,384", "yes", "−1,384", "no", "7", "no"]
+
+
+def test_table_cells_may_lead_somewhere():
+    data = pd.DataFrame({"page": ["a & b", "c"], "n": [1, 2]})
+    html = plots.table(data, links={"page": ["a.html#x", ""]}).to_html()
+    assert '><a href="a.html#x">a &amp; b</a></td>' in html and ">c</td>" in html
+    with pytest.raises(ValueError, match="no column word"):
+        plots.table(data, links={"word": ["", ""]})
+
+
+def test_table_writes_every_column_its_own_way():
+    data = pd.DataFrame(
+        {"lam": [10.0], "penalty": [0.0001], "early_loss": [0.5], "share": [0.25], "n": [3], "ok": [True], "w": ["<a>"]}
+    )
+    html = plots.table(data, digits=2, formats={"share": ".0%", "n": "04d"}).to_html()
+    cells = re.findall(r"<t[hd]>(.*?)</t[hd]>", html)
+    assert cells[:7] == ["λ", "penalty", "early loss", "share", "n", "ok", "w"]
+    assert cells[7:] == ["10", "0.0001", "0.50", "25%", "0003", "yes", "&lt;a&gt;"]
+    assert re.findall(r"tr > :nth-child\((\d)\) \{\s+text-align: right;", html) == list("12345")
+    assert list(data) == ["lam", "penalty", "early_loss", "share", "n", "ok", "w"] and "nowrap" in html
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """WCAG's, of two colours in 0 to 1."""
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in (one, other)]
+    darker, lighter = sorted(float(c @ [0.2126, 0.7152, 0.0722]) for c in linear)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize(("page", "ink"), [("#ffffff", "#323232"), ("#121212", "#ced6dd")])
+def test_cells_of_a_sentence_are_read_on_light_and_dark_pages(page, ink):
+    """They let the page through, entirely where a value is zero."""
+    svg = plots.sentence(SENTENCE, "c").panels[0].svg
+    fills = re.findall(r"fill: (#\w{6}); fill-opacity: ([\d.]+)", svg)
+    assert [float(share) for _, share in fills if share < "0.01"] == [0] and len(fills) == 6 and "#f7f7f7" not in svg
+    for hue, share in fills:
+        cell = float(share) * np.array(to_rgb(hue)) + (1 - float(share)) * np.array(to_rgb(page))
+        assert contrast(cell, np.array(to_rgb(ink))) >= 4.5, hue
+
+
+def test_a_letter_that_only_the_page_has_is_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "V ⟂ W" in plots.sentence(SENTENCE, "c", title="V ⟂ W").to_html()
+
+
+def test_long_texts_of_a_table_wrap_where_there_is_no_room():
+    texts = ["yes", "λ = 10 and λ = 1", "permuted labels, 0.1 [0.05, 0.2]", "a small λ costs", "so long a remark " * 5]
+    html = plots.table(pd.DataFrame({f"c{i}": [text] for i, text in enumerate(texts)})).to_html()
+    rules = dict(re.findall(r"nth-child\((\d)\) \{\s+white-space: normal;\s+(?:min-width: var\(--(\w+)\D.*;)?", html))
+    assert rules == {"3": "", "5": "remark"}
+    assert "λ\xa0=\xa010 and" in html and "0.1 [0.05,\xa00.2]" in html
+    assert "60.6\xa0±\xa00.4" in plots.table(pd.DataFrame({"accuracy": ["60.6 ± 0.4"]})).to_html()
+    longer = plots.table(pd.DataFrame({"case": ["a small λ costs accuracy"]})).to_html()
+    assert "min-width: var(--longer,9em)" in longer
+    first = plots.table(pd.DataFrame({"case": ["so long a remark " * 5]})).to_html()
+    assert "position: static" in first and "16em" not in first  # it has no end that a phone could hold fast
+
+
+def test_numbers_are_in_the_page_or_missed_aloud():
+    most = plots.theme.DATA_LINK_ROWS
+    for rows, linked in ((most, True), (most + 1, False)):
+        frame = pd.DataFrame({"x": np.arange(rows), "y": 1.0, "type": "neutral"})
+        html = plots.scatter(frame, "x", "y", "type", "c").to_html()
+        assert ("The numbers (CSV)" in html) == linked
+        assert (f"The numbers, {rows:,} rows, are too many for the page" in html) != linked
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: plots.scatter(TOKENS, "rank", "score", "type", " "), "needs a caption"),
+        (lambda: plots.scatter(TOKENS, "rang", "score", "type", "c"), "no column rang"),
+        (lambda: plots.scatter(TOKENS[:0], "rank", "score", "type", "c"), "nothing to draw"),
+        (lambda: plots.boxes(TOKENS, "score", "kind", "c"), "no column kind"),
+        (lambda: plots.boxes(TOKENS, "score", "type", "c", published=PUBLISHED[["type"]]), "no column q1"),
+        (lambda: plots.quantiles(SPREAD.drop(columns="p25"), "type", "c"), "no column p25"),
+        (lambda: plots.bars(RUNS, "seeds", "score", "c"), "no column seeds"),
+        (lambda: plots.curves(RUNS, "epoch", "score", "type", "c", band="box"), "band must be"),
+        (lambda: plots.sentence(SENTENCE, "c", word="token"), "no column token"),
+        (lambda: plots.row(plots.sentence(SENTENCE, "c"), caption=""), "needs a caption"),
+        (lambda: plots.table(TOKENS[:0]), "nothing to show"),
+        (lambda: plots.table(TOKENS, formats={"scores": ".2f"}), "no column scores"),
+        (lambda: plots.table(TOKENS, formats={"word": ".2f"}), "a format is for numbers, but word holds"),
+    ],
+)
+def test_mistakes_are_named(mistake, message):
+    with pytest.raises(ValueError, match=message):
+        mistake()
+
+
+def phase_runs():
+    """Two seeds on a grid of two settings, and the bands that were foretold for them."""
+    places = [(x, y) for x in (1, 10) for y in (-0.5, 0.0, 0.5)]
+    rows = [(x, y, seed, "in" if x * abs(y) < 1 else "out") for x, y in places for seed in (0, 1)]
+    runs = pd.DataFrame(rows, columns=["x", "y", "seed", "outcome"])
+    ends = [(y, 0.1, 2.0, seed) for y in (-0.5, 0.5) for seed in (0, 1)]
+    return runs, pd.DataFrame(ends, columns=["y", "low", "high", "seed"])
+
+
+def test_phase_diagram_counts_outcomes_and_needs_both_ends():
+    runs, band = phase_runs()
+    figure = phase_diagram(runs, "x", "y", "outcome", band, "c", outcomes=["in", "out"], title="one")
+    assert figure.panels[0].alt.startswith("Phase diagram (one): ")
+    assert "in: 8 runs; out: 4 runs" in figure.panels[0].alt
+    assert len(figure.data) == len(runs)
+    with pytest.raises(ValueError, match="no column high"):
+        phase_diagram(runs, "x", "y", "outcome", band.drop(columns="high"), "c")

@@ -1,0 +1,467 @@
+"""Stored tables: no kill, full disk, second maker or cut loses or tears a row; experiments, and their reader."""
+
+import ast
+import errno
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uaftc_book import contents
+from uaftc_lib.experiments import registry, tables
+from uaftc_lib.experiments.provenance import provenance
+from uaftc_lib.experiments.registry import EXPERIMENTS, experiment, jobs_over, same_as_stored, same_rows, stored
+from uaftc_lib.experiments.store import StoredTable, canonical, fill
+from uaftc_lib.experiments.tables import complete, listing, remake, table_names
+from uaftc_lib.locations import results_folder
+
+fresh = multiprocessing.get_context("forkserver")
+fresh.set_forkserver_preload(["uaftc_lib.experiments.registry"])
+
+
+def toy(lam: float, seed: int) -> list[dict]:
+    """An experiment that takes no time.
+
+    Not told in the list.
+    """
+    toy.calls += 1
+    return [{"kind": kind, "value": lam + seed} for kind in ("a", "b")]
+
+
+def uneven(lam: float, seed: int) -> list[dict]:
+    """An experiment whose jobs have one row, two or three."""
+    return [{"epoch": epoch, "loss": lam / (epoch + 1), "said": 'a "word", and more'} for epoch in range(1 + seed % 3)]
+
+
+toy.calls = 0
+JOBS = [{"lam": 10.0, "seed": seed} for seed in range(5)]
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """An empty folder of results; the two experiments are the only ones."""
+    folder = tmp_path / "results"
+    monkeypatch.setenv("UAFTC_RESULTS", str(folder))
+    monkeypatch.setattr(registry, "EXPERIMENTS", {})
+    experiment(JOBS[:3], rows=2)(toy)
+    experiment(JOBS)(uneven)
+    toy.calls = 0
+    return folder
+
+
+def made(name):
+    """The table of an experiment that has just been made."""
+    list(complete([name]))
+    return registry.experiment_task(name)[0]
+
+
+def without_cost(table):
+    return stored(table.path.stem, table.path.parent).drop(columns="seconds")
+
+
+def lacking(name):
+    table, work = registry.experiment_task(name)
+    return [job for job, _ in work if table.job(job) not in table.done()]
+
+
+def is_cut_within(content, cut, rows):
+    """Whether a cut leaves a trace: a line without its end, or fewer rows of a job than all have."""
+    return not content[:cut].endswith(b"\n") or (rows and (content[:cut].count(b"\n") - 1) % rows)
+
+
+ROWS = {"toy": 2, "uneven": None}  # of each job, where they are told
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_wherever_a_table_was_cut_what_is_kept_is_whole_and_as_it_was(results, name):
+    table = made(name)
+    content, whole = table.path.read_bytes(), table.read()[1]
+    rows_of = Counter(map(table.job, whole))
+    for cut in range(len(content)):
+        table.path.write_bytes(content[:cut])
+        there = table.read()[1]
+        kept = Counter(map(table.job, there))
+        assert there == whole[: len(there)] and table.done() == kept.keys()
+        assert kept.keys() < rows_of.keys() or not is_cut_within(content, cut, ROWS[name]), cut
+        assert kept.items() <= rows_of.items() or not is_cut_within(content, cut, ROWS[name]), cut
+    assert cut > 400
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_cut_table_is_completed_to_the_same_table(results, name):
+    table = made(name)
+    content, before = table.path.read_bytes(), without_cost(table)
+    first = content.index(b"\n") + 1
+    cuts = [0, 3, first - 1, first, len(content) - 1, *random.Random(0).sample(range(len(content)), 25)]
+    for cut in cuts:
+        if is_cut_within(content, cut, ROWS[name]) or cut <= first:
+            table.path.write_bytes(content[:cut])
+            assert lacking(name)
+            list(complete([name]))
+            assert without_cost(table).equals(before) and not lacking(name), cut
+    assert len(cuts) == 30
+
+
+def test_a_half_empty_row_that_an_older_maker_completed_is_made_again(results):
+    table = made("uneven")
+    whole = table.path.read_bytes()
+    lines = whole.decode().splitlines()
+    lines[7] = "10,3,0,2.5" + "," * (lines[0].count(",") - 3)  # as pandas writes a row that was cut
+    table.path.write_text("\n".join(lines) + "\n")
+    assert {"lam": 10.0, "seed": 3} in lacking("uneven")
+    list(complete(["uneven"]))
+    assert sorted(without_cost(table)["seed"]) == [0, 1, 1, 2, 2, 2, 3, 4, 4]
+
+
+def test_what_is_there_keeps_its_text_when_rows_and_columns_are_added(results):
+    table = made("toy")
+    content = table.path.read_text().replace("10,0,a,10,", "10.0,0,a,1.0e1,")
+    table.path.write_text(content)
+    assert not lacking("toy"), "10.0 is 10"
+    table.add([{"lam": 10, "seed": 9, "kind": "a", "value": np.float64(1) / 3, "more": True} | provenance()] * 2)
+    header, *lines = table.path.read_text().splitlines()
+    assert header == content.splitlines()[0] + ",more"
+    assert lines[:6] == [line + "," for line in content.splitlines()[1:]]
+    assert lines[6].startswith("10,9,a,0.333333,") and lines[6].endswith(",True")
+
+
+def test_jobs_are_compared_by_value():
+    assert canonical(10) == canonical(10.0) == canonical("10") == canonical("10.0") == canonical(np.float64(10))
+    assert (
+        canonical(True) == canonical("True") != canonical(1) and canonical("1:1") == "1:1" and canonical("nan") == "nan"
+    )
+
+
+def writes_and_dies(path):
+    """Another process, killed when the new file is written and not yet in its place."""
+    os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
+    StoredTable(path, ("lam", "seed")).add([{"lam": 10.0, "seed": 77, "value": 1.0} | provenance()])
+
+
+def test_a_kill_while_a_row_is_written_leaves_the_table_as_it_was(results):
+    table = made("toy")
+    before = table.path.read_bytes()
+    process = fresh.Process(target=writes_and_dies, args=(table.path,))
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL and table.path.read_bytes() == before
+    assert table.add([{"lam": 10.0, "seed": 77, "value": 1.0} | provenance()] * 2) and len(table.read()[1]) == 8
+
+
+def limited(limit):
+    """No file may grow longer, for this process."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
+def test_a_full_disk_leaves_the_table_as_it_was(results, monkeypatch, moment):
+    table = made("toy")
+    before = table.path.read_bytes()
+    registry.EXPERIMENTS["toy"] = registry.EXPERIMENTS["toy"]._replace(jobs=JOBS)
+    with monkeypatch.context() as patch:
+        if moment == "write":
+            limited(len(before) + 10)
+        else:
+            patch.setattr({"fsync": "os.fsync", "replace": "pathlib.Path.replace"}[moment], full)
+        try:
+            with pytest.raises(OSError, match="No space left|File too large"):
+                list(complete(["toy"]))
+        finally:
+            limited(resource.RLIM_INFINITY)
+    assert table.path.read_bytes() == before and not list(table.path.parent.glob("*.part"))
+    list(complete(["toy"]))
+    assert len(table.read()[1]) == 10 and table.path.read_bytes().startswith(before)
+
+
+def adds(path, first):
+    for seed in range(first, 80, 2):
+        StoredTable(path, ("seed",)).add([{"seed": seed, "row": row} | provenance() for row in range(3)])
+
+
+def test_two_makers_at_once_lose_nothing(tmp_path):
+    path = tmp_path / "both.csv"
+    pair = [fresh.Process(target=adds, args=(path, first)) for first in (0, 1)]
+    for process in pair:
+        process.start()
+    for process in pair:
+        process.join(120)
+    assert [process.exitcode for process in pair] == [0, 0]
+    found = pd.read_csv(path)
+    assert sorted(map(tuple, found[["seed", "row"]].to_numpy())) == [(s, r) for s in range(80) for r in range(3)]
+    assert (found["seed"].to_numpy().reshape(80, 3).std(axis=1) == 0).all(), "the rows of a job stand together"
+
+
+def test_a_job_that_another_maker_has_written_meanwhile_is_not_written_twice(results):
+    table = made("toy")
+    before = table.path.read_bytes()
+    assert not table.add([{"lam": "10", "seed": 1, "value": 0.0} | provenance()])
+    assert table.path.read_bytes() == before
+
+
+def test_processes_make_the_same_table(results):
+    one = without_cost(made("uneven"))
+    table, _ = registry.experiment_task("uneven", results / "two")
+    assert fill(table, registry.experiment_task("uneven", results / "two")[1], workers=2) == 5
+    assert without_cost(table).sort_values(["seed", "epoch"], ignore_index=True).equals(one)
+
+
+@pytest.mark.parametrize("other", [b"\xff\xfe\x00", b"lam,seed\n1,0\n", b"a\n1,2,3\n", b"one line of notes"])
+def test_a_file_that_holds_something_else_is_left_alone(results, other):
+    results.mkdir()
+    (results / "toy.csv").write_bytes(other)
+    for read in (lambda: list(complete(["toy"])), lambda: stored("toy"), lambda: listing()):
+        with pytest.raises(ValueError, match="toy.csv holds something else than the table toy"):
+            read()
+    assert (results / "toy.csv").read_bytes() == other and not toy.calls
+
+
+def test_a_table_goes_on_where_it_stopped(results):
+    with pytest.raises(FileNotFoundError, match="toy.csv is not there: make it with uaftc tables toy --make"):
+        stored("toy")
+    assert list(complete(["toy", "toy"])) == [f"toy: 3 of 3 jobs computed, 6 rows in {results / 'toy.csv'}"]
+    before = (results / "toy.csv").read_bytes()
+    assert list(complete(["toy"])) == [
+        f"toy: 0 of 3 jobs computed, 6 rows in {results / 'toy.csv'}; --out FOLDER makes it anew, and compares"
+    ]
+    assert toy.calls == 3 and (results / "toy.csv").read_bytes() == before
+    registry.EXPERIMENTS["toy"] = registry.EXPERIMENTS["toy"]._replace(jobs=JOBS)
+    list(complete(["toy"]))
+    assert toy.calls == 5 and stored("toy", kind="a")["value"].tolist() == [10, 11, 12, 13, 14]
+    assert {"seconds", *provenance()} <= set(stored("toy"))
+    assert same_as_stored("toy", lam=10.0, seed=2)
+    with pytest.raises(ValueError, match="no row"):
+        same_as_stored("toy", lam=2.0, seed=2)
+
+
+def test_a_wrong_stored_row_is_noticed(results):
+    table = made("toy")
+    table.path.write_text(table.path.read_text().replace("10,1,b,11,", "10,1,b,11.5,"))
+    assert same_as_stored("toy", lam=10.0, seed=0) and not same_as_stored("toy", lam=10.0, seed=1)
+
+
+def test_a_table_is_made_anew_in_another_folder_and_compared(results, tmp_path):
+    table = made("toy")
+    table.path.write_text(table.path.read_text().replace("10,1,b,11,", "10,1,b,11.5,"))
+    before, out = table.path.read_bytes(), tmp_path / "a" / "new"
+    before_hand = "toy: 0.0 minutes of one process when its {} jobs were stored"
+    assert list(remake(["toy"], out)) == [
+        before_hand.format(3),
+        f"toy: 3 of 3 jobs computed, 6 rows in {out / 'toy.csv'}; 2 of 3 jobs as stored, within 2 %",
+    ]
+    assert toy.calls == 6 and table.path.read_bytes() == before
+    table.path.write_bytes(b"".join(before.splitlines(keepends=True)[:5]))
+    assert list(remake(["toy"], out)) == [  # goes on where it stopped: nothing is left to do
+        before_hand.format(2),
+        f"toy: 0 of 3 jobs computed, 6 rows in {out / 'toy.csv'}; 1 of 3 jobs as stored, within 2 % (1 not stored)",
+    ]
+    assert toy.calls == 6
+
+
+@pytest.mark.parametrize("minutes, jobs", [(0.0, [1]), (1.5, [1]), (2.5, [1, 2]), (99.0, [1, 2, 0])])
+def test_a_sample_is_of_the_quickest_jobs(results, tmp_path, minutes, jobs):
+    table, took = made("toy"), {0: 90.0, 1: 60.0, 2: 75.0}
+    rows = table.frame().assign(seconds=lambda rows: rows.seed.map(took))
+    rows.to_csv(table.path, index=False)
+    sampled = tables.jobs_of_least_time("toy", registry.experiment_task("toy")[1], minutes)
+    assert [job["seed"] for job, _ in sampled] == jobs
+    told = list(remake(["toy"], tmp_path / "some", minutes=minutes))
+    assert told[0].startswith("toy: 3.8 minutes")
+    assert told[0].endswith(f"; of these {len(jobs)}, which took {sum(took[job] for job in jobs) / 60:.1f}")
+    assert f"{len(jobs)} of {len(jobs)} jobs as stored" in told[1]
+
+
+@pytest.mark.parametrize("took, jobs", [({0: 90.0, 1: 60.0}, [1, 0]), ({}, [0])])
+def test_a_job_of_unknown_time_counts_as_the_longest(results, took, jobs):
+    table = made("toy")
+    table.frame().assign(seconds=lambda rows: rows.seed.map(took)).to_csv(table.path, index=False)
+    sampled = tables.jobs_of_least_time("toy", registry.experiment_task("toy")[1], 99.0)
+    assert [job["seed"] for job, _ in sampled] == jobs
+
+
+def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ValueError, match="no table 'nosuch'; there are toy, uneven, further_settings"):
+        remake(["toy", "nosuch"], tmp_path / "none")
+    with pytest.raises(ValueError, match="another folder than"):
+        remake([], results / ".." / "results")
+    with pytest.raises(ValueError, match="benchmarks is made by make bench"):
+        complete(["benchmarks"])
+    for out in (file, file / "below"):
+        with pytest.raises(OSError, match="cannot be written to .*(File exists|Not a directory)"):
+            list(remake(["toy"], out))
+    with pytest.raises(ValueError, match="workers must be a whole number, at least 1"):
+        list(complete(["toy"], workers=0))
+    assert not toy.calls and not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(results, tmp_path, monkeypatch):
+    def locked(**_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", locked)
+    with pytest.raises(OSError, match=r"toy.csv cannot be written \(Permission denied\)"):
+        list(complete(["toy"]))
+    assert not toy.calls
+
+
+def test_data_that_cannot_be_had_end_in_their_words(results):
+    @experiment([{"seed": 0}])
+    def offline(seed: int) -> list[dict]:
+        """An experiment on data far away."""
+        raise OSError("the data could not be downloaded")
+
+    with pytest.raises(OSError, match="the data could not be downloaded"):
+        list(complete(["offline"]))
+    assert not (results / "offline.csv").exists()
+
+
+def test_jobs_are_all_combinations_the_last_name_changing_first_the_seed_at_the_end():
+    jobs = jobs_over(name="ab", seed=range(2), lam=(1.0, 2.0))
+    assert [tuple(job.items())[1:] for job in jobs] == [(("lam", v), ("seed", s)) for s in (0, 1) for v in (1.0, 2.0)]
+    assert {job["name"] for job in jobs} == {"ab"}
+
+
+@pytest.mark.parametrize(
+    "jobs, message", [([], "needs jobs"), ([{"a": 1}, {"b": 1}], "the same columns"), ([{"a": 1}], "registered twice")]
+)
+def test_an_experiment_that_cannot_be_is_refused(results, jobs, message):
+    with pytest.raises(ValueError, match=message):
+        experiment(jobs)(toy)
+
+
+@pytest.mark.parametrize("rows", [[], [{"value": 1}] * 3])
+def test_an_experiment_gives_the_rows_that_it_says(results, rows):
+    @experiment([{"seed": 0}], rows=2)
+    def short(seed: int) -> list[dict]:
+        return rows
+
+    with pytest.raises(ValueError, match=f"gave {len(rows)} rows for .'seed': 0., not 2"):
+        list(complete(["short"]))
+
+
+def test_an_experiment_may_write_files_beside_its_table(results, tmp_path):
+    @experiment([{"seed": seed} for seed in range(2)])
+    def beside(seed: int, folder: Path) -> list[dict]:
+        """An experiment with files."""
+        (folder / f"{seed}.txt").write_text("x")
+        return [{"file": f"{seed}.txt"}]
+
+    list(remake(["beside"], tmp_path / "out"))
+    assert {path.name for path in (tmp_path / "out").glob("[!.]*")} == {"0.txt", "1.txt", "beside.csv"}
+    list(complete(["beside"]))
+    (results / "0.txt").unlink()
+    assert same_as_stored("beside", seed=0) and not (results / "0.txt").exists()
+
+
+def test_rows_are_the_same_in_words_number_and_columns_or_not():
+    rows = pd.DataFrame({"kind": ["a", "b"], "value": [1.0, 100.0], "open": [np.nan, 2.0], "never": [np.nan, np.nan]})
+    assert same_rows(rows, rows) and same_rows(rows, rows.assign(seconds=3.0, machine="any"))
+    assert same_rows(rows, rows.assign(value=[2.9, 100.0])) and not same_rows(rows, rows.assign(value=[3.1, 100.0]))
+    for other in (
+        rows.assign(kind=["a", "c"]),
+        rows.assign(value=[np.nan, 100.0]),
+        rows.assign(open=[2.0, 2.0]),
+        rows.assign(stale=1.0),
+        rows.drop(columns="value"),
+    ):
+        assert not same_rows(rows, other) and not same_rows(other, rows)
+    equal = pd.DataFrame({"value": [1.0, 1.0]})
+    assert not same_rows(equal, equal[:1]) and not same_rows(equal[:1], equal)
+
+
+def test_of_a_run_with_another_best_epoch_the_beginning_is_compared():
+    rows = pd.DataFrame({"early loss": [0.6], "best_epoch": [15], "test_accuracy": [0.8]})
+    late = rows.assign(test_accuracy=0.7)
+    assert not same_rows(rows, late)
+    assert same_rows(rows, late.assign(best_epoch=16))
+    assert not same_rows(rows, late.assign(**{"best_epoch": 16, "early loss": 0.7}))
+
+
+@pytest.fixture(scope="module")
+def listed():
+    contents.load_chapters()  # registers the experiments; processes that run the toys need none
+
+    return {one.name: one for one in listing()}
+
+
+def test_every_stored_table_is_listed_with_all_its_jobs(listed):
+    assert {path.stem for path in results_folder().glob("*.csv")} == set(listed) - {"quick"}
+    assert not [one.name for one in listed.values() if one.done != one.jobs and one.name != "quick"]
+    assert all(
+        one.rows >= one.jobs and (len(one.about) > 15 or one.kind == "benchmark")
+        for one in listed.values()
+        if one.name != "quick"
+    )
+    assert listed["table2"][:5] == ("table2", "grid", 931, 931, 931)
+    once = stored("terms").drop_duplicates(["noise", "lam", "seed"])  # its jobs; some have several rows
+    assert listed["terms"].seconds == pytest.approx(once.seconds.sum(), rel=1e-5) and once.seconds.sum() > 1
+    assert listed["frames"].kind == "experiment" and listed["benchmarks"].maker == "make bench"
+    assert listed["terms"].maker == "uaftc_book/chapters/polarity_dynamics.py"
+    file, runner = listed["table2"].maker.split(" ", 1)
+    assert (tables.PACKAGE.parent / file).exists() and runner == "(run_cell in uaftc_lib/experiments/sweep.py)"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in results_folder().glob("*.csv")))
+def test_the_reader_gives_every_table_as_pandas_reads_it(name):
+    text = {"keep_default_na": False, "na_values": {n: [""] for n in ("dev_accuracy", "test_accuracy", "best_epoch")}}
+    known = pd.read_csv(results_folder() / f"{name}.csv", **(text if name in tables.grid_names() else {}))
+    pd.testing.assert_frame_equal(stored(name), known)
+
+
+def test_a_cut_table_is_read_without_what_was_cut(results):
+    table = made("toy")
+    table.path.write_bytes(table.path.read_bytes()[:-30])
+    assert len(stored("toy")) == 4 and stored("toy", seed=1)["kind"].tolist() == ["a", "b"]
+    table.path.rename(results / "nobodys.csv")
+    assert len(stored("nobodys")) == 5
+
+
+def test_names_are_known_without_importing_what_makes_tables(tmp_path):
+    (tmp_path / "one.py").write_text("@experiment(jobs=[{}])\ndef first(): pass\n\n@other\ndef none(): pass\n")
+    (tmp_path / "two.py").write_text("@registry.experiment(JOBS)\ndef second(): raise\n")
+    found = table_names(tmp_path)
+    assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 20
+    assert "frames" in table_names(contents.FOLDER)
+    for source in (tables, sys.modules["uaftc_lib.experiments"]):
+        for node in ast.parse(Path(source.__file__).read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert all(name.split(".")[0] in sys.stdlib_module_names for name in names), "no torch for a wrong name"
+    assert "toy" not in EXPERIMENTS
+
+
+PAGES_OF_TEN_ARRAYS = """
+import resource, sys
+import numpy as np
+from uaftc_lib.experiments import store
+
+if sys.argv[1] == "kept":
+    store.keep_freed_memory()
+np.ones(10_000_000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    np.ones(10_000_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have other allocators")
+def test_memory_that_is_kept_is_not_asked_for_again():
+    def asked(how):
+        return int(subprocess.check_output([sys.executable, "-c", PAGES_OF_TEN_ARRAYS, how], text=True))
+
+    assert asked("kept") < asked("given back") / 10

@@ -1,0 +1,254 @@
+"""What a page folds and numbers: each check says what came of it, what is linked to opens, figures run on."""
+
+import re
+from types import SimpleNamespace
+
+import figures
+import folds
+import pytest
+from bs4 import BeautifulSoup
+from docutils import nodes
+from sphinx.errors import ExtensionError
+from test_pages import PAGES, opened
+
+from uaftc_book.publish import chapters
+
+FIRST = 'chapter.identity(f"{name}: twice as much", 0)\nchapter.finding("rare words rise in most runs", True, 1)'
+SECOND = 'for name in "ab":\n    chapter.finding(f"in every run of {name} rare words rise", True, 2)'
+LINES = [
+    ("proved", "DP: twice as much (error 4e-16)"),
+    ("measured", "rare words rise in most runs: 1 (one run)"),
+    ("measured", "in every run of a rare words rise: 2 (one run)"),
+    ("measured", "in every run of b rare words rise: 2 (one run)"),
+]
+
+
+def test_each_cell_gets_its_lines():
+    assert folds.share_out([FIRST, "%magic", SECOND], LINES) == [LINES[:2], [], LINES[2:]]
+    assert folds.share_out(["", SECOND], LINES[2:]) == [[], LINES[2:]]
+    assert folds.share_out([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (LINES, "✓ proved (error 4e−16), 3 findings checked: 1, 2, 2"),
+        (LINES[1:] * 3, "✓ 9 findings checked: 1, 2, 2, 1, 2, 2, …"),
+        (LINES[1:2], "✓ finding checked: 1 (one run)"),
+        (LINES[:2], "✓ proved (error 4e−16), finding checked: 1 (one run)"),
+        ([LINES[0], ("proved", "one more (error 0)")], "✓ 2 proved (error at most 4e−16)"),
+        ([("proved", "one more (error 0)")], "✓ proved (error 0)"),
+    ],
+)
+def test_a_check_is_called_by_what_came_of_it(lines, words):
+    assert folds.told(lines) == words
+
+
+def test_equations_that_fail_outside_their_condition_say_so():
+    lines = [("proved", "Eq 30, relative error 1e-16"), ("fails", "Eq 30 outside its condition, relative error 0.5")]
+    assert folds.equations(lines) == "✓ Proved: Eq 30 (error 1e−16); outside its condition fails 30"
+
+
+def test_equations_that_follow_from_others_and_misprints_say_so():
+    lines = [("derived", "Eq 48, smallest margin 1"), ("fails", "Eq 48 outside its condition, greatest margin -1")]
+    assert folds.equations(lines) == "✓ Derived: Eq 48 (smallest margin 1); outside its condition fails 48"
+    lines = [("proved", "Eq 64 corrected, relative error 0"), ("fails", "Eq 64 as printed, relative error 0.5")]
+    assert folds.equations(lines) == "✓ Proved: Eq 64 (error 0); as printed fails 64"
+
+
+def test_equations_without_an_error_tell_what_was_measured():
+    lines = [("proved", "Eq 8, measured order 1"), ("proved", "Eq 45 corrected, measured order -1")]
+    assert folds.equations(lines[:1]) == "✓ Proved: Eq 8 (measured order 1)"
+    assert folds.equations(lines) == "✓ Proved: Eq 8, 45 (measured order 1, −1)"
+    lines[0] = ("proved", "Eq 8, smallest margin 1")
+    assert folds.equations(lines) == "✓ Proved: Eq 8, 45 (smallest margin 1, measured order −1)"
+
+
+def test_the_line_at_the_foot_counts_the_equations_above_it():
+    page = nodes.container()
+    for lines in ([("proved", "Eq 8, measured order 1"), ("fails", "Eq 8 as printed, measured order 2")], LINES):
+        items = "".join(f"<li><b>{kind}</b> {text}</li>" for kind, text in lines)
+        page += nodes.raw("", f'<ul class="uaftc-checks">{items}</ul>', format="html")
+    folds.fold_statements(page)
+    assert "measured; 1 equation checked above</summary>" in page.astext()
+
+
+def test_what_stands_behind_a_line_is_not_folded_once_more():
+    html = f'<ul class="uaftc-checks">{"".join(f"<li><b>{kind}</b> {text}</li>" for kind, text in LINES)}</ul>'
+    page = nodes.container()
+    for part in ("source", "outputs"):
+        page += nodes.container("", nodes.raw("", html, format="html"), nb_element=f"cell_code_{part}")
+    folds.fold_statements(page)
+    assert ["<details" in raw.astext() for raw in page.findall(nodes.raw)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [("Eq 24, relative error 3e-16", "✓ Proved: Eq 24 (error 3e−16)"), ("C is E(Eᵀπ)/m (error 4e-16)", None)],
+)
+def test_the_proof_of_one_equation_looks_like_that_of_several(text, summary):
+    page = nodes.container("", nodes.raw("", f'<ul class="uaftc-checks"><li><b>proved</b> {text}</li></ul>'))
+    folds.fold_statements(page)
+    found = re.search("<summary>(.*)</summary>", page.astext())
+    assert (found and found[1]) == summary
+
+
+def cell(source, puts_out="", says="Code", kind="code"):
+    """A folded cell; what its code is tells them apart."""
+    made = nodes.container("", nodes.container("", nodes.literal_block("", source), nb_element="cell_code_source"))
+    if puts_out:
+        made += nodes.container("", nodes.raw("", puts_out, format="html"), nb_element="cell_code_output")
+    made["nb_element"] = "cell_code"
+    folds.fold(made, says, kind)
+    return made
+
+
+def gathered(*sections):
+    """What stands behind each line of some sections, in order."""
+    parts = [nodes.section("", *nodes_of_it) for nodes_of_it in sections]
+    page = nodes.section("", *parts)
+    folds.gather([one for one in page.findall(nodes.container) if folds.element(one) == "cell_code"])
+    lines = [part for part in page.findall(nodes.container) if folds.element(part) == "cell_code_source"]
+    return [[block.astext() for block in line] for line in lines]
+
+
+def test_code_that_shows_nothing_stands_behind_the_next_line_of_its_section():
+    says = nodes.paragraph("", "Between.")
+    assert gathered([cell("a"), says, cell("b"), cell("c", "<figure>")]) == [["a", "b", "c"]]
+    assert gathered([cell("a")], [cell("b", "<figure>")]) == [["a"], ["b"]]
+    assert gathered([cell("a"), cell("b", "<p>", "✓ proved", "checks")]) == [["a", "b"]]
+    assert gathered([cell("a"), cell("b", "<p>", "How an answer is tried")]) == [["a"], ["b"]]
+
+
+def test_a_solution_says_what_it_is():
+    solution = cell("answer")
+    solution["classes"], page = ["tag_solution"], nodes.section("", cell("a"), solution)
+    folds.name_cells(page)
+    assert solution["prompt_show"] == "A solution" and gathered([*page]) == [["a"], ["answer"]]
+
+
+def test_lines_that_follow_each_other_are_one():
+    says = nodes.paragraph("", "Between.")
+    assert gathered([cell("a", "<figure>"), cell("b", "<p>")]) == [["a", "b"]]
+    assert gathered([cell("a", "<figure>"), says, cell("b", "<p>")]) == [["a"], ["b"]]
+
+
+def test_the_map_on_a_phone_names_what_it_lists(browser):
+    with opened(browser, PAGES / "A4_map.html", 390) as (page, _):
+        said = "all => all.map(one => getComputedStyle(one, '::before').content.replaceAll('\"', ''))"
+        named = page.locator(".map tbody tr:first-child td").evaluate_all(said)
+        row = page.locator(".map tbody tr:first-child td").all_inner_texts()
+    assert named == ["none", "status: ", "none", "data: "]
+    assert row[1].split()[0] in ("reproduced", "in", "differs") and row[3].split(",")[0].split()[0] in (
+        "live",
+        "stored",
+    )
+
+
+@pytest.fixture(scope="module", params=chapters())
+def page(request):
+    """The page of a chapter, read once for all that is asked of it."""
+    return BeautifulSoup((PAGES / f"{request.param}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def test_no_check_stands_open_and_none_lacks_what_came_of_it(page):
+    """And what stands beside them is all that stands at the foot of the page."""
+    beside, foot = [], []
+    for cell in page.select("div.cell"):
+        code = "\n".join(one.get_text() for one in cell.select(".cell_input pre"))
+        summary = cell.select_one(":scope > details.hide > summary")
+        if re.search(r"\bchapter\.(finding|identity)\(|\bmeasured\(", code):
+            assert summary, f"open: {code[:80]}"
+            assert "✓" in summary.get_text(), f"nothing came of: {code[:80]}"
+        beside += [one.get_text() for one in cell.select(":scope > details.hide ul.uaftc-checks li")]
+        if "chapter.show()" in code:
+            foot += [one.get_text() for one in cell.select(".cell_output ul.uaftc-checks li")]
+    assert sorted(beside) == sorted(foot)
+
+
+def test_code_stands_below_what_it_shows_and_in_one_line(page):
+    lines = page.select("div.cell > details.hide")
+    assert [one for one in lines if one.find_next_sibling(class_="cell_output") and "folded-" in str(one.parent)] == []
+    alone = [one.parent for one in lines if one.summary.get_text(" ", strip=True) == "Code Code"]
+    silent = [one for one in alone if not one.select_one(":scope > .cell_output")]
+    assert [one for one in silent if (after := one.find_next_sibling()) is not None and after in alone] == []
+
+
+def test_numbers_run_on_and_links_find_their_figure(page):
+    numbers = [one["id"] for one in page.select("figure.uaftc[id]")]
+    assert numbers == [f"figure-{n}" for n in range(1, len(numbers) + 1)]
+    assert {one["href"][1:] for one in page.select("a.figure-number")} <= set(numbers)
+    unnumbered = [one for one in page.select("figure.uaftc:not([id])") if not one.find_parent(class_="uaftc-frames")]
+    assert unnumbered == []
+
+
+def test_a_section_is_folded_but_printed_and_what_leads_into_it_opens_it(browser):
+    """On a page made for this."""
+    text = (PAGES / "06_exact_dynamics.html").read_text(encoding="utf-8")
+    folded = '<details class="section-more"><summary>More</summary><p id="deep">Here.</p></details>'
+    made = PAGES / "_folded.html"
+    made.write_text(text.replace("</article>", f"{folded}</article>"), encoding="utf-8")
+    height = "document.querySelector('#deep').checkVisibility({contentVisibilityAuto: true})"
+    try:
+        with opened(browser, made) as (shown, _):
+            assert not shown.evaluate(height)
+            shown.emulate_media(media="print")
+            shown.wait_for_function(height)
+            shown.emulate_media(media="screen")
+            shown.evaluate("location.hash = '#deep'")
+            shown.wait_for_selector("#deep", state="visible")
+    finally:
+        made.unlink()
+
+
+# --- the numbers of figures
+
+ONE = '<figure class="uaftc"><svg></svg><figcaption>{}<a>CSV</a></figcaption></figure>'
+
+
+def test_captions_lead_with_their_first_sentence():
+    html, count = figures.numbered(ONE.format("Words part (Fig. S3) early. The rest.") + ONE.format("One sentence."), 2)
+    captions = [one.get_text(" ", strip=True) for one in BeautifulSoup(html, "html.parser").select("figcaption")]
+    assert captions == ["Figure 3. Words part (Fig. S3) early. The rest. CSV", "Figure 4. One sentence. CSV"]
+    leads = [one.get_text() for one in BeautifulSoup(html, "html.parser").select(".finding")]
+    assert (leads, count) == (["Words part (Fig. S3) early.", "One sentence."], 4)
+
+
+def test_what_a_slider_switches_has_no_number():
+    switched = f'<div class="uaftc-frames">{ONE.format("At one λ.")}</div>'
+    assert figures.numbered(switched, 1) == (switched, 1)
+
+
+def counted(*parts):
+    """What stands on a page of figures and of links, which are named by their role or put out by code."""
+    page = nodes.section("", *parts)
+    figures.number_figures(SimpleNamespace(env=SimpleNamespace(docname="01_model")), page)
+    return [one.astext() for one in page.findall(nodes.reference)], [
+        one["refuri"] for one in page.findall(nodes.reference)
+    ]
+
+
+def link(text):
+    (made,), _ = figures.role("fig", f"`{text}`", text, 1, None)
+    return nodes.paragraph("", "", made)
+
+
+def drawn():
+    return nodes.raw("", ONE.format("Found."), format="html")
+
+
+def test_a_link_names_the_figure_beside_it():
+    put_out = nodes.paragraph("", "", nodes.reference("", "the figure above", refuri="#figure-above"))
+    places = [link("below"), drawn(), link("above"), link("below"), drawn(), put_out, link("above-1"), link("1")]
+    texts, targets = counted(*places)
+    assert texts == [f"Figure {n}" for n in (1, 1, 2, 2, 1, 1)] and targets == [
+        one.replace("Figure ", "#figure-") for one in texts
+    ]
+
+
+@pytest.mark.parametrize(("text", "number"), [("2", 2), ("0", 0), ("below", 2)])
+def test_a_number_that_no_figure_has_is_an_error(text, number):
+    with pytest.raises(ExtensionError, match=f"1 figures, and refers to Figure {number}"):
+        counted(drawn(), link(text))
+    with pytest.raises(ExtensionError, match="refers to Figure 0"):
+        counted(link("above"), drawn())

@@ -1,0 +1,289 @@
+"""The labs in the chapters: what stands in the notebook, on the page and in the browser is what PyTorch finds."""
+
+import html
+import importlib.util
+import json
+import re
+from functools import cache
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+
+from conftest import violations
+from uaftc_book.lab import lab, parity
+from uaftc_book.parameters import annotated_types
+from uaftc_book.publish import CHECKOUT
+
+BOOK = CHECKOUT / "book"
+PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
+ELEMENT = re.compile(r"<uaftc-lab([^>]*)><p>(.*?)</p></uaftc-lab>", re.DOTALL)
+EXPECTED = {"00_intro", "01_model", "03_polarity_dynamics", "04_attention_dynamics", "08_synthetic", "12_lambda"}
+
+
+def outputs(name: str) -> str:
+    """All that the cells of an executed chapter have put out as HTML."""
+    cells = nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
+    shown = [output.get("data", {}).get("text/html", "") for cell in cells for output in cell.get("outputs", [])]
+    return "\n".join("".join(text) for text in shown)
+
+
+def embedded(text: str) -> list[tuple[dict, str]]:
+    """(attributes, caption) of every lab in a piece of HTML."""
+    found = []
+    for written, caption in ELEMENT.findall(text):
+        attributes = {name: html.unescape(value) for name, value in re.findall(r' ([\w-]+)="([^"]*)"', written)}
+        attributes["state"] = json.loads(attributes.get("state", "{}"))
+        found.append((attributes, html.unescape(re.sub("<[^>]+>", "", caption))))
+    return found
+
+
+CHAPTERS = sorted(path.stem for path in BOOK.glob("*.ipynb") if "<uaftc-lab" in outputs(path.stem))
+
+
+@cache
+def found_by_pytorch(state: str) -> dict:
+    *_, last = parity.train(json.loads(state))
+    return parity.numbers(last)
+
+
+def caption_of(attributes: dict) -> str:
+    """The caption made anew, by PyTorch, from nothing but the attributes of the element."""
+    asked = {name: attributes[name] for name in ("state", "mode", "figure", "text") if name in attributes}
+    return lab(**asked).caption()
+
+
+def wrong_captions(text: str) -> list[tuple[str, str]]:
+    """(what is said, what should be) of every lab in a piece of HTML that says something else."""
+    made = [(caption, caption_of(attributes)) for attributes, caption in embedded(text)]
+    return [(said, true) for said, true in made if said != true]
+
+
+def parameter_cells(name: str) -> tuple[str, str]:
+    """A chapter's parameters, and the next cell of code: their check."""
+    cells = [cell for cell in nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells if cell.cell_type == "code"]
+    (first,) = (i for i, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", []))
+    return cells[first].source, cells[first + 1].source
+
+
+def opening_parameters(attributes: dict) -> dict:
+    """What the command beside a lab sets before anyone moves λ; js/again.js writes the same."""
+    state = parity.complete_state(attributes["state"])
+    taken = state["lam"] >= float(attributes.get("least", 0))
+    return ({attributes.get("parameter", "lam"): float(state["lam"])} if taken else {}) | {"seed": state["seed"]}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_opening_command_is_accepted_by_its_chapter(name):
+    given, check = parameter_cells(name)
+    for attributes, _ in embedded(outputs(name)):
+        least = float(attributes.get("least", 1e-3))
+        for lam in (parity.complete_state(attributes["state"])["lam"], least):
+            wanted = opening_parameters(attributes | {"state": attributes["state"] | {"lam": lam}})
+            namespace = {}
+            exec(given, namespace)
+            assert set(wanted) <= set(annotated_types(namespace))
+            exec(check, namespace | wanted)
+
+
+def test_the_chapters_that_should_hold_a_lab_do():
+    assert set(CHAPTERS) >= EXPECTED
+    assert embedded(outputs("00_intro"))[0][0].get("mode") != "compact", "the book opens with the full lab"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_caption_of_a_notebook_is_what_pytorch_finds(name):
+    text = outputs(name)
+    assert len(embedded(text)) == text.count("<uaftc-lab")
+    assert wrong_captions(text) == []
+    assert text.count("const REFERENCE = ") == 1, "the module stands once in a notebook"
+
+
+def test_a_caption_with_another_number_is_seen():
+    one = lab({"instances": 1200, "epochs": 2, "d": 6, "lam": 30}, mode="compact").html(False)
+    number = re.search(r'data-name="a_positive">([^<]+)<', one)[1]
+    assert wrong_captions(one) == []
+    assert len(wrong_captions(one.replace(f">{number}<", ">0.123<", 1))) == 1
+    assert len(wrong_captions(one.replace("&quot;lam&quot;: 30", "&quot;lam&quot;: 31"))) == 1
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_labs_of_a_chapter_differ_in_name(name):
+    names = [attributes["name"] for attributes, _ in embedded(outputs(name))]
+    assert len(set(names)) == len(names)
+
+
+TRAINED = """(i) => { const lab = document.querySelectorAll('uaftc-lab')[i];
+    return lab.run && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null; }"""
+
+
+PAPER = 718  # pixels between the margins of a sheet of A4
+CUT = """() => [...document.querySelectorAll('article table, article pre, article figure, article svg, uaftc-lab')]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || one.scrollWidth > one.clientWidth + 1)
+    .filter((one) => one.clientWidth && !one.closest('mjx-container')).map((one) => one.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_nothing_is_cut_on_paper(browser, name):
+    context = browser.new_context(viewport={"width": PAPER, "height": 1000}, offline=True)
+    page = context.new_page()
+    page.goto((PAGES / f"{name}.html").as_uri())
+    page.emulate_media(media="print")
+    assert page.evaluate(CUT) == []
+    context.close()
+
+
+READ_BY_AXE = [("00_intro", 390), ("12_lambda", 1280)]  # trained; test_pages.py reads all pages as they open
+
+
+@pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, request, name, width, scheme):
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+    )
+    page, troubles = context.new_page(), []
+    page.set_default_timeout(60_000)
+    page.on("console", lambda said: said.type in ("error", "warning") and troubles.append(said.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto((PAGES / f"{name}.html").as_uri())
+    in_notebook = embedded(outputs(name))
+    labs = page.locator("uaftc-lab")
+    assert labs.count() == len(in_notebook) > 0
+    for i, (attributes, caption) in enumerate(in_notebook):
+        labs.nth(i).scroll_into_view_if_needed()  # a lab trains when it is about to be seen
+        page.wait_for_function(TRAINED, arg=i)
+        told = labs.nth(i).evaluate("lab => lab.numbers")
+        for key, value in found_by_pytorch(json.dumps(attributes["state"])).items():
+            assert told[key] == pytest.approx(value, rel=1e-9, abs=1e-9), key
+        if attributes.get("mode") == "compact":
+            assert labs.nth(i).locator(".sentence").text_content() == caption
+        assert labs.nth(i).evaluate("lab => lab.dataset.scheme") == scheme
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert troubles == []
+    if (name, width) in READ_BY_AXE:
+        assert violations(page, request.getfixturevalue("axe")) == []
+    context.close()
+
+
+FOCUS = "one => { const { outlineStyle, outlineWidth } = getComputedStyle(one); return [outlineStyle, outlineWidth]; }"
+SHOWS = """([i, wanted]) => { const lab = document.querySelectorAll('uaftc-lab')[i];
+    return Object.entries(wanted).every(([name, value]) => lab.run?.config[name] === value)
+        && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null; }"""
+NEAREST = """button => { const at = button.getBoundingClientRect().top;
+    const away = [...document.querySelectorAll('uaftc-lab')].map(lab => lab.getBoundingClientRect())
+        .map(({top, bottom}) => Math.max(top - at, at - bottom));
+    return away.indexOf(Math.min(...away)); }"""
+# A figure above it may have a line more or less, for which a browser scrolls with its next frame.
+FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+STANDS = "([button, before]) => Math.abs(button.getBoundingClientRect().top - before) <= 1"
+SEEN = """i => { const one = document.querySelectorAll('uaftc-lab')[i].root;
+    const { top, bottom } = one.querySelector('[data-figure] canvas, .compact canvas').getBoundingClientRect();
+    return top + bottom > 0 && top + bottom < 2 * innerHeight; }"""  # half of its picture
+WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "03_polarity_dynamics": 2, "04_attention_dynamics": 1}
+WITH_SETTINGS |= {"08_synthetic": 2, "12_lambda": 2}
+
+
+@pytest.mark.parametrize("name", WITH_SETTINGS)
+def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
+    """By mouse and by keyboard; the figure trains, all else of it is as published, and what is read stays in place."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.goto((PAGES / f"{name}.html").as_uri())
+    states = [attributes["state"] for attributes, _ in embedded(outputs(name))]
+    buttons = page.locator("article button.set")
+    assert buttons.count() == WITH_SETTINGS[name]
+    for button in buttons.all():
+        wanted = dict(re.findall(r"(\w+)=([\d.]+)", button.get_attribute("data-set")))
+        wanted = {key: json.loads(value) for key, value in wanted.items()}
+        said = re.findall(r"\d+(?:\.\d+)?", button.inner_text())
+        assert list(map(json.loads, said)) == list(wanted.values())
+        i = button.evaluate(NEAREST)
+        button.scroll_into_view_if_needed()
+        for press in (button.click, lambda button=button: button.press("Enter")):
+            page.evaluate("i => document.querySelectorAll('uaftc-lab')[i].change({ lam: 3, seed: 7, epoch: 1 })", i)
+            page.wait_for_function(SHOWS, arg=[i, {"lam": 3, "seed": 7}])
+            page.evaluate(FRAMES)
+            before, seen = button.bounding_box()["y"], page.evaluate(SEEN, i)
+            press()
+            page.wait_for_function(SHOWS, arg=[i, wanted])
+            page.wait_for_function(SEEN, arg=i)
+            trained = page.locator("uaftc-lab").nth(i).evaluate("lab => [lab.run.config, lab.numbers.epoch]")
+            whole = parity.complete_state(states[i] | wanted)
+            assert trained == [whole, whole["epochs"]]
+            assert button.evaluate("one => document.activeElement === one")
+            if seen:
+                page.wait_for_function(STANDS, arg=[button.element_handle(), before])
+        style, width = button.evaluate(FOCUS)
+        assert style != "none" and float(width.removesuffix("px")) >= 2
+    context.close()
+
+
+MOVED = {"10_scores": 2, "13_words_and_classes": 2, "14_is_it_explanation": 2, "16_pretrained": 2}
+MOVED |= {"20_since_2020": 2, "21_which_lambda": 2}
+IN_SIGHT = """() => {
+    const { top, bottom } = document.querySelector('.frame[data-set]:not([hidden])').getBoundingClientRect();
+    return top < innerHeight - 60 && bottom > 60; }"""
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_setting_in_the_text_moves_the_slider_beside_it(browser, name):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto((PAGES / f"{name}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    buttons = page.locator("article button.set").all()
+    assert len(buttons) == MOVED[name]
+    for button in buttons:
+        button.press("Enter")
+        says = page.locator(".frame[data-set]:visible").get_attribute("data-says")
+        assert re.split("[ :]", says)[2] == re.split("[  ]", button.inner_text())[2]
+        box = page.locator(".uaftc-frames:has(.frame[data-set])")
+        assert box.locator(".caption").inner_text() == says
+        assert box.locator("input").get_attribute("aria-valuetext") == says.split(":")[0]
+        assert page.evaluate(IN_SIGHT)
+    context.close()
+
+
+def test_on_a_phone_a_setting_brings_slider_and_picture_into_view(browser):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto((PAGES / "00_intro.html").as_uri())
+    for press in ("click", "keyboard"):
+        button = page.locator("article button.set").last
+        button.scroll_into_view_if_needed()
+        page.evaluate("scrollBy(0, 300)")  # away from the figure
+        assert not page.evaluate(SEEN, 0)
+        if press == "click":
+            button.click()
+        else:
+            button.evaluate("one => one.focus({ preventScroll: true })")
+            page.keyboard.press("Enter")
+        page.wait_for_function(SEEN, arg=0)
+        for part in ("[name=lam]", "[data-figure] canvas"):
+            box = page.locator("uaftc-lab").locator(part).first.bounding_box()
+            assert 56 <= box["y"] and box["y"] + box["height"] <= 844, part
+        assert button.evaluate("one => document.activeElement === one")
+    chips = [one.bounding_box() for one in page.locator("uaftc-lab .full > .presets button").all()]
+    assert len({round(box["y"]) for box in chips}) <= 2 and max(box["x"] + box["width"] for box in chips) <= 390 - 16
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "text, sets",
+    [
+        ("λ = 10 and seed 0", "lam=10&seed=0"),
+        ("penalty = 0.001", "penalty=0.001"),
+        ("0.01", "lam=0.01"),
+        ("a lot", None),
+    ],
+)
+def test_a_text_names_settings_or_is_refused(text, sets):
+    spec = importlib.util.spec_from_file_location("controls", BOOK / "_ext" / "controls.py")
+    controls = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(controls)
+    inliner = SimpleNamespace(reporter=SimpleNamespace(error=lambda message, line: message))
+    made, refused = controls.role("set", f"{{set}}`{text}`", text, 1, inliner)
+    assert [one["sets"] for one in made] == [sets] * bool(sets) and bool(refused) == (sets is None)
+    assert all(one.astext() == text for one in made)

@@ -1,0 +1,336 @@
+"""The built pages in a real browser, from file://, with the network shut: what a reader at home sees."""
+
+import contextlib
+import itertools
+import json
+import re
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+import conftest
+from uaftc_book.publish import CHECKOUT
+from uaftc_book.publish.size import with_shared_styles, without_spaces
+
+PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
+NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
+CHAPTERS = sorted(path.stem for path in (CHECKOUT / "book").glob("*.ipynb"))
+TITLE = yaml.safe_load((CHECKOUT / "_config.yml").read_text(encoding="utf-8"))["title"]
+CARD_AT_MOST, ADDRESS_AT_MOST = 40e3, 0.9e6  # bytes: of a card, and of all that an address brings
+WIDTHS = {"desktop": 1280, "phone": 390}
+FORMULAS = """[...document.querySelectorAll('div.math')].map(math => {
+  const formula = math.querySelector('mjx-container'), number = math.querySelector('.eqno');
+  const over = number ? formula.getBoundingClientRect().right - number.getBoundingClientRect().left : 0;
+  return [math.id, formula.scrollWidth - formula.clientWidth, over];
+})"""  # of each: its name, how much of it is cut off, how far it comes over its number
+CUT = """[...document.querySelectorAll('.bd-article .uaftc-table')]
+  .filter((one) => one.checkVisibility({ contentVisibilityAuto: true }) && one.scrollWidth - one.clientWidth > 1)
+  .map((one) => [one.querySelector('tr').innerText, one.scrollWidth - one.clientWidth])"""  # cut tables: head, pixels
+
+
+def test_there_are_pages():
+    assert set(CHAPTERS) <= set(NAMES), "no pages have been built: run `make book`"
+
+
+def test_the_book_travels_light():
+    """Where the book has no address, there is room for what one brings, cards most of all."""
+    sizes = {path: path.stat().st_size for path in PAGES.rglob("*") if path.is_file()}
+    cards = [size for path, size in sizes.items() if path.parent.name == "cards"]
+    assert max(cards, default=0) <= CARD_AT_MOST and sum(cards) <= 0.8 * ADDRESS_AT_MOST
+    assert sum(sizes.values()) + (0 if cards else ADDRESS_AT_MOST) <= 20e6
+    assert {path.name for path, size in sizes.items() if path.suffix == ".html" and size > 1.5e6} == set()
+
+
+def test_drawings_are_written_shortly_and_stay_what_they_are():
+    drawn = '<svg xmlns="a:b"><path d="M 1.50 2 L 3 -4 z " style="stroke: red; fill: none; "/><use xlink:href="#a"/>'
+    told = "<text>a: b; M 1 L 2 xmlns</text>"
+    shorter = '<svg><path d="M1.50 2L3 -4z" style="stroke:red;fill:none"/><use href="#a"/>'
+    assert without_spaces(drawn + told) == shorter + told
+
+
+def test_a_style_of_many_elements_is_written_once():
+    long, rare = "fill:none;stroke:currentColor;stroke-width:0.8", "fill:red;stroke-width:0.123456789"
+    one, classed = f'<use style="{long}" x="1"/>', f'<use class="s0" style="{long}"/>'
+    page = f'<head></head><div style="{long}"></div>{9 * one}{classed}<path style="{rare}"/>'
+    rule = f"<style>.z0:not(#z){{{long}}}</style>"
+    expected = page.replace(one, '<use class="z0" x="1"/>').replace("</head>", rule + "</head>")
+    assert with_shared_styles(page) == expected
+    assert with_shared_styles("<head></head>" + one) == "<head></head>" + one
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_no_markup_is_left_unread(name):
+    """Roles and formulas, also in what code puts out."""
+    page = (PAGES / f"{name}.html").read_text(encoding="utf-8")
+    assert not re.findall(r"\{(?:cite|doc|eq|ref)[:\w]*\}", page)
+    assert not re.findall(r"\$[^$<>\n]*\\[a-z]+[^$<>\n]*\$", page)
+
+
+def test_heads_say_what_each_page_is():
+    said = {}
+    for name in (name for name in NAMES if name != "index"):  # which leads on, and has its target's head
+        text = (PAGES / f"{name}.html").read_text(encoding="utf-8")
+        head = BeautifulSoup(text.partition("<body")[0], "html.parser").head
+        values = {tag.get("name") or tag.get("property"): tag["content"] for tag in head("meta") if tag.get("content")}
+        said[name] = values["description"]
+        if name in ("404", "search"):  # no text of the book
+            continue
+        (foot,) = re.findall('<footer class="provenance.*?</footer>', text, re.DOTALL)
+        assert "Version " in foot
+        about = json.loads(head.find("script", type="application/ld+json").string)
+        assert values["description"] == values["og:description"] == about["description"], name
+        assert values["citation_title"] == about["name"] == values["og:title"], name
+        assert values["og:site_name"] == about["isPartOf"]["name"] == TITLE, name
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", values["article:modified_time"]), name
+    assert len(set(said.values())) == len(said) and min(map(len, said.values())) > 20
+    assert [name for name, text in said.items() if text[-1] not in ".?!"] == [], "a sentence is whole"
+
+
+@contextlib.contextmanager
+def opened(browser, path: Path, width: int = 1280, scheme: str = "light"):
+    """A page, and the list of what went wrong on it: requests that leave the machine, console errors."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    troubles: list[str] = []
+
+    def recorded(request):
+        if not request.url.startswith(("file:", "data:", "blob:", "about:")):
+            troubles.append(f"request: {request.url}")
+
+    def said(message):
+        if message.type in ("error", "warning"):
+            troubles.append(f"console: {message.text}")
+
+    if "<base " in (text := path.read_text(encoding="utf-8")):  # it asks the network for all of its files
+        here = re.sub("<base [^>]*>", "", text)
+        page.route(path.as_uri(), lambda route: route.fulfill(body=here, content_type="text/html"))
+    page.on("request", recorded)
+    page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url} {request.failure}"))
+    page.on("console", said)
+    page.on("pageerror", lambda error: troubles.append(f"exception: {error}"))
+    page.goto(path.as_uri(), wait_until="load")
+    # index.html only leads on to the first chapter
+    page.wait_for_function("!document.querySelector('meta[http-equiv=Refresh]') && document.readyState == 'complete'")
+    page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    yield page, troubles
+    context.close()
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    """What a link into a page can name."""
+    return set(re.findall(r'\b(?:id|name)="([^"]+)"', path.read_text(encoding="utf-8"))) | {"top"}
+
+
+def overflow(page) -> int:
+    """By how many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def book_page(browser, request):
+    """A page of the book, read once for all of its tests: it, and the list of what went wrong."""
+    with opened(browser, PAGES / f"{request.param}.html") as both:
+        yield both
+
+
+def test_page_is_quiet_and_fits(book_page):
+    page, troubles = book_page
+    for (device, width), scheme in itertools.product(WIDTHS.items(), ("light", "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"document.documentElement.dataset.theme == '{scheme}'")  # or the test fails
+        assert overflow(page) <= 0, f"{device}, {scheme}"
+    broken = "[...document.images].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src)"
+    assert page.evaluate(broken) == []
+    assert page.locator("i[class*=fa-]").count() == 0, "each icon is drawn"
+    assert page.locator("svg[data-icon]").count() > 0 and page.locator("[data-fa-i2svg] > g > *").count() == 0
+    assert troubles == []
+
+
+@pytest.mark.parametrize("book_page", CHAPTERS, indirect=True)
+def test_a_laptop_shows_every_open_table(book_page):
+    page, _ = book_page
+    page.set_viewport_size({"width": WIDTHS["desktop"], "height": 900})
+    assert page.evaluate(CUT) == []
+
+
+# Axe reads each page whole in one view, as it opens; these, with all that is folded opened, in two or in all four.
+IN_TWO_VIEWS = {"01_model", "06_exact_dynamics", "12_lambda", "15_staying_true", "17_scorecard"}
+IN_EVERY_VIEW = {"00_intro", "symbols", "glossary", "references", "genindex"}
+VIEWS = [(1200, "light"), (390, "dark"), (390, "light"), (1200, "dark")]
+OPEN = """() => [document, ...[...document.querySelectorAll('uaftc-lab')].map((lab) => lab.root)]
+    .forEach((tree) => tree.querySelectorAll('details').forEach((one) => { one.open = true; }))"""
+# The theme lets Tab reach what scrolls, a moment after a window has changed.
+REACHED = "[...document.querySelectorAll('pre')].every(one => one.scrollWidth <= one.clientWidth || one.tabIndex == 0)"
+
+
+@pytest.mark.parametrize("book_page", [name for name in NAMES if name != "index"], indirect=True)
+def test_axe_finds_nothing(book_page, axe):
+    page, _ = book_page
+    name = Path(page.url).stem
+    views = {name: [VIEWS[i % len(VIEWS)]] for i, name in enumerate(NAMES)}
+    views |= dict.fromkeys(IN_TWO_VIEWS, VIEWS[:2]) | dict.fromkeys(IN_EVERY_VIEW, VIEWS)
+    if name in IN_TWO_VIEWS | IN_EVERY_VIEW:
+        page.evaluate(OPEN)
+    for width, scheme in views[name]:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"document.documentElement.dataset.theme == '{scheme}'")
+        page.wait_for_function(f"document.getAnimations().length == 0 && {REACHED}")
+        assert conftest.violations(page, axe) == [], f"{width}, {scheme}"
+
+
+def test_a_phone_in_the_dark_opens_a_page_as_it_is_read(browser):
+    """Opened so, and not changed later."""
+    with opened(browser, PAGES / "index.html", WIDTHS["phone"], "dark") as (page, troubles):
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert overflow(page) <= 0 and troubles == []
+
+
+@pytest.mark.parametrize("book_page", CHAPTERS, indirect=True)
+class TestChapter:
+    def test_is_complete(self, book_page):
+        page, _ = book_page
+        name = Path(page.url).stem
+        text = page.locator("article").inner_text()
+        assert f"papermill book/{name}.ipynb out.ipynb" in page.locator("footer.provenance").inner_text()
+        assert page.locator("mjx-container").count() == page.locator(".math").count()
+        assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+        assert "Traceback (most recent call last)" not in text
+        assert page.locator(".stale").count() == 0
+        assert page.locator(f'a[href$="{name}.ipynb"]').count() >= 1, "the notebook can be downloaded"
+        assert page.locator("a.left-prev, a.right-next").count() >= 1
+
+    def test_pictures_have_words(self, book_page):
+        """Each figure has a caption; each drawing an alternative text that is more than a file's name."""
+        page, _ = book_page
+        captions = [figure.locator("figcaption").all_text_contents() for figure in page.locator("figure").all()]
+        assert [caption for caption in captions if len(caption) != 1 or len(caption[0]) < 20] == []
+        drawn = [svg.get_attribute("aria-label") for svg in page.locator("figure svg").all()]
+        shown = [image.get_attribute("alt") for image in page.locator("article img").all()]
+        assert [words for words in drawn + shown if not words or len(words) < 20 or "_images/" in words] == []
+
+    def test_links_within_the_book_lead_somewhere(self, book_page):
+        page, _ = book_page
+        links = page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
+        local = {link.split("#")[0].split("?")[0] for link in links if link.startswith("file:")}
+        assert len(local) > 2
+        assert [link for link in local if not Path(link.removeprefix("file://")).exists()] == []
+        aims = {unquote(link.removeprefix("file://").split("?")[0]) for link in links if link.startswith("file:")}
+        parts = [aim.split("#") for aim in aims if not aim.endswith("#") and "#" in aim]
+        assert [(path, name) for path, name in parts if name not in anchors(Path(path))] == []
+
+    def test_formulas_are_seen(self, book_page):
+        """On a laptop all of a formula; on a phone it scrolls by itself, and its number stays beside it."""
+        page, _ = book_page
+        page.set_viewport_size({"width": 1200, "height": 900})
+        # Up to two pixels are rounding of lines and glyphs.
+        assert [name for name, cut, _ in page.evaluate(FORMULAS) if cut > 2] == []
+        page.set_viewport_size({"width": WIDTHS["phone"], "height": 900})
+        assert [name for name, _, over in page.evaluate(FORMULAS) if over > 0] == []
+
+
+AT_REST = """async () => {
+  for (let calm = 0, last; calm < 60; calm = scrollY === last ? calm + 1 : 0) {
+    last = scrollY;
+    await new Promise(requestAnimationFrame);
+  }
+}"""  # a page that has stood still for sixty frames
+
+
+def test_search_finds_a_page(browser):
+    with opened(browser, PAGES / "search.html") as (page, troubles):
+        page.goto((PAGES / "search.html").as_uri() + "?q=attention")
+        page.wait_for_selector("#search-results li a", timeout=10_000)
+        assert page.locator("#search-results li a").count() >= 1
+        assert troubles == []
+
+
+@pytest.mark.parametrize(("width", "slower"), [(390, 1), (390, 6), (1280, 1)])
+@pytest.mark.parametrize(
+    "place", ["04_attention_dynamics.html#equation-eq-27", "06_exact_dynamics.html#equation-law-vw"]
+)
+def test_a_link_to_a_formula_shows_it(browser, place, width, slower):
+    """Formulas above it are set when the page has gone there, on a slow machine long after; the second time sooner."""
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
+    for _ in range(2):
+        page.goto("about:blank")
+        page.goto(f"{PAGES.as_uri()}/{place}", wait_until="load")
+        page.evaluate("MathJax.startup.promise")
+        page.evaluate(AT_REST)
+        at = page.evaluate("document.getElementById(location.hash.slice(1)).getBoundingClientRect().top")
+        assert 0 < at < 400
+    page.context.close()
+
+
+def test_first_page_is_reached_from_the_index(browser):
+    with opened(browser, PAGES / "index.html") as (page, troubles):
+        page.wait_for_url("**/00_intro.html")
+        assert troubles == []
+
+
+def test_the_mode_button_changes_the_mode(browser):
+    with opened(browser, PAGES / "00_intro.html") as (page, _):
+        before = page.evaluate("document.documentElement.dataset.mode")
+        page.locator("button.theme-switch-button").first.click()
+        assert page.evaluate("document.documentElement.dataset.mode") != before
+
+
+def test_the_check_sees_what_it_should(browser, tmp_path):
+    """A page that asks another machine, throws, complains and is too wide is caught on all counts."""
+    bad = tmp_path / "bad.html"
+    script = "console.error('complaint'); throw new Error('thrown')"
+    source = json.dumps("https://example.org/x.png")
+    bad.write_text(f"<p style='width: 2000px'>wide</p><img src={source}><script>{script}</script>")
+    with opened(browser, bad, 390) as (page, troubles):
+        found = " ".join(troubles)
+        assert all(word in found for word in ("request: https://example.org", "complaint", "thrown"))
+        assert overflow(page) > 0
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_failure_leaves_a_picture_of_every_open_page(browser, tmp_path, monkeypatch, failed):
+    monkeypatch.setattr(conftest, "PICTURES", tmp_path)
+    page, report = browser.new_page(), SimpleNamespace(failed=failed)
+    item = SimpleNamespace(name="test_of[a/b]", funcargs={"browser": browser}, path=Path("test_of.py"))
+    hook = conftest.pytest_runtest_makereport(item, SimpleNamespace(when="call"))
+    next(hook)
+    with pytest.raises(StopIteration) as returned:
+        hook.send(report)
+    assert returned.value.value is report
+    pages = sum(len(context.pages) for context in browser.contexts) if failed else 0
+    assert {path.name for path in tmp_path.iterdir()} == {f"test_of-a-b-{i}.png" for i in range(pages)}
+    page.context.close()
+
+
+def test_the_scorecard_can_be_filtered_searched_and_linked(browser):
+    path = PAGES / "17_scorecard.html"
+    with opened(browser, path) as (page, troubles):
+        claims = page.locator("details.claim")
+        everything = claims.count()
+        shown = page.locator("details.claim:visible")
+        button = page.locator(".scorecard-filter button", has_text=re.compile(r"^holds \d"))
+        holding = int(button.inner_text().split()[-1])
+        button.click()
+        assert shown.count() == holding < everything and button.get_attribute("aria-pressed") == "true"
+        assert set(claims.evaluate_all("all => all.filter(o => !o.hidden).map(o => o.dataset.verdict)")) == {"holds"}
+        button.click()
+        page.get_by_role("searchbox", name="search the sentences").fill("mean pooling")
+        assert 0 < shown.count() < everything
+        assert page.locator(".scorecard-filter [role=status]").inner_text() == f"{shown.count()} of {everything}"
+        page.get_by_role("searchbox", name="search the sentences").fill("xyzzy")
+        assert shown.count() == 0 and not troubles
+    with opened(browser, path) as (page, _):
+        page.goto(f"{path.as_uri()}#table_2")
+        page.wait_for_function("document.getElementById('table_2').open")
+        assert page.locator("#table_2 table").is_visible() and page.locator("#table_1 table").is_hidden()

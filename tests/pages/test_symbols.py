@@ -1,0 +1,323 @@
+"""The symbols of the book: one file that is complete, and formulas that say what they mean."""
+
+import importlib
+import re
+from collections import Counter
+from copy import deepcopy
+
+import pytest
+import symbols as extension
+import yaml
+from docutils.nodes import make_id
+from test_pages import PAGES, opened, overflow
+
+from uaftc_book.publish import CHECKOUT
+from uaftc_book.random_models import Case, View
+from uaftc_lib import AttentionClassifier
+
+TOLD = extension.read(CHECKOUT / "book")
+FIELDS = {"group", "tex", "plain", "name", "meaning", "shape", "chapter", "code"}
+ORDER = [
+    CHAPTER["file"]
+    for PART in yaml.safe_load((CHECKOUT / "_toc.yml").read_text())["parts"]
+    for CHAPTER in PART["chapters"]
+]
+# What has no letter of its own: names of functions, words, and what stands for sets and expectations.
+WORDS = re.compile(r"\\(?:text|mathrm|operatorname|begin|end|mathbb)\*?(?:\{[^}]*\}| \w)|^:.*$", re.MULTILINE)
+GREEK = (
+    "alpha beta gamma delta epsilon varepsilon eta theta kappa lambda mu nu xi pi rho sigma tau phi varphi psi omega"
+)
+NAMED = "|".join([*GREEK.split(), *(name.title() for name in GREEK.split()), "ell", "partial", "top"])
+LETTER = re.compile(rf"(\\boldsymbol *)?\{{?(\\(?:{NAMED})(?![a-zA-Z])|(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z]))")
+MADE = {  # attributes that only an object has
+    AttentionClassifier: (lambda: Case().model("DP-A"),),
+    View: (lambda: Case().view(), lambda: Case().multiclass()),
+}
+
+
+def letters(tex: str) -> list[str]:
+    """The letters of a formula, one after the other, a bold one with a mark."""
+    commands = re.sub(rf"\\(?!boldsymbol|(?:{NAMED})(?![a-zA-Z]))[a-zA-Z]+", " ", WORDS.sub(" ", tex))
+    spread = re.sub(r"(?<![\\a-zA-Z])[a-zA-Z]{2,}", lambda found: " ".join(found[0]), commands)
+    return [("bold " if bold else "") + letter for bold, letter in LETTER.findall(spread)]
+
+
+def formulas(chapter: str, displayed: bool = False) -> str:
+    """The formulas of a notebook, in text and beside it."""
+    text = (CHECKOUT / "notebooks" / f"{chapter}.md").read_text(encoding="utf-8")
+    text = re.sub(r"```\{code-cell\}.*?\n```", "", text, flags=re.DOTALL)
+    found = re.findall(r"```\{math\}\n(.*?)```", text, flags=re.DOTALL)
+    found += re.findall(r"\$\$(.+?)\$\$", text, flags=re.DOTALL)
+    text = re.sub(r"```\{math\}.*?```|\$\$.+?\$\$", "", text, flags=re.DOTALL)
+    return "\n".join(found if displayed else found + re.findall(r"\$([^$]+)\$", text))
+
+
+def standing(told: dict, chapter: str) -> list[tuple[str, dict]]:
+    """Each way of writing a symbol that means something on a page, with its symbol; those of the page alone without."""
+    here = [one for one in told["symbol"] if chapter in one.get("only", [chapter])]
+    written = [(tex, one) for one in here for tex in (one["tex"], *one.get("also", []))]
+    return written + [(tex, {}) for tex in told["local"].get(chapter, {}) if letters(tex)]
+
+
+def resolve(name: str) -> object:
+    """What a full name stands for."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:cut]))
+            break
+        except ModuleNotFoundError:
+            continue
+    else:
+        raise AttributeError(name)
+    for part in parts[cut:]:
+        if part in getattr(found, "__dataclass_fields__", {}):
+            return found.__dataclass_fields__[part]
+        if not hasattr(found, part) and found in MADE:
+            found = next((one for make in MADE[found] if hasattr(one := make(), part)), found)
+        found = getattr(found, part)
+    return found
+
+
+def faults(told: dict) -> list[str]:
+    """What is wrong with the file of symbols."""
+    symbols, wrong = told["symbol"], []
+    for one in symbols:
+        name, pages = one.get("name"), [*one.get("only", []), one.get("chapter")]
+        missing = FIELDS - one.keys() | {key for key in one.keys() & FIELDS if not one[key]}
+        strange = one.keys() - FIELDS - {"also", "only"}
+        wrong += [f"{name}: {key} is missing" for key in missing] + [f"{name}: {key} is not known" for key in strange]
+        wrong += [f"{name}: there is no chapter {page}" for page in pages if page not in ORDER]
+        wrong += [f"{name}: markup in a sentence" for key in FIELDS - {"tex"} if set(one.get(key, "")) & set("<>&`|")]
+        try:
+            resolve(one.get("code", ""))
+        except (AttributeError, ValueError):
+            wrong.append(f"{name}: {one.get('code')} is not in the code")
+    for key in ("name", "plain"):
+        times = Counter(make_id(one[key]) if key == "name" else one[key] for one in symbols if key in one)
+        wrong += [f"{key} {value} stands twice" for value, count in times.items() if count > 1]
+    for page, own in told["local"].items():
+        wrong += [f"there is no page {page} for {own}"] if page not in ORDER else []
+        known = letters(formulas(page)) if page in ORDER else []
+        wrong += [f"{tex} is not on {page}" for tex in own if not set(letters(tex)[:1]) <= {*known}]
+        wrong += [
+            f"{tex} of {page}: nothing, or markup" for tex, name in own.items() if not name or set(name) & set("<>&`|")
+        ]
+    for scope in [None, *ORDER]:
+        own = [one for one in symbols if (scope in one.get("only", []) if scope else "only" not in one)]
+        times = Counter(tex for one in own for tex in (one.get("tex"), *one.get("also", [])))
+        wrong += [f"{tex} is defined twice" for tex, count in times.items() if count > 1]
+    return wrong
+
+
+def unexplained(told: dict, chapter: str) -> set[str]:
+    """Letters of displayed equations that have no entry, nor one of their page alone."""
+    return set(letters(formulas(chapter, displayed=True))) - {letters(tex)[0] for tex, _ in standing(told, chapter)}
+
+
+def late(told: dict) -> list[str]:
+    """Symbols that stand not in the chapter named as their first, or in a displayed equation of an earlier one."""
+    wrong = []
+    for one in told["symbol"]:
+        letter, pages = letters(one["tex"])[0], one.get("only", ORDER)
+        if letter not in letters(formulas(one["chapter"])):
+            wrong.append(f"{one['name']} is not in {one['chapter']}")
+        for page in ORDER[: ORDER.index(one["chapter"])]:
+            same = [other for tex, other in standing(told, page) if letters(tex)[0] == letter]
+            unknown = all(other and ORDER.index(other["chapter"]) > ORDER.index(page) for other in same)
+            if page in pages and unknown and letter in letters(formulas(page, displayed=True)):
+                wrong.append(f"{one['name']} is already in {page}")
+    return wrong
+
+
+def test_letters_are_found_in_formulas():
+    tex = r"\frac{\partial\ell}{\partial\boldsymbol{e}_j} = "
+    tex += r"\sum_{tw} \boldsymbol V^\top \mathrm{Var}(s) \exp\kappa \text{of}"
+    found = [r"\partial", r"\ell", r"\partial", "bold e", "j", "t", "w", "bold V", r"\top", "s", r"\kappa"]
+    assert letters(tex) == found
+
+
+def test_the_file_of_symbols_is_complete():
+    assert faults(TOLD) == []
+    assert late(TOLD) == []
+
+
+@pytest.mark.parametrize("chapter", [one for one in ORDER if (CHECKOUT / "notebooks" / f"{one}.md").exists()])
+def test_each_letter_of_an_equation_is_explained(chapter):
+    assert unexplained(TOLD, chapter) == set()
+
+
+BROKEN = {
+    "meaning is missing": lambda symbol: symbol.pop("meaning"),
+    "not in the code": lambda symbol: symbol.update(code="uaftc_lib.models.AttentionClassifier.lambda_"),
+    "no chapter": lambda symbol: symbol.update(chapter="30_none"),
+    "colour is not known": lambda symbol: symbol.update(colour="red"),
+    "defined twice": lambda symbol: symbol.update(tex=r"\alpha"),
+    "name context-vector stands twice": lambda symbol: symbol.update(name="Context vector"),
+    "markup": lambda symbol: symbol.update(shape="<b>"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_fault_in_the_file_is_seen(fault):
+    told = deepcopy(TOLD)
+    BROKEN[fault](told["symbol"][0])
+    assert [one for one in faults(told) if fault in one]
+
+
+def test_a_fault_in_the_letters_of_a_page_is_seen():
+    told = deepcopy(TOLD)
+    told["local"] |= {"30_none": {"x": "a number"}, "12_lambda": {"Q": "no letter of it", "t": "<b>"}}
+    said = ("there is no page 30_none", "Q is not on 12_lambda", "t of 12_lambda: nothing, or markup")
+    assert all(any(one.startswith(what) for one in faults(told)) for what in said)
+
+
+def test_a_letter_without_an_entry_or_in_the_wrong_chapter_is_seen():
+    without = {**TOLD, "symbol": [one for one in TOLD["symbol"] if one["name"] != "loss"]}
+    assert unexplained(without, "02_gradients") == {r"\ell"}
+    told = deepcopy(TOLD)
+    told["symbol"][0]["chapter"] = "04_attention_dynamics"
+    assert late(told)[0] == "scaling factor is already in 01_model"
+    told["symbol"][0]["chapter"] = "A3_table2"
+    assert "scaling factor is not in A3_table2" in late(told)
+
+
+def test_the_pages_show_every_symbol_and_every_term():
+    page, index = ((PAGES / name).read_text(encoding="utf-8") for name in ("symbols.html", "genindex.html"))
+    for one in TOLD["symbol"]:
+        assert f'id="{extension.anchor(one)}"' in page
+        assert index.count(f'href="symbols.html#{extension.anchor(one)}"') == 2
+    terms = re.findall(r'<dt id="(term-[^"]+)"', (PAGES / "glossary.html").read_text(encoding="utf-8"))
+    assert len(terms) >= 50 and terms == sorted(terms, key=str.lower)
+    assert [term for term in terms if f'href="glossary.html#{term}"' not in index] == []
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["desktop", "phone"])
+def gradients(browser, request):
+    """Chapter 02, an equation of it, and the note."""
+    with opened(browser, PAGES / "02_gradients.html", *request.param) as (page, troubles):
+        formula = page.locator("#equation-eq-13 mjx-container")
+        formula.scroll_into_view_if_needed()
+        yield page, formula, page.locator(".symbol-note")
+        assert troubles == [] and overflow(page) <= 0
+
+
+def place(formula, code: str):
+    """The middle of the first symbol of an equation that has this letter."""
+    box = formula.locator(f'[data-c="{code}"]').first.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+ALPHA, BETA = "1D6FC", "1D6FD"
+
+
+def test_a_symbol_explains_itself_on_hover(gradients):
+    page, formula, note = gradients
+    x, y = place(formula, ALPHA)
+    for _ in range(1000):  # until the symbols are learned
+        page.mouse.move(x - 1, y)
+        page.mouse.move(x, y)
+        if note.is_visible():
+            break
+    alpha = next(one for one in TOLD["symbol"] if one["plain"] == "α")
+    assert all(alpha[key] in note.inner_text() for key in ("name", "meaning", "shape"))
+    assert formula.locator(".symbol-on").count() == 1
+    link = note.get_by_role("link")
+    assert link.get_attribute("href") == f"symbols.html#{extension.anchor(alpha)}"
+    area, beside = note.bounding_box(), formula.bounding_box()
+    width = page.viewport_size["width"]
+    assert 0 <= area["x"] and area["x"] + area["width"] <= width and area["y"] >= beside["y"] + beside["height"] - 1
+    # It stays while the pointer is on its way to it, and on it, and goes with Escape or with the pointer.
+    page.mouse.move(area["x"] + 20, area["y"] + 20, steps=5)
+    page.wait_for_timeout(500)
+    assert note.is_visible()
+    page.keyboard.press("Escape")
+    assert note.is_hidden()
+    page.mouse.move(x, y)
+    note.wait_for(state="visible")
+    page.mouse.move(x, beside["y"] - 60)
+    note.wait_for(state="hidden")
+
+
+def test_a_symbol_explains_itself_on_tap(gradients):
+    page, formula, note = gradients
+    x, y = place(formula, BETA)
+    finger = page.context.new_cdp_session(page)
+    for kind, points in (("touchStart", [{"x": x, "y": y + 8}]), ("touchEnd", [])):  # it is not precise
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    note.wait_for(state="visible")
+    assert "how wrong a text is" in note.inner_text()
+    page.mouse.move(x, y + 200)
+    page.wait_for_timeout(500)
+    assert note.is_visible(), "what was tapped stays"
+    page.locator("article h2").first.click()
+    assert note.is_hidden()
+
+
+def test_arrow_keys_go_through_the_symbols(gradients):
+    page, formula, note = gradients
+    stops = page.locator("mjx-container[tabindex='0']").count()
+    formula.focus()
+    names, again = [], "(it => it === (window.first ??= it))(document.querySelector('.symbol-on'))"
+    while not names or len(names) < 30 and not (page.evaluate(again) and names[1:]):
+        page.keyboard.press("ArrowRight")
+        note.wait_for(state="visible")
+        names.append(note.locator("strong").inner_text().split("\n")[-1].strip())
+        assert page.locator(".symbol-on").count() == 1
+    assert names[0] == names[-1] == "partial derivative"
+    assert {"loss", "embedding", "attention weight", "scaling factor", "pooled vector", "class vector"} <= set(names)
+    page.keyboard.press("ArrowLeft")
+    assert note.locator("strong").inner_text().split("\n")[-1].strip() == names[-2]
+    page.keyboard.press("Escape")
+    assert note.is_hidden() and formula.evaluate("it => it === document.activeElement")
+    page.keyboard.press("ArrowRight")
+    note.wait_for(state="visible")
+    page.keyboard.press("Tab")
+    assert note.is_hidden() and page.locator("mjx-container[tabindex='0']").count() == stops
+    formula.focus()
+    page.keyboard.press("ArrowRight")
+    note.wait_for(state="visible")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/symbols.html#symbol-partial-derivative")
+
+
+HERE = r"""async formula => {
+  const names = new Set();
+  for (let i = 0; i < 30; i++) {
+    names.add(document.querySelector(".symbol-note:not([hidden]) strong").innerText.split("\n").pop().trim());
+    formula.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    await new Promise(setTimeout);
+  }
+  return [...names];
+}"""  # what the symbols of a formula are called
+
+
+@pytest.mark.parametrize(
+    ("page", "letter", "names", "wrong"),
+    [
+        ("23_learnt_first", "1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
+        ("23_learnt_first", "1D462", {"what a word A0 or A1 adds to a text's logit"}, "pull of a place"),  # here alone
+        (
+            "23_learnt_first",
+            "1D488",
+            {"what a text wants of its pooled vector"},
+            "the part of the embeddings that grows",
+        ),
+        ("15_staying_true", "1D53C", {"mutual information", "entropy", "state of a word"}, "pooled vector"),
+        ("18_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
+    ],
+)
+def test_a_letter_says_what_it_means_on_its_page(browser, page, letter, names, wrong):
+    with opened(browser, PAGES / f"{page}.html", 1280) as (shown, _):
+        formula = shown.locator(f'.bd-article mjx-container:has([data-c="{letter}"])').first
+        formula.dispatch_event("keydown", {"key": "ArrowRight"})
+        shown.locator(".symbol-note").wait_for(state="visible")
+        said = set(formula.evaluate(HERE))
+    assert names <= said and wrong not in said
+
+
+def test_only_pages_with_formulas_load_the_symbols():
+    for path in PAGES.glob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        loaded = [name in page for name in extension.SCRIPTS]
+        assert loaded == ['class="math' in page] * 2, path.name

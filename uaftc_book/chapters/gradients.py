@@ -1,0 +1,277 @@
+"""Chapter 02_gradients: Equations 8 to 14, and 29 to 42 of Appendices A and B."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from uaftc_book.equations import Equality, Order, equation
+from uaftc_book.paths import along_path, embedding_gradient, product_rule, stepped
+from uaftc_book.random_models import Case
+from uaftc_lib.dynamics import flow
+
+
+@equation(8, "gradient flow, the limit of gradient descent", "definition")
+def _(case: Case):
+    # Gradient descent with η = 1/n reaches the flow at τ = 1 with an error that is proportional to η.
+    view = case.view()
+    end = flow.integrate(view.model, view.corpus, [0.0, 1.0]).states[-1]
+    rates, errors = [1 / 16, 1 / 32, 1 / 64, 1 / 128], []
+    for rate in rates:
+        model = case.model()
+        for _step in range(round(1 / rate)):
+            found = torch.autograd.grad(model.loss(view.corpus), list(model.parameters()))
+            with torch.no_grad():
+                for parameter, gradient in zip(model.parameters(), found):
+                    parameter -= rate * gradient
+        reached = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
+        errors.append((reached - torch.from_numpy(end)).abs().max())
+    return Order(rates, errors, expected=1)
+
+
+@equation(9, "product rule for the polarity score", "exact")
+def _(case: Case):
+    return product_rule(case, "polarity", "W")
+
+
+def _slope_of_path(case: Case, name: str) -> Order:
+    corpus = case.corpus()
+
+    def difference(model, velocity):
+        gradient = torch.autograd.grad(model.loss(corpus), getattr(model, name))[0]
+        return velocity(lambda m: getattr(m, name)) + gradient
+
+    return along_path(case, difference)
+
+
+@equation(10, "the flow of W", "definition")
+def _(case: Case):
+    return _slope_of_path(case, "W")
+
+
+@equation(11, "the flow of an embedding", "definition")
+def _(case: Case):
+    return _slope_of_path(case, "embedding")
+
+
+@equation(12, "two causes of a polarity score's change", "exact")
+def _(case: Case):
+    # Sums over occurrences (Eq 13, 14) against a finite step.
+    view = case.view()
+    by_W = -(view.r[:, None] * view.h).mean(0)
+    causes = -embedding_gradient(view) @ view.W - view.E @ by_W
+    return Equality(causes, stepped(case, "polarity", "W", rate=1.0))
+
+
+@equation(13, "gradient of an embedding", "exact")
+def _(case: Case):
+    view = case.view()
+    return Equality(embedding_gradient(view), view.grad["embedding"])
+
+
+@equation(14, "gradient of W", "exact")
+def _(case: Case):
+    view = case.view()
+    return Equality(-(view.r[:, None] * view.h).mean(0), view.grad["W"])
+
+
+layout = partial(
+    equation,
+    status="conditional",
+    correction="if and only if ∂h/∂x stands for the transpose of the Jacobian matrix (denominator layout)",
+)
+
+
+def _dot(h_j: Tensor, V: Tensor, lam: float) -> Tensor:
+    return h_j @ V / lam
+
+
+def _curved(h_j: Tensor, V: Tensor, lam: float) -> Tensor:
+    """Some attention score that is not linear: Eq 30 to 33 are stated for any."""
+    return torch.tanh(h_j) @ V / lam
+
+
+def _pool(h_j: Tensor, V: Tensor, lam: float, score=_dot) -> Tensor:
+    return score(h_j, V, lam).softmax(0) @ h_j
+
+
+def _loss(h_j: Tensor, V: Tensor, W: Tensor, y: int, lam: float) -> Tensor:
+    return -torch.nn.functional.logsigmoid(y * _pool(h_j, V, lam) @ W)
+
+
+def _residual(h_j: Tensor, V: Tensor, W: Tensor, y: int, lam: float) -> Tensor:
+    return y * torch.sigmoid(-y * _pool(h_j, V, lam) @ W)
+
+
+@equation(29, "gradients of s, W and h", "exact")
+def _(case: Case):
+    h_j, V, W = case.tokens()
+    left, right = [], []
+    for y in (-1, 1):
+        h = _pool(h_j, V, case.lam).detach().requires_grad_()
+        s = h @ W
+        found = torch.autograd.grad(-torch.nn.functional.logsigmoid(y * s), [s, W, h])
+        left += [-y * torch.sigmoid(-y * s), -y * torch.sigmoid(-y * s) * h, -y * torch.sigmoid(-y * s) * W]
+        right += found
+    return Equality(left, right)
+
+
+def _jacobian(case: Case, score) -> tuple[Tensor, Tensor, Tensor]:
+    """∂h_a/∂h_ib as "positions a b", ∂α_j/∂h_i as "i j d", and ∂a_i/∂h_i as "i d", all by autograd."""
+    h_j, V, _ = case.tokens()
+    whole = torch.func.jacrev(lambda x: _pool(x, V, case.lam, score))(h_j).permute(1, 0, 2)
+    weights = torch.func.jacrev(lambda x: score(x, V, case.lam).softmax(0))(h_j).permute(1, 0, 2)
+    own = torch.func.jacrev(lambda x: score(x, V, case.lam))(h_j).diagonal().T
+    return whole, weights, own
+
+
+def _by_products(case: Case) -> Tensor:
+    """The right side of Eq 30 for each i."""
+    h_j, V, _ = case.tokens()
+    _, weights, _ = _jacobian(case, _curved)
+    alpha = _curved(h_j, V, case.lam).softmax(0)
+    identity = torch.eye(case.dimension, dtype=torch.float64)
+    return torch.einsum("ija,jb->iab", weights, h_j) + alpha[:, None, None] * identity
+
+
+def _by_bracket(case: Case, score, own: Tensor) -> Tensor:
+    """α_i [∂a_i/∂h_i (h_i − h)ᵀ + I] for each i."""
+    h_j, V, _ = case.tokens()
+    alpha, h = score(h_j, V, case.lam).softmax(0), _pool(h_j, V, case.lam, score)
+    identity = torch.eye(case.dimension, dtype=torch.float64)
+    return alpha[:, None, None] * (own[:, :, None] * (h_j - h)[:, None, :] + identity)
+
+
+@layout(
+    30,
+    "how the pooled vector moves with a token's",
+    printed=lambda case: Equality(_by_products(case), _jacobian(case, _curved)[0]),
+)
+def _(case: Case):
+    return Equality(_by_products(case), _jacobian(case, _curved)[0].mT)
+
+
+@equation(31, "how the weights move with a token's vector", "exact")
+def _(case: Case):
+    h_j, V, _ = case.tokens()
+    _, weights, own = _jacobian(case, _curved)
+    alpha = _curved(h_j, V, case.lam).softmax(0)
+    delta = torch.eye(len(alpha), dtype=torch.float64)
+    return Equality((alpha * (delta - alpha[:, None]))[:, :, None] * own[:, None, :], weights)
+
+
+@equation(32, "Kronecker's delta", "definition")
+def _(case: Case):
+    # δ is what makes Eq 31 hold: ∂α_j/∂a_i = α_j (δ_ji − α_i) for every pair, solved for δ.
+    h_j, V, _ = case.tokens()
+    a = _curved(h_j, V, case.lam)
+    alpha = a.softmax(0)
+    by_score = torch.func.jacrev(lambda x: x.softmax(0))(a)
+    return Equality(by_score / alpha[:, None] + alpha, torch.eye(len(a), dtype=torch.float64))
+
+
+@layout(
+    33,
+    "the same, summed",
+    printed=lambda case: Equality(_by_bracket(case, _curved, _jacobian(case, _curved)[2]), _jacobian(case, _curved)[0]),
+)
+def _(case: Case):
+    whole, _, own = _jacobian(case, _curved)
+    return Equality(_by_bracket(case, _curved, own), whole.mT)
+
+
+@equation(34, "dot-product score and its gradient", "exact")
+def _(case: Case):
+    h_j, V, _ = case.tokens()
+    return Equality((V / case.lam).expand_as(h_j), _jacobian(case, _dot)[2])
+
+
+def _dot_bracket(case: Case) -> Tensor:
+    h_j, V, _ = case.tokens()
+    return _by_bracket(case, _dot, (V / case.lam).expand_as(h_j))
+
+
+@layout(
+    35,
+    "the same for dot-product attention",
+    printed=lambda case: Equality(_dot_bracket(case), _jacobian(case, _dot)[0]),
+)
+def _(case: Case):
+    return Equality(_dot_bracket(case), _jacobian(case, _dot)[0].mT)
+
+
+@equation(36, "gradient of a token's vector, one instance", "exact")
+def _(case: Case):
+    h_j, V, W = case.tokens()
+    left, right = [], []
+    for y in (-1, 1):
+        r = _residual(h_j, V, W, y, case.lam)
+        left.append(-r * (_dot_bracket(case) @ W))
+        right.append(torch.autograd.grad(_loss(h_j, V, W, y, case.lam), h_j)[0])
+    return Equality(left, right)
+
+
+@equation(37, "gradient of an embedding, all instances", "exact")
+def _(case: Case):
+    # Tokens that occur several times, in one instance or in many, add up.
+    view = case.view()
+    return Equality(embedding_gradient(view), view.grad["embedding"])
+
+
+@equation(
+    38,
+    "chain rule for V",
+    "exact",
+    correction="right in either layout: this Jacobian, a covariance matrix over λ, is symmetric",
+)
+def _(case: Case):
+    h_j, V, W = case.tokens()
+    jacobian = torch.func.jacrev(lambda v: _pool(h_j, v, case.lam))(V)
+    by_V = torch.func.jacrev(lambda v: _dot(h_j, v, case.lam).softmax(0))(V)
+    left, right = [], []
+    for y in (-1, 1):
+        by_h = -_residual(h_j, V, W, y, case.lam) * W
+        left += [jacobian @ by_h, jacobian.T @ by_h, by_V.T @ h_j @ by_h]
+        right += [torch.autograd.grad(_loss(h_j, V, W, y, case.lam), V)[0]] * 3
+    return Equality(left, right)
+
+
+@equation(39, "how the weights move with V", "exact")
+def _(case: Case):
+    h_j, V, _ = case.tokens()
+    alpha, h = _dot(h_j, V, case.lam).softmax(0), _pool(h_j, V, case.lam)
+    by_V = torch.func.jacrev(lambda v: _dot(h_j, v, case.lam).softmax(0))(V)
+    return Equality(alpha[:, None] / case.lam * (h_j - h), by_V)
+
+
+@equation(40, "gradient of V, one instance, in three forms", "exact")
+def _(case: Case):
+    h_j, V, W = case.tokens()
+    alpha, h = _dot(h_j, V, case.lam).softmax(0), _pool(h_j, V, case.lam)
+    left, right = [], []
+    for y in (-1, 1):
+        factor = -_residual(h_j, V, W, y, case.lam) / case.lam
+        left.append(factor * (alpha[:, None] * (h_j - h)).T @ h_j @ W)
+        left.append(factor * ((alpha[:, None] * h_j).T @ h_j - torch.outer(h, h)) @ W)
+        left.append(factor * (alpha[:, None] * h_j).T @ (h_j - h) @ W)
+        right += [torch.autograd.grad(_loss(h_j, V, W, y, case.lam), V)[0]] * 3
+    return Equality(left, right)
+
+
+@equation(41, "gradient of V, all instances", "exact")
+def _(case: Case):
+    view = case.view()
+    lead = (view.e_j - view.h[view.t]) @ view.W
+    by_vectors = -(view.pull * lead) @ view.e_j / (view.m * view.lam)
+    by_scores = -view.push @ view.e_j / (view.m * view.lam)
+    return Equality([by_vectors, by_scores], [view.grad["V"]] * 2)
+
+
+@equation(42, "gradient of an embedding: a part along V and a part along W", "exact")
+def _(case: Case):
+    view = case.view()
+    along_V = torch.outer(view.per_type(view.push) / view.lam, view.V)
+    along_W = torch.outer(view.per_type(view.pull), view.W)
+    return Equality(-(along_V + along_W) / view.m, view.grad["embedding"])

@@ -1,0 +1,285 @@
+"""From measured values to a verdict on a sentence of the paper.
+
+A claim is tried in one or more cases (a data set, a model, a λ). In each the sentence is read as "X exceeds Y"
+and X − Y is measured once a seed (:mod:`uaftc_book.cases`); the rules of :mod:`uaftc_book.rules` make of it
+*supported*, *contradicted* or *undecided*. Cases without results, or with fewer seeds than the rules ask for, stay
+*open*. The rules make a verdict of the cases, too. Cases of settings that the paper leaves open, and of second
+measures, stand beside: told, not counted.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from string import Formatter
+
+import numpy as np
+import pandas as pd
+
+from uaftc_book import contents, rules
+from uaftc_book.cases import OPEN, SMALL, SURE, Part, Tables, exceeds
+from uaftc_book.nulls import null_of
+from uaftc_book.verdicts import OTHERS, WORDS
+from uaftc_book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
+
+TOLD = {"contradicted": "contradict it", "undecided": "too wide", OPEN: "too few seeds"}
+ALONE = {"supported": "which supports it", "contradicted": "which contradicts it", "undecided": "too wide",
+         OPEN: "too few seeds"}  # fmt: skip
+MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
+
+KINDS = ("claim", "identity", "definition", "assumption", "neighbour", "since 2020", "open question")
+GRADED = ("claim", *OTHERS)
+# Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
+UNNAMED = ("W₀ within ±0.1", "W ±0.1", "M ±0.1", "M ±3/√d")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, our reading of it, where it is shown, what is measured (claims.toml).
+
+    ``said``: the reading. ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``instead``: what was found
+    where the sentence fails, as a template over its worst case (:func:`filled`). ``quote``: the paper's own words, at
+    most two lines. ``kind``: of :data:`KINDS`. ``beside``: a case whose name has one of these is told and not counted.
+    """
+
+    name: str
+    section: str
+    said: str
+    page: str
+    measured: str
+    instead: str = ""
+    quote: str = ""
+    kind: str = "claim"
+    beside: tuple[str, ...] = ()
+
+    def parts(self, tables: Tables) -> tuple[Part, ...]:
+        """The cases, as the reading in the module of the claim's chapter finds them.
+
+        Raises
+        ------
+        ValueError
+            If there is no such reading.
+        """
+        contents.load_chapters([self.page.partition("#")[0]])
+        if self.name not in READINGS:
+            raise ValueError(f"the claim {self.name} has no reading in the module of {self.page}")
+        return tuple(READINGS[self.name](tables))
+
+
+def filled(template: str, part: Part) -> str:
+    """A template with the numbers of a case.
+
+    {case}; {mean}, {low}, {high}: of X − Y; {held}, {n}: seeds in which X was larger, and all; {size}: the mean
+    without its sign; {share}: Y itself where X is :data:`SMALL`; {ratio}: X itself where Y is.
+
+    Raises
+    ------
+    ValueError
+        If the template asks for anything else.
+    """
+    values = {"case": part.case, "held": str(part.held), "n": str(part.n)}
+    values |= {name: short(getattr(part, name)) for name in ("mean", "low", "high")}
+    values |= {"size": short(abs(part.mean)), "share": short(SMALL - part.mean), "ratio": short(SMALL + part.mean)}
+    unknown = [name for _, name, *_ in Formatter().parse(template) if name is not None and name not in values]
+    if unknown:
+        raise ValueError(f"no placeholder {{{unknown[0]}}}; there are {', '.join(values)}")
+    return template.format(**values)
+
+
+def read_claims() -> dict[str, Claim]:
+    """The claims of claims.toml by name, in its order."""
+    listed = tomllib.loads((resources.files(__package__) / "claims.toml").read_text(encoding="utf-8"))
+    found = {}
+    for name, about in listed.items():
+        filled(about.get("instead", ""), Part("", OPEN))
+        about["measured"] = (
+            about["measured"].replace("{small}", f"{SMALL:g} (what counts as small)").replace("{sure}", f"{SURE:.1f}")
+        )
+        about["beside"] = tuple(about.get("beside", ()))
+        found[name] = Claim(name, **about)
+        if found[name].kind not in KINDS:
+            raise ValueError(f"{name}: a sentence is {', '.join(KINDS)}, not {found[name].kind!r}")
+    return found
+
+
+CLAIMS = read_claims()
+READINGS: dict[str, Callable[[Tables], Iterable[Part]]] = {}
+READ_BY: dict[str, str] = {}  # claim -> the file whose reading it is
+Cases = Callable[[Tables], Iterable[tuple[str, pd.DataFrame]]]
+
+
+def reading(function: Callable[[Tables], Iterable[Part]], name: str = "") -> Callable:
+    """Decorator: how the claim of the function's name is measured, a function from stored tables to cases.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim, or it is read already.
+    """
+    name = name or function.__name__
+    if name not in CLAIMS:
+        raise ValueError(f"no claim {name!r} in claims.toml: add its sentence there")
+    if name in READINGS:
+        raise ValueError(f"the claim {name} is read twice")
+    READINGS[name], READ_BY[name] = function, reading_file()
+    return function
+
+
+def reading_file() -> str:
+    """The file that registers a reading just now, from the folder of chapters; empty if it is none of theirs."""
+    frame = sys._getframe()
+    while frame and not frame.f_globals["__name__"].startswith(contents.PACKAGE):
+        frame = frame.f_back
+    return Path(frame.f_code.co_filename).relative_to(contents.FOLDER).as_posix() if frame else ""
+
+
+def reads(name: str, cases: Cases, value: Callable[[pd.DataFrame], pd.Series], null: bool = False) -> None:
+    """A claim that asks the same of every case: ``value`` is X − Y by seed, from the rows of a case.
+
+    ``null``: cases on real data are held against permuted labels (:data:`uaftc_book.nulls.NULLS`).
+    """
+
+    def parts(tables: Tables) -> Iterator[Part]:
+        for case, rows in cases(tables):
+            part = exceeds(case, value(rows))
+            yield replace(part, null=null_of(case, tables, value)) if null else part
+
+    reading(parts, name)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its parts and its verdict."""
+
+    claim: Claim
+    parts: tuple[Part, ...]
+    tables: tuple[str, ...] = ()  # that were read
+
+    def counts(self, part: Part) -> bool:
+        """Whether a case is one of the world: not one of a setting that the paper leaves open, nor a second measure."""
+        return not any(name in part.case for name in (*UNNAMED, *self.claim.beside))
+
+    @cached_property
+    def counted(self) -> tuple[Part, ...]:
+        """The cases of which the verdict is made."""
+        return tuple(part for part in self.parts if self.counts(part))
+
+    def cases(self, *verdicts: str) -> list[str]:
+        return [part.case for part in self.counted if part.verdict in verdicts]
+
+    @property
+    def verdict(self) -> str:
+        return rules.graded(len(self.cases("supported")), len(self.cases("contradicted")), len(self.counted))
+
+    @property
+    def tally(self) -> str:
+        """So many of the cases support the sentence, so many contradict it, are too wide, have too few seeds."""
+        if len(self.counted) == 1:
+            return f"one case, {ALONE[self.counted[0].verdict]}"
+        told = f"{len(self.cases('supported'))} of {len(self.counted)} cases support it"
+        return told + "".join(f", {n} {word}" for verdict, word in TOLD.items() if (n := len(self.cases(verdict))))
+
+    @property
+    def turned_by(self) -> list[Part]:
+        """The cases beside that speak against the verdict; where it is undecided, those that decide."""
+        against = {word: ("contradicted",) for word in WORDS[:2]} | {word: ("supported",) for word in WORDS[3:5]}
+        against |= {"undecided": ("supported", "contradicted")}
+        return [part for part in self.parts if not self.counts(part) and part.verdict in against.get(self.verdict, ())]
+
+    @property
+    def worst(self) -> Part | None:
+        """The contradicted case that lies farthest on the wrong side; the first where no distance is known."""
+        wrong = [part for part in self.counted if part.verdict == "contradicted"]
+        return min(wrong, key=lambda part: part.strength if np.isfinite(part.strength) else np.inf, default=None)
+
+    @property
+    def against_control(self) -> str:
+        """In how many cases the sentence says more than permuted labels do; empty where no case has this control."""
+        found = [part.null.verdict for part in self.counted if part.null]
+        if not found:
+            return ""
+        rest = ", ".join(f"{word} in {n}" for word in ("as much", "less") if (n := found.count(word)))
+        told = f"more than with permuted labels in {found.count('more')} of {len(found)}"
+        return f"{told} ({rest})" if rest else told
+
+
+def judge(claim: Claim, tables: Tables) -> Judged:
+    """The verdict on one claim."""
+    tables.read.clear()
+    return Judged(claim, claim.parts(tables), tuple(sorted(tables.read)))
+
+
+def judge_all(tables: Tables | None = None, kinds: Iterable[str] = KINDS[:1]) -> list[Judged]:
+    """All sentences of some kinds, in the order of the paper; without tables: on the stored results."""
+    tables = tables or Tables()
+    return [judge(claim, tables) for claim in CLAIMS.values() if claim.kind in kinds]
+
+
+def counted(judged: Iterable[Judged]) -> dict[str, int]:
+    """How many claims got each verdict."""
+    verdicts = [one.verdict for one in judged]
+    return {word: verdicts.count(word) for word in WORDS}
+
+
+def scorecard(judged: Iterable[Judged]) -> pd.DataFrame:
+    """A row a case: section, claim, verdict on the claim, case, what was found there, and what of it was made."""
+    return pd.DataFrame(
+        [
+            {
+                "section": one.claim.section,
+                "claim": one.claim.said,
+                "kind": one.claim.kind,
+                "verdict": one.verdict,
+                "measured": one.claim.measured,
+                "case": part.case,
+                "counts": one.counts(part),
+                "found": part.found,
+                "n": part.n,
+                "holds there": MARKS[part.verdict],
+                "permuted labels": part.null.told if part.null else "",
+                "page": one.claim.page,
+                "name": one.claim.name,
+            }
+            for one in judged
+            for part in one.parts
+        ]
+    )
+
+
+def cases_of(*names: str, tables: Tables | None = None) -> pd.DataFrame:
+    """The cases of some claims, for the page on which they are shown: claim, measured, case, found, holds there.
+
+    Raises
+    ------
+    ValueError
+        If there is no such claim.
+    """
+    unknown = [name for name in names if name not in CLAIMS]
+    if unknown:
+        raise ValueError(f"no claim {unknown[0]!r}; there are {', '.join(CLAIMS)}")
+    tables = tables or Tables()
+    return scorecard(judge(CLAIMS[name], tables) for name in names)[
+        ["claim", "measured", "case", "found", "holds there", "permuted labels"]
+    ]
+
+
+def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
+    """The claims that fail most clearly, of those that say what was found instead.
+
+    First those that do not hold, then mostly not, then mixed ones; each by how far the worst case that counts lies on
+    the wrong side, in half widths of its interval. Where lists of words have a null control, that case must lie below
+    what permuted labels show.
+    """
+    order = {word: rank for rank, word in enumerate(("does not hold", "mostly not", "mixed"))}
+    failing = (one for one in judged if one.claim.instead and one.worst and one.verdict in order)
+
+    def beats(one: Judged) -> bool:
+        return not one.against_control or bool(one.worst.null and one.worst.null.verdict == "less")
+
+    clear = [one for one in failing if np.isfinite(one.worst.strength) and beats(one)]
+    return sorted(clear, key=lambda one: (order[one.verdict], one.worst.strength))[:most]

@@ -1,0 +1,50 @@
+"""Computed paragraphs and cells of tables: numbers of several runs, and the verdict that they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown, display
+
+from uaftc_book import rules
+from uaftc_book.wording import true_minus, with_interval
+
+VERDICTS = {"supported": "holds", "contradicted": "does not hold", "undecided": "undecided"}
+
+
+def say(text: str) -> None:
+    """Show a paragraph with computed numbers, minus signs as they should be."""
+    display(Markdown(true_minus(" ".join(text.split()))))
+
+
+def told(found: rules.Interval, form: str = ".2f") -> str:
+    """A mean with its interval, if it has one."""
+    return with_interval(*found[:3], lambda value: f"{value:{form}}".replace("-", "−"))
+
+
+def over_seeds(values: Iterable[float], form: str = ".0%", most: float = np.inf) -> str:
+    """Mean and interval over runs, which ends at ± ``most``; of one or two their values."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 3:
+        return " and ".join(f"{value:{form}}" for value in values).replace("-", "−") or "not measured"
+    found = rules.interval(values)
+    if form.endswith("%") and (values >= 0).all() and (values <= 1).all():  # of shares: no interval leaves 0 to 1
+        found = found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))
+    return told(found._replace(low=max(found.low, -most), high=min(found.high, most)), form)
+
+
+def mean(column: str, form: str = ".2f", most: float = np.inf) -> Callable[[pd.DataFrame], str]:
+    """A function that tells :func:`over_seeds` of a column of some rows: a cell of a table."""
+    return lambda rows: over_seeds(rows[column], form, most)
+
+
+def points(values: Iterable[float]) -> str:
+    """The same of a difference of shares, in points of a hundred."""
+    return over_seeds(100 * np.asarray(values, dtype=float), "+.1f")
+
+
+def verdict(found: rules.Interval) -> str:
+    """On "X exceeds Y", from the interval of X − Y; undecided with fewer runs than the rules ask for."""
+    return f"undecided: {found.n} seeds" if found.n < rules.LEAST_SEEDS else VERDICTS[rules.decided(found)]
