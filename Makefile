@@ -34,9 +34,11 @@ rerun: $(VENV)/book.installed
 compare: $(VENV)/test.installed
 	@$(BIN)/python .ci/compare.py
 
-# Notebooks are replayed without progress bars: whether one shows depends on the machine.
+# Notebooks are replayed without progress bars: whether one shows depends on the machine. Their texts are linted when
+# `book` has touched them: jupytext stops at a file that changes meanwhile.
 test: $(VENV)/test.installed
-	@$(MAKE) --no-print-directory -j 2 book loops lint
+	@$(MAKE) --no-print-directory -j 2 book loops
+	@$(MAKE) --no-print-directory lint
 	$(PYTEST) -n 2 --nbval tests book
 
 lint: $(VENV)/test.installed
@@ -47,7 +49,7 @@ lint: $(VENV)/test.installed
 loops: $(VENV)/test.installed
 	@$(BIN)/python tests/loops.py
 
-# What the library alone holds.
+# What needs no browser, corpus, built book or new environment.
 test-unit: loops
 	$(PYTEST) -n 2 -m "not long and not whole" tests
 

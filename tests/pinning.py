@@ -1,20 +1,27 @@
 """What must not change while files move: `python tests/pinning.py` writes it anew, tests/book/test_pinned.py compares.
 
-Pins keep the names that chapters had; chapters.csv says what each is called now, in the order of their cells.
+Pins keep the names that chapters had; chapters.csv says what each is called now, in the order of their cells. Before it
+writes anything anew after a renaming, each chapter there must have its own name again.
 """
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from uaftc_book import same_sums  # noqa: E402, F401 (numpy and torch come later)
+
+# isort: split
 import ast
 import hashlib
 import inspect
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
-from pathlib import Path
 
 import nbformat
 import numpy as np
