@@ -248,5 +248,9 @@ def explain(
 explain.params.sort(key=lambda option: not option.required)  # what must be given is told first
 
 
-if find_spec("uaftc_book"):  # in a checkout the book's commands join these
-    import_module("uaftc_book.cli")
+try:
+    if find_spec("uaftc_book"):  # in a checkout the book's commands join these
+        import_module("uaftc_book.cli")
+except KeyboardInterrupt:
+    print("uaftc: stopped; nothing was written", file=sys.stderr)
+    raise SystemExit(130) from None
