@@ -4,14 +4,16 @@ Pins keep the names that chapters had; chapters.csv says what each is called now
 writes anything anew after a renaming, each chapter there must have its own name again.
 """
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(CHECKOUT / folder) for folder in ("", ".ci", "benchmarks")]
 
-from uaftc_book import same_sums  # noqa: E402, F401 (numpy and torch come later)
+from uaftc_book import same_sums  # noqa: F401 (numpy and torch come later)
 
 # isort: split
 import ast
@@ -23,25 +25,22 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
 
+import made_files
 import nbformat
 import numpy as np
 import pandas as pd
+from compare import rounded
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+import uaftc_lib
+import uaftc_lib.dynamics
+import uaftc_lib.explain
+from conftest import lines_of
+from uaftc_book import claims, equations
+from uaftc_book.chapters import map as figures
+from uaftc_lib import load_dataset
+from uaftc_lib.report import explain_file
+
 HERE = CHECKOUT / "tests" / "pinned"
-sys.path[:0] = [str(CHECKOUT / folder) for folder in ("", ".ci", "benchmarks")]
-
-import made_files  # noqa: E402
-from compare import rounded  # noqa: E402
-
-import uaftc_lib  # noqa: E402
-import uaftc_lib.dynamics  # noqa: E402
-import uaftc_lib.explain  # noqa: E402
-from conftest import lines_of  # noqa: E402
-from uaftc_book import claims, equations  # noqa: E402
-from uaftc_book.chapters import map as figures  # noqa: E402
-from uaftc_lib import load_dataset  # noqa: E402
-from uaftc_lib.report import explain_file  # noqa: E402
 
 BOUNDS = {"finding": (1, "holds"), "identity": (2, "bound")}  # where the bound stands among the arguments
 SIGNED = """load_dataset AttentionClassifier AttentionClassifier.forward AttentionClassifier.token_scores

@@ -211,11 +211,11 @@ def test_the_verdict_does_not_flip_with_the_seed_or_the_order_of_the_rows(tmp_pa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", range(3))
-def test_the_verdict_does_not_flip_on_twenty_four_files(tmp_path, part):
-    """Two neighbouring answers were measured on three of the 24 files: 1, 2 and 0 of these parts."""
+@pytest.mark.parametrize("part, most", [(0, 1), (1, 2), (2, 1)])
+def test_the_verdict_does_not_flip_on_twenty_four_files(tmp_path, part, most):
+    """At most four files show two neighbouring answers; three were measured, 1, 2 and 0 in these parts."""
     said = verdicts(tmp_path, FAINT[part::3], range(20))
-    assert not any({"sure", "nothing"} <= each for each in said) and sum(len(each) > 1 for each in said) <= 2, said
+    assert not any({"sure", "nothing"} <= each for each in said) and sum(len(each) > 1 for each in said) <= most, said
 
 
 @pytest.mark.long

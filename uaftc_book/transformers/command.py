@@ -87,7 +87,7 @@ def extend(train: click.Command) -> None:
 
     def extended(transformer: Path | None, fine_tune: float | None, file: Path | None, **given) -> None:
         cell = {name: value for name, value in given.items() if name in Cell.__dataclass_fields__}
-        plain(file=file, under=asked_for(transformer, fine_tune, file, cell), **given)
+        plain(file=file, builder=asked_for(transformer, fine_tune, file, cell), **given)
 
     train.callback = extended
     train.params += [

@@ -6,10 +6,23 @@ What was typed is checked before anything heavy is imported, so that a mistake i
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 
-try:
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Ctrl-C is answered in a line while modules are imported, too."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("uaftc: stopped; nothing was written", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+with stoppable():  # the first tenth of a second
     import pickle
     import tarfile
     import time
@@ -31,9 +44,6 @@ try:
     from uaftc_lib.report.request import Columns, check_folder, check_request
     from uaftc_lib.report.settings import Settings
     from uaftc_lib.settings import DEVICES, MODELS
-except KeyboardInterrupt:  # the first tenth of a second
-    print("uaftc: stopped; nothing was written", file=sys.stderr)
-    raise SystemExit(130) from None
 
 
 # What libraries raise where memory, a file or a number is at fault (torch: RuntimeError). click takes an EOFError for
@@ -113,10 +123,10 @@ app.add_command(word_vectors)
 @DATA_HOME
 @click.option("--out", type=PATH, help="Write the result to FILE.json, or with the model to FILE.pt.")
 def train(
-    file: Path | None, device: str, data_home: Path | None, out: Path | None, under: object = None, **given
+    file: Path | None, device: str, data_home: Path | None, out: Path | None, builder: object = None, **given
 ) -> None:
     """Train one classifier, and print its accuracies."""
-    # ``under``: what makes the classifier and its training instead of the cell, if a command that extends this has one.
+    # A command that extends this one may give a builder of the classifier and of its training, in place of the cell.
     if out:
         if out.suffix not in (".json", ".pt") or not out.parent.is_dir():
             raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
@@ -129,12 +139,12 @@ def train(
     loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))
     start = read and read.aligned(loaded.vocabulary, loaded.train)
     more = {"vectors": start.matrix} if start else {}
-    classifier = (under or cell).classifier(loaded, device, **more)
+    classifier = (builder or cell).classifier(loaded, device, **more)
     click.echo(f"{cell.dataset}, {cell.model}, λ = {cell.lam:g}, seed {cell.seed}: {cell.epochs} epochs", err=True)
     if start:
         click.echo(start.told, err=True)
     started = time.perf_counter()
-    run = uaftc_lib.fit(classifier, loaded, under.training(classifier) if under else cell.training())
+    run = uaftc_lib.fit(classifier, loaded, builder.training(classifier) if builder else cell.training())
     seconds = time.perf_counter() - started
     for name, value in (
         ("dev accuracy", as_percent(run.dev_accuracy)),
@@ -145,7 +155,7 @@ def train(
         click.echo(f"{name:14}{value}")
     if out:
         told = {"device": device, "seconds": seconds, "vectors": start and start.record}
-        keep_run(out, cell, told | ({"transformer": under.record} if under else {}), run, classifier)
+        keep_run(out, cell, told | ({"transformer": builder.record} if builder else {}), run, classifier)
 
 
 @app.command()
@@ -248,9 +258,6 @@ def explain(
 explain.params.sort(key=lambda option: not option.required)  # what must be given is told first
 
 
-try:
-    if find_spec("uaftc_book"):  # in a checkout the book's commands join these
+if find_spec("uaftc_book"):  # in a checkout the book's commands join these
+    with stoppable():
         import_module("uaftc_book.cli")
-except KeyboardInterrupt:
-    print("uaftc: stopped; nothing was written", file=sys.stderr)
-    raise SystemExit(130) from None

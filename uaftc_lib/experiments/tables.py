@@ -183,7 +183,7 @@ def said_of_completed(
 def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tuple]:
     """The jobs of a stored table that took least, as many as so many minutes of one process hold, but one at least.
 
-    A job whose time is not stored comes last, and alone.
+    A job whose time is not stored is taken only where no other is.
     """
     table, _ = task(name)
     took = {job: seconds or math.inf for job, seconds in seconds_of(table, table.read()[1]).items()}

@@ -162,6 +162,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     least, most = (max(1, min(rounds, texts // len(whole))) for rounds, texts in ((ROUNDS, FEW), (MOST_ROUNDS, MORE)))
     first = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
     times = np.bincount(np.concatenate([fold.test for fold in first]), minlength=len(whole))
+    tested = np.flatnonzero(times)
     counted = prepared.unit >= 0
     weights = counted / np.bincount(prepared.unit[counted])[prepared.unit] / times.clip(1)
     pushes, models, line, coefficients = Pushes(whole, types, weights), [], None, 0.0
@@ -170,8 +171,8 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     with bar(desc="epochs") as epochs:
         for rounds in range(max(least, most)):
             if rounds and rounds % least == 0:
-                ours, near = Answers.mean(asked["ours"], prepared.unit), DOUBT * math.sqrt(least / rounds)
-                if not in_doubt(ours, labels, prepared.unit, near):
+                ours = Answers.mean(asked["ours"], prepared.unit).at(tested)
+                if not in_doubt(ours, labels[tested], prepared.unit[tested], DOUBT * math.sqrt(least / rounds)):
                     break
             seed = settings.seed + ANEW * rounds
             chosen = list(folds(labels, prepared.cluster, prepared.test, seed)) if rounds else first
@@ -187,7 +188,6 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
                         coefficients = coefficients + line.coefficients() / FOLDS
                         pushes = pushes.add(reader, fold, settings.seed)
                         models.append(reader)
-    tested = np.flatnonzero(times)
     used = {
         "epochs": config.epochs,
         "best_epochs": [reader.best_epoch for reader in models],
@@ -229,10 +229,9 @@ def cross_validation(
             yield reader, line, answers
 
 
-def in_doubt(ours: Answers, labels: Int[np.ndarray, "texts"], unit: Int[np.ndarray, "texts"], near: float) -> bool:
+def in_doubt(ours: Answers, labels: Int[np.ndarray, "tested"], unit: Int[np.ndarray, "tested"], near: float) -> bool:
     """Whether z is so near to another verdict, which other folds and initial values may give."""
-    tested = ours.rank.any(1)
-    z = auc(*by_unit(ours.rank[tested], labels[tested], unit[tested]))["z"]
+    z = auc(*by_unit(ours.rank, labels, unit))["z"]
     return min(abs(z - ABOUT), abs(z - SURE)) <= near
 
 
