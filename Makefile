@@ -77,6 +77,7 @@ lab: $(VENV)/lab.installed
 
 bench: $(VENV)/bench.installed
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/page.py
 
 # torch comes first, as its CPU build where one is offered: from wherever pip looks, else from PyTorch's own
 # index. The index is not for the other packages: pip would ask it for every one of them.

@@ -1,6 +1,6 @@
 """Attention times class probabilities, and influence, on made-up emotions: python benchmarks/emotions_by_attention.py
 
-The causes of the emotions are known (chapter 13). For each reader, real or permuted labels, seed and method a row in
+The causes of the emotions are known (chapter 7). For each reader, real or permuted labels, seed and method a row in
 emotions_by_attention.csv in the results folder; rows that are there stay.
 """
 
@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from uaftc_book.chapters.words_and_classes import emotions
+from uaftc_book.chapters import words_and_classes
 from uaftc_lib import explain, results_folder
 from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.progress import progress_bar
@@ -75,20 +75,20 @@ def answered(words: pd.DataFrame, column: str) -> dict[str, float]:
     true: of the first words of an emotion, as many as speak for it, the share that do; company: whether the thing
     beside its first adjective is among them; "strong leads", "weak is second": of its verb's emotions.
     """
-    truth, rows = emotions.truth(), []
-    for emotion in emotions.EMOTIONS:
+    truth, rows = words_and_classes.truth(), []
+    for emotion in words_and_classes.EMOTIONS:
         true = set(truth.loc[truth["class"] == emotion, "word"])
         first = set(words[words["class"] == emotion].nlargest(len(true), column)["word"])
-        verb, (_, second) = next((verb, both) for verb, both in emotions.VERBS.items() if both[0] == emotion)
+        verb, (_, second) = next((verb, both) for verb, both in words_and_classes.VERBS.items() if both[0] == emotion)
         order = words[words["word"] == verb].nlargest(2, column)["class"].tolist()
-        row = {"true": len(true & first) / len(true), "company": emotions.COMPANY[emotion] in first}
+        row = {"true": len(true & first) / len(true), "company": words_and_classes.COMPANY[emotion] in first}
         rows.append(row | {"strong leads": order[:1] == [emotion], "weak is second": order == [emotion, second]})
     return pd.DataFrame(rows).astype(float).mean().to_dict()
 
 
 def emotions_by_attention(encoder: str, labels: str, seed: int) -> list[dict]:
     """The made-up emotions, real and permuted labels: attention times class probabilities, and influence, in order."""
-    frame = emotions.made(seed)
+    frame = words_and_classes.made(seed)
     if labels == "permuted":
         frame["label"] = np.random.default_rng([seed, 31]).permutation(frame["label"])
     words = by_method(frame, Settings(seed=seed, **READERS[encoder]))

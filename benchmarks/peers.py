@@ -21,7 +21,7 @@ import pandas as pd
 from measure import load, processor_seconds
 from rankings import METHODS, File
 
-from uaftc_book.chapters.scores import word_ratings
+from uaftc_book.real_scores import word_ratings
 from uaftc_lib import load_dataset, results_folder
 from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.locations import data_home

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from uaftc_book.neighbours.kendall import kendall
+from uaftc_book.neighbours.yardsticks import kendall
 from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, explain
 from uaftc_lib.fast.masks import draw_masks
 from uaftc_lib.fast.trainers import FusedTrainer

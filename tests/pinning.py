@@ -1,7 +1,6 @@
 """What must not change while files move: `python tests/pinning.py` writes it anew, tests/book/test_pinned.py compares.
 
-Pins keep the names that chapters had; chapters.csv says what each is called now, in the order of their cells. Before it
-writes anything anew after a renaming, each chapter there must have its own name again.
+Who means to change a value changes its pin in the same commit, and says why.
 """
 
 # ruff: noqa: E402
@@ -37,6 +36,7 @@ import uaftc_lib.explain
 from conftest import lines_of
 from uaftc_book import claims, equations
 from uaftc_book.chapters import map as figures
+from uaftc_book.publish import chapters
 from uaftc_lib import load_dataset
 from uaftc_lib.report import explain_file
 
@@ -48,12 +48,6 @@ SIGNED = """load_dataset AttentionClassifier AttentionClassifier.forward Attenti
     dynamics.token_sums dynamics.gradients dynamics.polarity_update dynamics.attention_update dynamics.conserved
     explain.contributions explain.word_class_influence explain.leave_one_out explain.permutation_test
     explain.minimal_flip_sets explain.shapley explain.adversarial_attention""".split()
-
-
-def chapters() -> dict[str, list[str]]:
-    """Of each chapter of today the pinned ones of which it is made."""
-    table = pd.read_csv(HERE / "chapters.csv")
-    return {now: part["pinned"].tolist() for now, part in table.groupby("now", sort=False)}
 
 
 def code_cells(chapter: str) -> Iterator[nbformat.NotebookNode]:

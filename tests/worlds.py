@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 
 from uaftc_book import contents
-from uaftc_book.chapters.embedding_geometry import RANGES_OF_CASE
-from uaftc_book.chapters.lam import LAMS
-from uaftc_book.chapters.learnt_first.detection import LENGTHS, POOLINGS, STRENGTHS
-from uaftc_book.chapters.pretrained.similar_words import INITIALISATIONS as INITIALISATIONS_OF_WORDS
-from uaftc_book.chapters.pretrained.unseen_words import LEARNING
-from uaftc_book.chapters.staying_true import objectives
+from uaftc_book.accuracies import LAMS_OF_COLUMN
+from uaftc_book.chapters.geometry import RANGES_OF_CASE
+from uaftc_book.chapters.pretrained import INITIALISATIONS_OF_WORDS, LEARNING
+from uaftc_book.chapters.since_2020 import LENGTHS, POOLINGS, STRENGTHS
 from uaftc_book.chapters.variants import LAST
+from uaftc_book.neighbours import measured
 from uaftc_book.panels import panels
 from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES
 from uaftc_lib.experiments.sweep import encode_errors
@@ -26,7 +25,7 @@ contents.load_chapters()  # registers the experiments
 
 SEEDS = range(10)
 ALL_LAMS = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10000.0)
-assert len(ALL_LAMS) == LAMS
+assert len(ALL_LAMS) == LAMS_OF_COLUMN
 
 
 def kinds(name, positive, negative, neutral):
@@ -326,7 +325,7 @@ EXACT += ["texts", "length", "loss", "right"]
 def word_level(true, kind="base", **_):
     s = 0 if kind == "base" else 0.1 if true else -0.1
     about = {"told": 4 + s, "exact JSD at 0.01": 0.5 - s, "tau attention, gradient": 0.2 + s}
-    return about | {objectives.LOO: 0.2 + s, objectives.SPREAD: 0.2}
+    return about | {measured.LOO: 0.2 + s, measured.SPREAD: 0.2}
 
 
 def words_selected(true, **_):

@@ -68,7 +68,7 @@ class Chapter:
     Parameters
     ----------
     name : str
-        Of the notebook: "03_polarity_dynamics".
+        Of the notebook: "02_training".
     namespace : dict
         ``globals()`` of the notebook, in the cell after its annotated parameters. What they may be:
         :mod:`uaftc_book.choices`.

@@ -30,65 +30,57 @@ def sections() -> list[str]:
 
 
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
-    "02_gradients": lambda: OF_A_CASE | OF_A_CORPUS,
-    "03_polarity_dynamics": lambda: TO_ROUNDING,
-    "04_attention_dynamics": lambda: TO_ROUNDING | {"sst_epochs": range(1, 41)},
-    "05_embedding_geometry": lambda: TO_ROUNDING,
-    "06_exact_dynamics": lambda: TO_ROUNDING,
-    "07_variants": lambda: (
-        TO_ROUNDING | {"class_size": AtLeast(100, "with fewer texts of a class words are too rare to be compared")}
+    "A_gradients": lambda: OF_A_CASE | OF_A_CORPUS,
+    "02_training": lambda: TO_ROUNDING | {"sst_epochs": range(1, 41)},
+    "A_geometry": lambda: TO_ROUNDING,
+    "03_attention_order": lambda: TO_ROUNDING,
+    "A_variants": lambda: (
+        OF_A_CASE | {"class_size": AtLeast(100, "with fewer texts of a class words are too rare to be compared")}
     ),
-    "08_synthetic": lambda: {"weight_range": [0.01, 0.1, 0.5, 1.0, 2.0]},
-    "09_datasets": lambda: {"dataset": list(PAPER_NAMES)},
-    "10_scores": lambda: {"dataset": list(PAPER_NAMES), "model": list(MODELS)},
-    # Each word has one contribution there, so that there must be two classes.
-    "11_weights": lambda: {
-        "dataset": [name for name in PAPER_NAMES if name != "20news-2"],
-        "split": ["train", "dev", "test"],
-    },
-    "12_lambda": lambda: {"dataset": list(PAPER_NAMES), "model": PAPER_MODELS},
-    "13_words_and_classes": lambda: {
+    "A_synthetic": lambda: {"weight_range": [0.01, 0.1, 0.5, 1.0, 2.0]},
+    "A_data_sets": lambda: {"dataset": list(PAPER_NAMES)},
+    "05_real_words": lambda: {"dataset": list(PAPER_NAMES), "model": list(MODELS), "split": ["train", "dev", "test"]},
+    "06_accuracy": lambda: {"dataset": list(PAPER_NAMES), "model": PAPER_MODELS},
+    "07_words_and_classes": lambda: {
         "dataset": [name for name in dataset_names() if not name.startswith("synthetic")],
         "replicates": AtLeast(20, "with fewer an interval has no ends"),
     },
-    "14_is_it_explanation": lambda: {"dataset": ["sst", "imdb", "20news-1"]},
-    "15_staying_true": lambda: {
+    "08_is_it_explanation": lambda: {"dataset": ["sst", "imdb", "20news-1"]},
+    "09_staying_true": lambda: {
         "kind": ["concatenation", "residual", "tied", "masked", "diverse", "orthogonal"],
         "strength": AtLeast(0.0, "it is what the objective is multiplied by"),
         "texts": AtLeast(100, "with fewer nothing is learnt"),
     },
-    "16_pretrained": lambda: {"lam": [1.0, 10.0, 100.0]},
-    "17_scorecard": lambda: {"section": ["all", *sections()], "verdict": ["all", *WORDS]},
-    "18_errata": lambda: OF_A_CASE | OF_A_CORPUS,
-    "19_speed": lambda: TO_ROUNDING | {"dataset": ["sst", "imdb", "synthetic-1", "synthetic-2"]},
-    "20_since_2020": lambda: TO_ROUNDING | {"texts": AtLeast(4, "both classes must be among them")},
-    "21_which_lambda": lambda: TO_ROUNDING | {"dimension": AtLeast(2, "V and W are turned against each other")},
-    "22_interventions": lambda: STORED_SEEDS,
-    "23_learnt_first": lambda: TO_ROUNDING,
-    "A1_variants_derived": lambda: OF_A_CASE,
-    "A2_atlas": lambda: STORED_SEEDS,
-    "A3_table2": lambda: {"dataset": list(PAPER_NAMES), "seed": range(3)},
-    "A4_map": lambda: {"status": ["all", *STATUSES]},
+    "A_pretrained": lambda: {"lam": [1.0, 10.0, 100.0]},
+    "10_scorecard": lambda: {"section": ["all", *sections()], "verdict": ["all", *WORDS]},
+    "A_errata": lambda: OF_A_CASE | OF_A_CORPUS,
+    "A_since_2020": lambda: TO_ROUNDING | {"texts": AtLeast(4, "both classes must be among them")},
+    "04_which_lambda": lambda: TO_ROUNDING | {"dimension": AtLeast(2, "V and W are turned against each other")},
+    "A_interventions": lambda: STORED_SEEDS,
+    "A_atlas": lambda: STORED_SEEDS,
+    "A_table2": lambda: {"dataset": list(PAPER_NAMES), "seed": range(3)},
+    "A_map": lambda: {"status": ["all", *STATUSES]},
 }
 
 
 WITHOUT_STRENGTH = ("concatenation", "residual", "orthogonal")
 
 # What parameters must be together, and what to say if they are not.
-TOGETHER: dict[str, tuple[Callable[[Mapping], bool], str]] = {
-    "03_polarity_dynamics": (
-        lambda given: (lams := given["lams"])[1:] and lams == sorted(lams) and lams[-1] >= 10 * lams[0],
-        "lams = {lams}: give at least two, ascending, the last at least ten times the first",
+TOGETHER: dict[str, tuple[tuple[Callable[[Mapping], bool], str], ...]] = {
+    "02_training": (
+        (
+            lambda given: (lams := given["lams"])[1:] and lams == sorted(lams) and lams[-1] >= 10 * lams[0],
+            "lams = {lams}: give at least two, ascending, the last at least ten times the first",
+        ),
+        (lambda given: given["lam"] < given["large_lam"], "lam = {lam}, large_lam = {large_lam}: give lam < large_lam"),
     ),
-    "04_attention_dynamics": (
-        lambda given: given["lam"] < given["large_lam"],
-        "lam = {lam}, large_lam = {large_lam}: give lam < large_lam",
-    ),
-    "15_staying_true": (
-        lambda given: (given["strength"] == 0) == (given["kind"] in WITHOUT_STRENGTH),
-        "kind = {kind!r}, strength = {strength}: give 0 to "
-        + ", ".join(WITHOUT_STRENGTH)
-        + ", and more than 0 to the others",
+    "09_staying_true": (
+        (
+            lambda given: (given["strength"] == 0) == (given["kind"] in WITHOUT_STRENGTH),
+            "kind = {kind!r}, strength = {strength}: give 0 to "
+            + ", ".join(WITHOUT_STRENGTH)
+            + ", and more than 0 to the others",
+        ),
     ),
 }
 
@@ -100,7 +92,6 @@ def allowed(chapter: str) -> dict[str, Allowed]:
 
 def check_together(chapter: str, values: Mapping[str, object]) -> None:
     """Raise ValueError unless all parameters of a chapter, each of them possible, are so together."""
-    if chapter in TOGETHER:
-        fit, message = TOGETHER[chapter]
+    for fit, message in TOGETHER.get(chapter, ()):
         if not fit(values):
             raise ValueError(message.format(**values))

@@ -93,7 +93,7 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
 @click.argument("words", metavar="[-p NAME VALUE]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--out", type=PATH, help="The executed copy; default: out_NOTEBOOK.ipynb.")
 def run(notebook: str, words: tuple[str, ...], out: Path | None) -> None:
-    """Execute a chapter again, e.g. uaftc run 12_lambda -p lam 50."""
+    """Execute a chapter again, e.g. uaftc run 06_accuracy -p lam 50."""
     with needs("running a chapter"):
         from uaftc_book.publish import CHECKOUT, chapters, kernel_options, parameters_of, read_published
 

@@ -6,6 +6,7 @@ whatever the labels are. These are the worlds that tell how much.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +15,76 @@ from jaxtyping import Int
 from torch import Tensor
 
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.scores import Types
+from uaftc_lib.experiments.paper_models import table2_cell
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import Types, examined_types
 from uaftc_lib.token_lists import token_types
+from uaftc_lib.training import fit
+
+LOSSES = (0.5, 0.3, 0.2)  # mean training losses at which runs are compared
+RATIO = 1.25  # of the counts of two words that are paired, at most
+
+
+def matched_types(types: Types, corpus: Corpus, vocabulary_size: int) -> dict[str, Int[Tensor, "kept"]]:
+    """The lists, less every word that has no partner of about its frequency on the other side.
+
+    Each polar word, the most frequent first, takes the neutral word of the nearest count that is still free, if
+    their counts differ by a factor of :data:`RATIO` at most.
+    """
+    counts = torch.bincount(corpus.tokens, minlength=vocabulary_size)
+    free = types["neutral"][counts[types["neutral"]].argsort(stable=True)].tolist()
+    sizes = np.log(counts[torch.tensor(free, dtype=torch.long)].double().numpy()).tolist()
+    kept: dict[str, list[int]] = {name: [] for name in types}
+    polar = [(int(counts[i]), name, i) for name, ids in types.items() if name != "neutral" for i in ids.tolist()]
+    for count, name, i in sorted(polar, key=lambda word: (-word[0], word[2])):
+        place = int(np.searchsorted(sizes, np.log(count)))
+        beside = [k for k in (place - 1, place) if 0 <= k < len(sizes)]
+        near = min(beside, key=lambda k: abs(sizes[k] - np.log(count)), default=None)
+        if near is not None and abs(sizes[near] - np.log(count)) <= np.log(RATIO):
+            kept[name].append(i)
+            kept["neutral"].append(free.pop(near))
+            sizes.pop(near)
+    return {name: torch.tensor(sorted(ids), dtype=torch.long) for name, ids in kept.items()}
+
+
+def world(dataset: Dataset, labels: str, seed: int) -> tuple[Dataset, dict[str, Types]]:
+    """What is trained on, and the lists on which scores are then compared."""
+    if labels == "half":
+        half, other = halves(dataset, seed)
+        return half, {"training": examined_types(half), "held out": token_types(other, dataset.vocabulary)}
+    if labels == "permuted":
+        dataset = with_permuted_labels(dataset, seed)
+    types = examined_types(dataset)
+    lists = {"training": types, "matched": matched_types(types, dataset.train, len(dataset.vocabulary))}
+    return dataset, lists | ({"held out": held_out_types(dataset)} if labels == "real" else {})
+
+
+def at_loss(
+    data: Dataset, labels: str, seed: int, look: Callable[[AttentionClassifier], dict]
+) -> tuple[int, float, dict]:
+    """DP on SST at λ = 10: the first epoch whose training loss is below the least level, its loss, what is seen then.
+
+    Raises
+    ------
+    ValueError
+        If no epoch reaches it.
+    """
+    usual, level, seen = table2_cell("sst", lam=10.0, seed=seed), min(LOSSES), []
+    cell = replace(usual, epochs=60 if labels == "permuted" else 30)  # all have reached it by then
+
+    def record(_epoch: int, now: AttentionClassifier) -> dict:
+        seen.append(look(now))
+        return {}
+
+    losses = fit(cell.classifier(data, "cpu"), data, cell.training(), record=record).history["loss"]
+    epoch = int((losses <= level).idxmax())
+    if not losses[epoch] <= level:
+        raise ValueError(f"{labels} {seed}: no epoch of {cell.epochs} reaches a loss of {level:g}")
+    return epoch, float(losses[epoch]), seen[epoch]
+
+
+RUNS_OF_LABELS = {"real": 10, "half": 10, "permuted": 40}  # how many seeds of each world are run
+
 
 LABELS = 13  # the stream from which labels are dealt out and halves are drawn
 

@@ -13,6 +13,19 @@ from uaftc_lib.dynamics.terms import residual
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
 
 
+def saddle_direction(corpus: Corpus, types: int) -> Float[Tensor, "types"]:
+    """π₀(w) = ½ Σ_t y n_tw / length_t: π where all attention is equal and all polarity is zero."""
+    share = (corpus.signs.double() / (2 * corpus.lengths))[corpus.instance_of]
+    return sum_by_instance(share, corpus.tokens, types)
+
+
+@torch.no_grad()
+def growing_vector(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "d"]:
+    """W₀ + Eᵀπ₀/‖π₀‖, twice the initial part that grows: W(τ) = W₀ cosh κτ + (Eᵀπ₀/‖π₀‖) sinh κτ, κ = ‖π₀‖/m."""
+    direction = saddle_direction(corpus, len(model.embedding)).to(model.W)
+    return model.W + model.embedding.T @ direction / direction.norm()
+
+
 def gram(model: AttentionClassifier) -> Float[Tensor, "rows rows"]:
     """G = XXᵀ of X = [E; V; W], with a row for each type, for V, and for W (K classes: each W_k).
 

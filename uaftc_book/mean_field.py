@@ -1,4 +1,4 @@
-"""The mean field of exchangeable types: gradient flow of the means of kinds of words (chapters 06 and 21)."""
+"""The mean field of exchangeable types: gradient flow of the means of kinds of words (chapters 3 and 4)."""
 
 from __future__ import annotations
 

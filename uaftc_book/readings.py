@@ -13,6 +13,23 @@ import pandas as pd
 from uaftc_book.cases import OPEN, SMALL, SURE, Part, Tables
 from uaftc_book.claims import Cases
 
+SIGNS_AT = (2, 6, 12)  # epochs
+
+
+def signs_case(epoch: int, weight: float) -> str:
+    """The name of a case of the claim "smaller_is_quicker"."""
+    return f"Data I, signs of pairs, epoch {epoch}, W ±{weight:g}"
+
+
+M_OF_LIBRARY = "±1/√d"
+RANGES_OF_M = {M_OF_LIBRARY: lambda d: d**-0.5, "±0.1": lambda d: 0.1, "±3/√d": lambda d: 3 * d**-0.5}
+
+
+def ranges(M: str) -> str:
+    """From which ranges W and M are drawn, as the names of cases tell it."""
+    return f"W from ±0.1, M {M}"
+
+
 # The cases on synthetic data, at the paper's size (12,000 texts, 1,000 neutral words): their table, and of which rows.
 ONE, TEN, HUNDRED = "Data I, λ = 1", "Data I, λ = 10", "Data I, λ = 100"
 SHORT_TEN, SHORT_HUNDRED = f"{TEN}, W₀ within ±0.1", f"{HUNDRED}, W₀ within ±0.1"

@@ -10,7 +10,7 @@ when the interval of the mean of X − Y lies above zero, contradicted when it l
 with fewer seeds it is open. Where it holds in some seeds and fails in others, the share in which it holds is told with
 it (Wilson's interval).
 
-*Accuracies.* A planned contrast of the λ of a column (:mod:`uaftc_book.chapters.lam.contrasts`) is a number for
+*Accuracies.* A planned contrast of the λ of a column (:mod:`uaftc_book.accuracies`) is a number for
 each seed and each test text; its mean has an interval over both (:func:`crossed`), and is judged like X − Y.
 *Equivalent* means: less than a fifth of the effect at stake, which is what λ = 1 costs in the same column.
 

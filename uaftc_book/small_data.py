@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -11,10 +13,61 @@ from torch import Tensor
 from uaftc_book.mean_field import MeanField
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Dataset
+from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import KINDS, Types, dot_product, type_means
-from uaftc_lib.training import TrainingConfig
+from uaftc_lib.scores import KINDS, Types, dot_product, examined_types, follow, make_perpendicular, type_means
+from uaftc_lib.training import Run, TrainingConfig, fit
+
+
+def sst_config(optimizer: str, seed: int, epochs: int = 4) -> TrainingConfig:
+    """Adagrad as in the paper but without dropout, or plain SGD for twice as many epochs."""
+    common = {"batch_size": 100, "seed": seed}
+    if optimizer == "SGD":
+        return TrainingConfig(optimizer="sgd", learning_rate=10.0, epochs=2 * epochs, **common)
+    return TrainingConfig(learning_rate=0.02, learning_rate_decay=0.001, epochs=epochs, **common)
+
+
+SST_STEPS = {  # as in chapter 2: no dropout, no epoch chosen
+    "sgd": TrainingConfig(optimizer="sgd", learning_rate=10.0, batch_size=100, epochs=8),
+    "adagrad": TrainingConfig(learning_rate=0.02, learning_rate_decay=0.001, batch_size=100, epochs=4),
+}
+
+
+@cache
+def range_data(name: str) -> Dataset:
+    """The data of :func:`uaftc_book.chapters.attention_order.exact_range`; of SST the training texts alone."""
+    if name == "SST":
+        return replace(load_dataset("sst"), dev=None, test=None)
+    return load_dataset("synthetic-1") if name == "Data I" else small_data()
+
+
+def train_synthetic(
+    dataset: Dataset,
+    lam: float = 10.0,
+    dimension: int = 100,
+    weight_range: float = 1.0,
+    learning_rate: float = 0.25,
+    epochs: int = 30,
+    penalty: float = 0.0,
+    perpendicular: bool = False,
+    seed: int = 0,
+) -> tuple[AttentionClassifier, Run]:
+    """DP on synthetic data by SGD in batches of 200 (Appendix C); the history follows the type means.
+
+    W starts in ±1: with it the spread of the published scores comes out; ``perpendicular`` starts at V·W = 0.
+    """
+    types = examined_types(dataset)
+    model = AttentionClassifier(
+        len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=weight_range, seed=seed
+    )
+    if perpendicular:
+        make_perpendicular(model)
+    config = TrainingConfig(
+        optimizer="sgd", learning_rate=learning_rate, batch_size=200, epochs=epochs, penalty=penalty, seed=seed
+    )
+    return model, fit(model, dataset, config, record=lambda _, m: follow(m, types))
+
 
 SEEDS, MANY_SEEDS = range(10), range(30)
 RANGES = {1.0: 1, 0.1: 3}  # W₀ within ± these, and how many times as long a run is: a short W grows late

@@ -1,13 +1,14 @@
 """Equations carry the paper's numbers: the label ``eq-13`` is shown as (13), and referred to as Eq (13).
 
-Equations of our own have other labels and are numbered within their page: (1.a), (1.b), ..., (A1.a), ... What is
-referred to in brackets, has none of its own: (Eq 13).
+Equations of our own have other labels and are numbered within their page: (1.a), (1.b), ..., (A1.a), ..., where A1 is
+the first appendix. What is referred to in brackets, has none of its own: (Eq 13).
 
 A formula within a line is a box to a browser, which may break the line on either side of it: what stands at it without
 a blank, a comma or a bracket, is joined to it.
 """
 
 import re
+from pathlib import Path
 from string import ascii_lowercase
 
 from docutils import nodes
@@ -15,6 +16,14 @@ from sphinx.domains.math import MathDomain
 from sphinx.errors import ExtensionError
 
 PAPER = re.compile(r"eq-(\d+[a-z]?)")
+CONTENTS = Path(__file__).parents[2] / "_toc.yml"
+
+
+def place(page: str) -> str:
+    """The number of a chapter, or of an appendix in the order of the contents: "02_training" -> "2"."""
+    if page.startswith("A_"):
+        return f"A{re.findall(r'file: (A_.*)', CONTENTS.read_text(encoding='utf-8')).index(page) + 1}"
+    return re.match(r"0*(\d*)", page)[1] or "0"
 
 
 class PaperMathDomain(MathDomain):
@@ -30,8 +39,7 @@ class PaperMathDomain(MathDomain):
         else:
             own = [label for label, (doc, _) in self.equations.items() if doc == docname and label != labelid]
             own = [label for label in own if not PAPER.fullmatch(label)]
-            page = re.match(r"0*(A?\d+)", docname)
-            number = f"{page[1] if page else 0}.{ascii_lowercase[len(own)]}"
+            number = f"{place(docname)}.{ascii_lowercase[len(own)]}"
         self.equations[labelid] = (docname, number)
 
     def resolve_xref(self, env, fromdocname, builder, typ, target, node, contnode):

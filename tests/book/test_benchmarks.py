@@ -7,6 +7,7 @@ import sys
 
 import fasttext_peer
 import measure
+import page
 import pandas as pd
 import pytest
 import run
@@ -147,6 +148,14 @@ def test_the_stored_table_can_be_read():
     lines = pd.read_csv(results_folder() / "benchmarks.csv")
     assert set(lines.columns) == COLUMNS
     assert set(lines["group"]) == set(run.BENCHMARKS)
+
+
+def test_the_page_of_speed_says_what_is_stored_and_every_target_is_met():
+    lines = pd.read_csv(results_folder() / "benchmarks.csv")
+    assert (CHECKOUT / "docs" / "speed.md").read_text(encoding="utf-8") == page.page(lines)
+    slower = lines.assign(ours=2 * lines.ours)
+    assert page.page(slower) != page.page(lines)
+    assert set(lines.met.dropna()) == {"yes"}
 
 
 def test_memory_is_measured_in_a_process_of_its_own():

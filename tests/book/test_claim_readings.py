@@ -13,8 +13,7 @@ import torch
 
 from uaftc_book import claims, rules
 from uaftc_book.chapters.variants import LAST
-from uaftc_book.chapters.variants.models import M_OF_LIBRARY, RANGES_OF_M
-from uaftc_book.readings import CELLS, TOO_SMALL
+from uaftc_book.readings import CELLS, M_OF_LIBRARY, RANGES_OF_M, TOO_SMALL
 from uaftc_book.small_data import by_kind
 from uaftc_lib.locations import PAPER_NAMES
 

@@ -6,7 +6,7 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from uaftc_book import rules
-from uaftc_book.chapters.lam.columns import equivalent, mcnemar_p, paired_p
+from uaftc_book.accuracies import equivalent, mcnemar_p, paired_p
 
 rng = np.random.default_rng(0)
 

@@ -14,8 +14,8 @@ import torch
 from cases import uaftc
 from test_vectors import small_imdb  # noqa: F401
 
-from uaftc_book.neighbours.again import left_out, reread
-from uaftc_book.neighbours.words_kept import alone_and_in_texts, pooled
+from uaftc_book.neighbours.word_level import alone_and_in_texts, pooled
+from uaftc_book.neighbours.yardsticks import left_out, reread
 from uaftc_book.transformers import masked_language_model as own
 from uaftc_book.transformers import pieces as cut
 from uaftc_book.transformers.classifier import TransformerClassifier
@@ -23,7 +23,9 @@ from uaftc_lib import Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dat
 from uaftc_lib.explain import contributions, leave_one_out, shapley
 from uaftc_lib.scores import score_frame
 
-transformers = pytest.importorskip("transformers", reason="transformers is not installed: chapter 16's second half")
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed: the appendix on pretrained words, second half"
+)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 WORDS = "the a film was good bad very not and unbelievably dull bright [MASK] never".split()

@@ -17,7 +17,7 @@ ADDED = ("A data set", "An attention", "An equation with its check", "An experim
 ADDED += ("A chapter",)
 BLOCK = re.compile(r"^(`{3,})(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 EXPECTED = ("CosineClassifier", "proved: Eq 84 corrected", "20 of    20 jobs", "holds\n")
-FILE = re.compile(r"(?:#|<!--) ([\w/]+\.(?:py|md|toml|yml))(?:, in (\w+))?(?: -->)?\n")
+FILE = re.compile(r"(?:#|<!--) ([\w/]+\.(?:py|md|toml|yml))(?: -->)?\n")
 
 
 def blocks(heading: str) -> list[tuple[str, str]]:
@@ -33,16 +33,9 @@ def add(text: str, checkout: Path) -> bool:
     named = FILE.match(text)
     if named is None:
         return False
-    name, within = named.groups()
-    path, new = checkout / name, text[named.end() :]
+    path, new = checkout / named[1], text[named.end() :]
     there = path.read_text(encoding="utf-8") if path.exists() else ""
-    if within:
-        head, opened, tail = there.partition(f"\n{within} = {{\n")
-        assert opened, f"{name} has no {within}"
-        whole = f"{head}{opened}{new}{tail}"
-    else:
-        whole = f"{there}\n{new}" if there else new
-    path.write_text(whole, encoding="utf-8")
+    path.write_text(f"{there}\n{new}" if there else new, encoding="utf-8")
     return True
 
 
@@ -87,5 +80,3 @@ def test_every_block_works(copied):
 def test_a_block_that_does_not_work_is_seen(copied):
     assert run("python", "import uaftc_lib; assert uaftc_lib.__file__ is None", copied).returncode == 1
     assert run("sh", "uaftc tables no-such-table", copied).returncode == 2
-    with pytest.raises(AssertionError, match="has no NOTHING"):
-        add("# uaftc_book/contents.py, in NOTHING\nx\n", copied)

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_book import claims, controls, nulls
+from uaftc_book import cards, claims, controls, nulls
 from uaftc_book.cases import Tables
-from uaftc_book.chapters import scorecard as page
-from uaftc_book.chapters.scores import null_controls, tilt
-from uaftc_book.chapters.scores.panel_nulls import Watch, vote_for_own_class
+from uaftc_book.chapters import real_words
+from uaftc_book.chapters.real_words import Watch, vote_for_own_class
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.models import AttentionClassifier
@@ -64,32 +63,32 @@ def test_held_out_lists_are_made_from_other_texts_of_words_that_training_has(sma
 def test_matched_words_have_a_partner_of_about_their_frequency(small):
     types = examined_types(small)
     size = len(small.vocabulary)
-    matched = null_controls.matched_types(types, small.train, size)
+    matched = controls.matched_types(types, small.train, size)
     counts = torch.bincount(small.train.tokens, minlength=size).double()
     polar = torch.cat([matched["positive"], matched["negative"]])
     assert 0 < len(polar) == len(matched["neutral"]) < 16
     assert all(set(ids.tolist()) <= set(types[name].tolist()) for name, ids in matched.items())
     ratios = counts[polar].sort().values / counts[matched["neutral"]].sort().values
-    assert ratios.max() <= null_controls.RATIO and ratios.min() >= 1 / null_controls.RATIO
+    assert ratios.max() <= controls.RATIO and ratios.min() >= 1 / controls.RATIO
 
 
 def test_equal_classes_take_the_same_number_of_each(small):
-    assert tilt.equal_classes(small, 0).train.labels.bincount().tolist() == [90, 90]
+    assert real_words.equal_classes(small, 0).train.labels.bincount().tolist() == [90, 90]
 
 
 def test_without_types_leaves_out_words_and_texts_that_have_no_other(small):
     gone = torch.arange(40)
-    left = tilt.without_types(replace(small, test=small.train[:5]), gone)
+    left = real_words.without_types(replace(small, test=small.train[:5]), gone)
     assert not torch.isin(left.train.tokens, gone).any() and (left.train.lengths == 2).all()
     assert len(left.test) == 5
     with pytest.raises(ValueError, match="with instances"):
-        tilt.without_types(small, torch.arange(len(small.vocabulary)))
+        real_words.without_types(small, torch.arange(len(small.vocabulary)))
 
 
 @pytest.mark.parametrize("by_class", [False, True])
 def test_words_that_are_dealt_out_stay_as_frequent_at_the_places_where_they_stood(small, by_class):
     some, size = torch.arange(0, len(small.vocabulary), 2), len(small.vocabulary)
-    dealt = tilt.with_types_dealt_out(small, some, 0, by_class)
+    dealt = real_words.with_types_dealt_out(small, some, 0, by_class)
     before, after = small.train.tokens, dealt.train.tokens
     among = torch.isin(before, some)
     assert torch.equal(among, torch.isin(after, some)) and torch.equal(before[~among], after[~among])
@@ -190,7 +189,7 @@ def test_the_line_of_a_claim_says_whether_it_beats_its_control():
     tables = Tables({"sst_scores": pd.DataFrame(seeds), "null_controls": null})
     judged = claims.judge(claims.CLAIMS["figure_2_attention"], tables)
     assert [part.null.verdict for part in judged.parts if part.null] == ["as much"]
-    assert "more than with permuted labels in 0 of 1 (as much in 1)" in page.card(judged)
-    assert page.null_line([judged]).startswith("1 cases") and "**0** of them" in page.null_line([judged])
+    assert "more than with permuted labels in 0 of 1 (as much in 1)" in cards.card(judged)
+    assert cards.null_line([judged]).startswith("1 cases") and "**0** of them" in cards.null_line([judged])
     judged = claims.judge(claims.CLAIMS["figure_2_attention"], Tables({"sst_scores": pd.DataFrame(seeds)}))
-    assert "permuted" not in page.card(judged) and not page.null_line([judged])
+    assert "permuted" not in cards.card(judged) and not cards.null_line([judged])

@@ -85,7 +85,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance()
 shell.run_cell(sys.argv[1]).raise_error()
-for cell in nbformat.read("uaftc/book/02_gradients.ipynb", as_version=4).cells:
+for cell in nbformat.read("uaftc/book/A_gradients.ipynb", as_version=4).cells:
     if cell.cell_type == "code" and "colab" not in cell.metadata.get("tags", []):
         shell.run_cell(cell.source).raise_error()
 print("from", __import__("uaftc_lib").__file__)

@@ -6,10 +6,9 @@ from cases import cases, few
 from hypothesis import given
 
 from uaftc_book import contents, paths
-from uaftc_book.chapters.embedding_geometry import conditions
-from uaftc_book.chapters.embedding_geometry.conditions import _claims, census, margins_of
-from uaftc_book.chapters.variants_derived import two_layers
-from uaftc_book.chapters.variants_derived.two_layers import causes_71, linearised_71
+from uaftc_book.chapters import geometry, variants
+from uaftc_book.chapters.geometry import _claims, census, margins_of
+from uaftc_book.chapters.variants import causes_71, linearised_71
 from uaftc_book.equations import (
     REGISTRY,
     STATUSES,
@@ -63,7 +62,7 @@ def test_the_source_of_a_check_is_its_own_and_what_it_calls_once():
 
 @pytest.mark.parametrize(
     ("number", "found"),
-    [(13, "(bracket @ view.W)"), (9, "def along_path("), (66, "class _Instance"), (30, "equation_30(case")],
+    [(13, "(bracket @ view.W)"), (9, "def along_path("), (66, "class _AdditiveInstance"), (30, "equation_30(case")],
 )
 def test_the_source_of_a_check_holds_its_formula(number, found):
     told = source_of_check(check(number), REGISTRY[number].check, [])
@@ -125,7 +124,7 @@ def test_eq_71_notices_a_wrong_term(monkeypatch, wrong):
     def changed(view):
         return [term * (1.001 if k == wrong else 1) for k, term in enumerate(linearised_71(view))]
 
-    monkeypatch.setattr(two_layers, "linearised_71", changed)
+    monkeypatch.setattr(variants, "linearised_71", changed)
     assert not check(71).passed
 
 
@@ -142,7 +141,7 @@ def test_eq_71_holds_where_only_one_of_its_terms_is_there(monkeypatch):
 def test_census_counts_what_is_decided(case):
     """All words on both sides: the same margins as Eq 48 to 53 have for pairs, but for those of a word with itself."""
     every = torch.arange(20)
-    view = conditions._all_pairs(case)
+    view = geometry._all_pairs(case)
     for number, (condition, statement, conclusion) in census(view, every, every).items():
         clear = condition.abs() > 1e-9
         assert bool(((statement > 0) == (condition > 0))[clear].all())
@@ -153,27 +152,27 @@ def test_census_counts_what_is_decided(case):
 
 def test_mirror_images_are_told_by_a_tolerance():
     """Words of equal a, opposite s and π: no mirror error. Moved apart by a little they are nearly so, and no more."""
-    view, plus, minus = conditions.mirrored(Case()), torch.arange(3), torch.arange(3, 6)
-    errors = conditions.mirror_errors(view, plus, minus)
-    assert errors.shape == (2 * 3 * 2 * 3,) and float(errors.min()) < conditions.ROUNDED
+    view, plus, minus = geometry.mirrored(Case()), torch.arange(3), torch.arange(3, 6)
+    errors = geometry.mirror_errors(view, plus, minus)
+    assert errors.shape == (2 * 3 * 2 * 3,) and float(errors.min()) < geometry.ROUNDED
 
     def met(view, tolerance):
         return [int((census(view, plus, minus, tolerance)[number][0] > 0).sum()) for number in (54, 55)]
 
-    exact = met(view, conditions.ROUNDED)
+    exact = met(view, geometry.ROUNDED)
     assert min(exact) > 0
     with torch.no_grad():
         view.model.embedding[3:6, 1] *= 1.001
-    moved = conditions.State.of(view.model, view.corpus)
-    assert met(moved, conditions.ROUNDED) == [0, 0]
-    assert all(one >= other for one, other in zip(met(moved, conditions.NEARLY), exact))
+    moved = geometry.State.of(view.model, view.corpus)
+    assert met(moved, geometry.ROUNDED) == [0, 0]
+    assert all(one >= other for one, other in zip(met(moved, geometry.NEARLY), exact))
 
 
 @given(case=cases())
 @few
 def test_a_state_holds_what_a_view_does(case):
     view = case.view()
-    state = conditions.State.of(view.model, view.corpus)
+    state = geometry.State.of(view.model, view.corpus)
     for name in ("E", "a_e", "s_e", "pi", "rho"):
         assert relative_error(getattr(state, name), getattr(view, name)) < 1e-12
     assert state.m == view.m and relative_error(state.grad["embedding"], view.grad["embedding"]) < 1e-12

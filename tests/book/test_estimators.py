@@ -9,7 +9,7 @@ import pytest
 import torch
 from test_explain import by_instance, random_case
 
-from uaftc_book.chapters.is_it_explanation import shapley as practice
+from uaftc_book.chapters import is_it_explanation
 from uaftc_book.neighbours.estimators import (
     Game,
     captum_shapley,
@@ -165,20 +165,20 @@ def test_lime_of_uniform_attention_is_the_gradient_times_a_factor(n):
 def test_estimates_are_held_against_what_is_exact():
     exact = [np.array([1.0, -4.0, 2.0]), np.array([0.0, 1.0])]
     told = [np.array([2.0, -2.0, 2.0]), np.array([0.0, 1.0])]
-    off = practice.beside_exact(told, exact)
+    off = is_it_explanation.beside_exact(told, exact)
     assert off == pytest.approx(
         {"mean error": 3 / 12 / 2, "max error": 1 / 4, "rank correlation": (3**0.5 / 2 + 1) / 2}
     )
-    forms = dict.fromkeys(practice.FORMS, [3 * one for one in exact])
-    found = practice.beside_forms(exact, forms)
+    forms = dict.fromkeys(is_it_explanation.FORMS, [3 * one for one in exact])
+    found = is_it_explanation.beside_forms(exact, forms)
     assert found["attention r"] == pytest.approx(1)
     assert found["attention size"] == pytest.approx(1 / 3) and found["attention off"] == pytest.approx(2 / 3)
-    assert practice.noise([np.array([[1.0, 5.0], [3.0, 5.0]])]) == pytest.approx(1 / 5)
-    assert np.isnan(practice.noise([np.ones((1, 2))]))
+    assert is_it_explanation.noise([np.array([[1.0, 5.0], [3.0, 5.0]])]) == pytest.approx(1 / 5)
+    assert np.isnan(is_it_explanation.noise([np.ones((1, 2))]))
 
 
 def test_a_hundred_sentences_are_drawn():
     corpus = Corpus.from_lists([[0] * n for n in range(1, 9)] * 40, [0] * 320)
-    drawn = practice.sentences(corpus)
+    drawn = is_it_explanation.sentences(corpus)
     assert len(drawn) == 100 and drawn.lengths.min() == 3 and len(drawn.lengths.unique()) == 6
-    assert (drawn.tokens == practice.sentences(corpus).tokens).all()
+    assert (drawn.tokens == is_it_explanation.sentences(corpus).tokens).all()

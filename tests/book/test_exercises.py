@@ -10,7 +10,9 @@ import pytest
 
 from uaftc_book.publish import chapters, read_source
 
-CHECKED = [name for name in chapters() if name[0] != "A" and name != "00_intro"]  # no appendix
+WITHOUT = {"00_intro", "A_atlas", "A_table2", "A_map"}
+CHECKED = [name for name in chapters() if name not in WITHOUT]
+assert CHECKED
 
 
 def cells_tagged(notebook, tag):
@@ -40,10 +42,6 @@ def test_exercises_come_with_a_check_and_a_solution(name):
     solutions = cells_tagged(notebook, "solution")
     assert [verdicts(cell.source) for cell in solutions] == [(check, check) for check in expected]
     assert all("hide-cell" in cell.metadata.tags for cell in solutions)
-
-
-def test_there_are_twenty_chapters_at_least():
-    assert len(CHECKED) >= 20
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,22 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from uaftc_book.chapters import is_it_explanation as page
-from uaftc_book.chapters.words_and_classes import peers, rank_agreement, thinned
-from uaftc_book.neighbours import erasure, permutation
+from uaftc_book.chapters import is_it_explanation, words_and_classes
+from uaftc_book.chapters.words_and_classes import rank_agreement, thinned
+from uaftc_book.neighbours import erasure, jain_wallace
 from uaftc_lib import AttentionClassifier, Corpus, explain, load_dataset
 
 
 @pytest.fixture(scope="module", params=[1.0, 0.05])
-def read(request) -> page.Reading:
+def read(request) -> is_it_explanation.Reading:
     """Twenty sentences of three to eight words, and a model with large scores."""
     random = np.random.default_rng(4)
     texts = [random.integers(0, 30, n).tolist() for n in random.integers(1, 9, 25)]
-    corpus = page.usable(Corpus.from_lists(texts, random.integers(0, 2, 25).tolist(), class_count=2))
-    assert corpus.lengths.min() == page.SHORTEST and len(corpus) < 25
-    return page.Reading.of(AttentionClassifier(30, 4, request.param, embedding_range=2.0, weight_range=2.0), corpus)
+    corpus = is_it_explanation.usable(Corpus.from_lists(texts, random.integers(0, 2, 25).tolist(), class_count=2))
+    assert corpus.lengths.min() == is_it_explanation.SHORTEST and len(corpus) < 25
+    return is_it_explanation.Reading.of(
+        AttentionClassifier(30, 4, request.param, embedding_range=2.0, weight_range=2.0), corpus
+    )
 
 
 def sentences(read):
@@ -35,7 +37,7 @@ def decided(read, left):
 
 def test_leaders_are_the_largest_and_base_rates_the_shares(read):
     pulls = read.contribution * read.side[read.sentence_of] > 0
-    lead = page.leads(read)
+    lead = is_it_explanation.leads(read)
     for t, own in enumerate(sentences(read)):
         assert read.watched[t] == own[read.alpha[own].argmax()]
         assert read.decisive[t] == own[(read.left_out[own] * read.side[t]).argmax()]
@@ -46,11 +48,13 @@ def test_leaders_are_the_largest_and_base_rates_the_shares(read):
 
 def test_agreement_is_the_mean_rank_correlation(read):
     each = [spearmanr(read.alpha[own], read.left_out[own]).statistic for own in sentences(read)]
-    assert page.mean_rank_correlation(read.alpha, read.left_out, read.corpus) == pytest.approx(np.mean(each))
+    assert is_it_explanation.mean_rank_correlation(read.alpha, read.left_out, read.corpus) == pytest.approx(
+        np.mean(each)
+    )
 
 
 def test_words_are_removed_until_the_decision_turns(read):
-    needed = page.removals(read, 0)
+    needed = is_it_explanation.removals(read, 0)
     for t, own in enumerate(sentences(read)):
         order = own[np.argsort(-read.out.scores[own].numpy(), kind="stable")]
         turned = [k for k in range(1, len(own)) if decided(read, order[k:]) != (read.logit[t] > 0)]
@@ -60,7 +64,7 @@ def test_words_are_removed_until_the_decision_turns(read):
 
 
 def test_a_shuffle_keeps_the_weights_of_a_sentence(read):
-    mixed = permutation.permutations(read.out, read.corpus, 2000)
+    mixed = jain_wallace.permutations(read.out, read.corpus, 2000)
     equal = np.array([read.out.token_polarity[own].mean() for own in sentences(read)])
     np.testing.assert_allclose(mixed.mean, equal, atol=1e-12)
     assert (abs(mixed.drawn.mean(0) - mixed.mean) < 5 * mixed.deviation / 2000**0.5).all()
@@ -81,13 +85,13 @@ def test_a_sentence_that_ran_out_of_words_is_followed_no_further():
 
 def test_searches_stay_below_the_exact_bound_and_bound_weights_find_no_more(read):
     exact = explain.adversarial_attention(read.model, read.corpus, 0.05).divergence.numpy()
-    found = page.searches(read, 0, tolerance=0.05, steps=200)
+    found = is_it_explanation.searches(read, 0, tolerance=0.05, steps=200)
     for one in found.values():
         assert (one.divergence <= exact + 1e-9).all()
         assert (one.divergence[~one.within] == 0).all()
     each, by_word, by_vector = (one.divergence.mean() for one in found.values())
     assert exact.mean() > each > by_word > by_vector > 0
-    begun = page.searches(read, 0, tolerance=0.05, steps=1)
+    begun = is_it_explanation.searches(read, 0, tolerance=0.05, steps=1)
     assert all(begun[name].divergence.mean() < found[name].divergence.mean() for name in found)
 
 
@@ -99,7 +103,7 @@ def test_words_of_one_type_have_one_score_in_all_sentences(read):
         return parameter[read.corpus.tokens]
 
     start = read.model.token_scores().attention
-    found = page.search(start, scores_of, read, 0.05, steps=1)
+    found = is_it_explanation.search(start, scores_of, read, 0.05, steps=1)
     assert torch.equal(seen[0], start) and found.within.all()
     np.testing.assert_allclose(found.divergence, 0, atol=1e-12)
 
@@ -116,7 +120,7 @@ def test_a_thinned_data_set_holds_every_so_manyth_text_under_its_own_words():
 def test_methods_are_compared_by_pairs_of_the_same_file_and_seed():
     harder = np.array([0.0, 0.1, 0.2, 0.3])  # seeds differ more than methods
     numbers = {
-        peers.OURS: 0.6 - harder,
+        words_and_classes.OURS: 0.6 - harder,
         "near": 0.59 - harder,
         "far": 0.9 - harder,
         "alone": [0.5, np.nan, np.nan, np.nan],
@@ -128,11 +132,11 @@ def test_methods_are_compared_by_pairs_of_the_same_file_and_seed():
             for seed in range(4)
         ]
     )
-    found = peers.compared(rows, {"one": ("precision", "confounds")}).to_numpy().tolist()
+    found = words_and_classes.compared(rows, {"one": ("precision", "confounds")}).to_numpy().tolist()
     assert [row[2:] for row in found] == [["near", "far"], ["far", "near"]], "of companions less is better"
-    assert peers.ahead(rows, "one", "near", "precision").mean == pytest.approx(0.01)
-    assert peers.ahead(rows, "one", "alone", "precision") is None
-    table = peers.by_method(rows, ["confounds", "precision"])
+    assert words_and_classes.ahead(rows, "one", "near", "precision").mean == pytest.approx(0.01)
+    assert words_and_classes.ahead(rows, "one", "alone", "precision") is None
+    table = words_and_classes.by_method(rows, ["confounds", "precision"])
     assert list(table) == ["file", "method", "seeds", "listed, of companions", "true, of those listed"]
     assert table.set_index("method").loc["alone", "true, of those listed"] == ""
     assert table.set_index("method").loc["far", "true, of those listed"] == "0.75 [0.54, 0.96]"

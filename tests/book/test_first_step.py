@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from uaftc_book.chapters.learnt_first import full_batches
-from uaftc_book.chapters.since_2020 import first_step
+from uaftc_book.chapters import since_2020
 from uaftc_book.neighbours import one_step, score_and_length, selection
 from uaftc_book.random_models import Case
 from uaftc_lib import AttentionClassifier, Corpus, dynamics
@@ -57,32 +56,32 @@ def test_what_two_texts_want_the_other_way_round_ends_in_a_balance():
         model.embedding.copy_(torch.tensor([[-0.3, 0.1], [1.1, 0.2], [0.0, 0.0], [0.37, 1.3]]))
         model.W.copy_(torch.tensor([2.0, 1.0]))
     texts = selection.texts_of(model, Corpus.from_lists([[0, 1], [0, 1], [0, 1], [2, 3]], [1, 1, 0, 1]))
-    path = first_step.flow_of(texts, np.zeros(2))
+    path = since_2020.flow_of(texts, np.zeros(2))
     weights = selection.largest_weight(texts, path.V[-1])
-    assert path.log_times[-1] == pytest.approx(first_step.BALANCED)
+    assert path.log_times[-1] == pytest.approx(since_2020.BALANCED)
     assert (weights[:3] < 0.99).all() and weights[3] > 0.999
-    assert first_step.in_balance(texts, path)
+    assert since_2020.in_balance(texts, path)
     free = selection.texts_of(model, Corpus.from_lists([[0, 1], [2, 3]], [1, 1]))
-    assert first_step.flow_of(free, np.zeros(2)).log_times[-1] == pytest.approx(first_step.END)
-    assert not first_step.in_balance(free, selection.gradient_flow(free, np.zeros(2), first_step.BALANCED))
+    assert since_2020.flow_of(free, np.zeros(2)).log_times[-1] == pytest.approx(since_2020.END)
+    assert not since_2020.in_balance(free, selection.gradient_flow(free, np.zeros(2), since_2020.BALANCED))
 
 
 @pytest.mark.data("sst")
 def test_labels_are_dealt_out_and_the_texts_of_V_keep_theirs():
-    model, every, own = first_step.before_the_step(first_step.SST, 20, 3)
-    dealt = first_step.with_labels_of(every, "permuted", 3)
+    model, every, own = since_2020.before_the_step(since_2020.SST, 20, 3)
+    dealt = since_2020.with_labels_of(every, "permuted", 3)
     assert not torch.equal(dealt.labels, every.labels) and torch.equal(dealt.labels.sort()[0], every.labels.sort()[0])
-    assert torch.equal(first_step.with_labels_of(every, "real", 3).labels, every.labels)
+    assert torch.equal(since_2020.with_labels_of(every, "real", 3).labels, every.labels)
     assert (
         len(own) == 20
         and not model.V.any()
-        and first_step.before_the_step(first_step.SST, 20, 3, drawn=True).model.V.any()
+        and since_2020.before_the_step(since_2020.SST, 20, 3, drawn=True).model.V.any()
     )
 
 
-@pytest.mark.parametrize("labels", first_step.LABELS)
+@pytest.mark.parametrize("labels", since_2020.LABELS)
 def test_stored_flows_come_out_again(labels):
-    job = {"data": first_step.RANDOM, "texts": 10, "labels": labels, "length": first_step.STEP, "variant": "V = 0"}
+    job = {"data": since_2020.RANDOM, "texts": 10, "labels": labels, "length": since_2020.STEP, "variant": "V = 0"}
     now = computed("selected_after_a_step", job | {"seed": 4})
     assert same_rows(now, rows_of_job(stored("selected_after_a_step"), job | {"seed": 4})) and now["error"].max() < 1e-8
 
@@ -126,8 +125,8 @@ def test_the_arms_of_a_u_are_read_outwards_among_frequent_words_only():
     gamma = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 9.0, -9.0])
     kept = np.array([True] * 6 + [False] * 2)
     rare = [-100.0, -100.0]
-    assert full_batches.arms(np.append(gamma[:6] ** 2, rare), gamma, kept) == pytest.approx((1.0, -1.0))
-    assert full_batches.arms(np.append(gamma[:6], np.negative(rare)), gamma, kept) == pytest.approx((1.0, 1.0))
+    assert since_2020.arms(np.append(gamma[:6] ** 2, rare), gamma, kept) == pytest.approx((1.0, -1.0))
+    assert since_2020.arms(np.append(gamma[:6], np.negative(rare)), gamma, kept) == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.data("sst")

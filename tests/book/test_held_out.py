@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_book.chapters.embedding_geometry.attraction import SIGNS, pair_terms
-from uaftc_book.chapters.words_and_classes import held_out
-from uaftc_book.chapters.words_and_classes import parts_of_speech as parts
+from uaftc_book.chapters import words_and_classes as page
+from uaftc_book.chapters.geometry import SIGNS, pair_terms
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets.synthetic import synthetic
@@ -25,7 +24,7 @@ def model():
 
 def test_a_deleted_word_changes_a_text_as_the_model_says_of_the_rest(model):
     corpus = Corpus.from_lists(TEXTS, LABELS, class_count=2)
-    found = held_out.effects(model, corpus)
+    found = page.effects(model, corpus)
     for word in range(5):
         sizes, rises = [], []
         for text, label in zip(TEXTS, LABELS):
@@ -52,7 +51,7 @@ def test_who_leads_a_text_is_counted_where_there_is_a_choice(model):
         heavy = [text[int(model(Corpus.from_lists([text], [1], class_count=2)).weights.argmax())] for text in TEXTS]
     asked = [t for t, text in enumerate(TEXTS) if 0 < sum(w in (1, 2) for w in text) < len(text)]
     assert asked == [0, 1]
-    assert held_out.polar_heaviest(model, corpus, polar) == pytest.approx(
+    assert page.polar_heaviest(model, corpus, polar) == pytest.approx(
         {"polar leads": np.mean([heavy[t] in (1, 2) for t in asked]), "polar share": 2 / 3}
     )
 
@@ -74,29 +73,29 @@ def wordnet(tmp_path):
 
 
 def test_words_are_looked_up_in_their_base_form(wordnet):
-    lists = parts.word_lists(wordnet)
-    classes = {"good": parts.BOTH, "nice": parts.DESCRIBING, "nicer": parts.DESCRIBING, "very": parts.DESCRIBING,
-               "films": parts.OTHER, "carries": parts.OTHER, "making": parts.OTHER, "made": parts.OTHER,
-               "better": parts.DESCRIBING, "mice": parts.OTHER, "the": parts.UNLISTED, "s": parts.UNLISTED}  # fmt: skip
-    assert {word: parts.word_class(word, lists) for word in classes} == classes
+    lists = page.word_lists(wordnet)
+    describing, other = dict.fromkeys(("nice", "nicer", "very", "better"), page.DESCRIBING), page.NOUN_OR_VERB
+    classes = {"good": page.BOTH} | describing | dict.fromkeys(("films", "carries", "making", "made", "mice"), other)
+    classes |= dict.fromkeys(("the", "s"), page.UNLISTED)
+    assert {word: page.word_class(word, lists) for word in classes} == classes
 
 
 def test_without_wordnet_it_is_said_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setenv(parts.WORDNET, str(tmp_path))
+    monkeypatch.setenv(page.WORDNET, str(tmp_path))
     with pytest.raises(FileNotFoundError, match="install Debian's wordnet-base"):
-        parts.word_lists()
+        page.word_lists()
 
 
 def test_words_are_held_against_others_of_their_frequency():
     counts = np.array([100.0, 10, 11, 90, 9, 900])
-    assert parts.of_same_frequency([0, 1], counts, most=2) == [[3, 5], [2, 4]]
+    assert page.of_same_frequency([0, 1], counts, most=2) == [[3, 5], [2, 4]]
 
 
 def test_shares_count_ambiguous_words_on_neither_side():
     made = [("adjective or adverb", 30, 20), ("noun or verb", 30, 60), ("ambiguous", 30, 20), ("unlisted", 10, 0)]
     rows = pd.DataFrame([{"seed": 0, "class": name, "words": n, "matched": m} for name, n, m in made])
-    assert parts.describing(rows)[0] == pytest.approx(30 / 60 - 20 / 80)
-    assert parts.describing(rows, (parts.DESCRIBING, parts.BOTH))[0] == pytest.approx(60 / 90 - 40 / 100)
+    assert page.describing(rows)[0] == pytest.approx(30 / 60 - 20 / 80)
+    assert page.describing(rows, (page.DESCRIBING, page.BOTH))[0] == pytest.approx(60 / 90 - 40 / 100)
 
 
 def test_A_and_B_of_pairs_are_the_gradient_of_one_word_along_another():

@@ -1,11 +1,11 @@
-"""Chapter 20: V and W that learn together, their programmes, and data whose class is in two words together."""
+"""V and W that learn together, their programmes, and data whose class is in two words together."""
 
 import numpy as np
 import pytest
 import torch
 
-from uaftc_book.chapters.learnt_first import single_words
-from uaftc_book.neighbours import joint_selection, pairs, selection
+from uaftc_book.chapters import since_2020
+from uaftc_book.neighbours import pairs, selection
 from uaftc_book.random_models import Case
 from uaftc_lib import AttentionClassifier, Corpus
 
@@ -23,13 +23,13 @@ def initial(model):
 def test_the_slopes_are_those_of_autograd_and_their_derivative_that_of_differences():
     model, corpus, texts = of_case()
     state, log_time = initial(model), 0.7
-    found = joint_selection.forces(texts, state, log_time, derivative=True)
+    found = selection.forces(texts, state, log_time, derivative=True)
     model.loss(corpus).backward()
     of_loss = -np.exp(log_time) * torch.cat([model.V.grad, model.W.grad]).numpy()
     assert found.force == pytest.approx(of_loss, rel=1e-10, abs=1e-13)
 
     def force(x):
-        return joint_selection.forces(texts, x, log_time).force
+        return selection.forces(texts, x, log_time).force
 
     numeric = np.array([(force(state + 1e-6 * e) - force(state - 1e-6 * e)) / 2e-6 for e in np.eye(len(state))]).T
     assert found.derivative == pytest.approx(numeric, abs=1e-6 * abs(numeric).max())
@@ -37,22 +37,22 @@ def test_the_slopes_are_those_of_autograd_and_their_derivative_that_of_differenc
 
 def test_the_slopes_do_not_vanish_where_the_loss_has():
     model, _, texts = of_case()
-    path = joint_selection.joint_flow(texts, *np.split(initial(model), 2), 2000.0)
+    path = selection.joint_flow(texts, *np.split(initial(model), 2), 2000.0)
     state = np.concatenate([path.V[-1], path.W[-1]])
     with torch.no_grad():
         model.V.copy_(torch.from_numpy(path.V[-1]))
         model.W.copy_(torch.from_numpy(path.W[-1]))
     model.loss(of_case()[1]).backward()
     assert float(model.W.grad.norm()) == 0
-    assert 0.1 < np.linalg.norm(joint_selection.forces(texts, state, path.log_times[-1]).force) < 10
+    assert 0.1 < np.linalg.norm(selection.forces(texts, state, path.log_times[-1]).force) < 10
 
 
 def test_both_turn_to_their_programmes():
     model, _, texts = of_case()
-    path = joint_selection.joint_flow(texts, *np.split(initial(model), 2), 1e4)
+    path = selection.joint_flow(texts, *np.split(initial(model), 2), 1e4)
     chosen = selection.chosen_by(texts, path.V[-1])
-    W, supporting = joint_selection.support_machine(texts, chosen)
-    V = joint_selection.relaxed_margin(texts, chosen, supporting)
+    W, supporting = selection.support_machine(texts, chosen)
+    V = selection.relaxed_margin(texts, chosen, supporting)
     assert selection.cosine(path.W[-1], W) > 0.9999 and selection.cosine(path.V[-1], V) > 0.97
     assert selection.cosine(path.V[0], V) < 0.8 and not supporting.all()
     assert selection.cosine(path.V[-1], selection.max_margin(texts, chosen).V) < 0.95
@@ -61,9 +61,9 @@ def test_both_turn_to_their_programmes():
 def test_a_flow_that_cannot_get_all_texts_right_ends_early(untyped):
     model = of_case()[0]
     texts = selection.texts_of(model, Corpus.from_lists([[1, 2], [1, 2], [3, 4]], [0, 1, 1]))
-    path = joint_selection.joint_flow(texts, *np.split(initial(model), 2), 1e4)
+    path = selection.joint_flow(texts, *np.split(initial(model), 2), 1e4)
     assert path.log_times[-1] < 30
-    assert not np.isfinite(joint_selection.support_machine(texts, np.array([0, 2, 4]))[0]).all()
+    assert not np.isfinite(selection.support_machine(texts, np.array([0, 2, 4]))[0]).all()
 
 
 def test_a_text_that_supports_nothing_asks_for_no_lead():
@@ -73,16 +73,16 @@ def test_a_text_that_supports_nothing_asks_for_no_lead():
         model.embedding.copy_(E)
     texts = selection.texts_of(model, Corpus.from_lists([[0, 1], [2, 3]], [1, 1]))
     chosen = np.array([0, 2])
-    W, supporting = joint_selection.support_machine(texts, chosen)
+    W, supporting = selection.support_machine(texts, chosen)
     assert pytest.approx([1, 0]) == W and supporting.tolist() == [True, False]
-    V = joint_selection.relaxed_margin(texts, chosen, supporting)
+    V = selection.relaxed_margin(texts, chosen, supporting)
     assert pytest.approx([1, 0], abs=1e-9) == V  # (1, −1)·V ≥ 1 and (0, 1)·V ≥ 0
     assert selection.max_margin(texts, chosen).V == pytest.approx([2, 1])
-    half = joint_selection.relaxed_margin(texts, chosen, supporting, np.array([False, True, False, False]))
+    half = selection.relaxed_margin(texts, chosen, supporting, np.array([False, True, False, False]))
     assert pytest.approx([0.5, 0], abs=1e-9) == half
-    tied, better = joint_selection.against(texts, chosen, np.array([1.0, 1.0]), supporting)
+    tied, better = selection.against(texts, chosen, np.array([1.0, 1.0]), supporting)
     assert tied.tolist() == [False, True, False, False] and not better.any()
-    tied, better = joint_selection.against(texts, chosen, np.array([1.0, 2.0]), supporting)
+    tied, better = selection.against(texts, chosen, np.array([1.0, 2.0]), supporting)
     assert better.tolist() == [False, True, False, False] and not tied.any()
 
 
@@ -108,5 +108,5 @@ def test_data_four_refuses_what_cannot_be(signal, options):
 
 
 def test_words_that_tell_are_learnt_long_before_pairs():
-    words, both = (single_words.when_learnt(pairs.told_by(of, texts=400), 10.0, 0) for of in ("words", "pairs"))
+    words, both = (since_2020.when_learnt(pairs.told_by(of, texts=400), 10.0, 0) for of in ("words", "pairs"))
     assert 10 < words < 200 and (np.isnan(both) or both > 20 * words)

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_book.chapters.lam import frames as stored
-from uaftc_book.chapters.lam.frames import (
+from uaftc_book.chapters import accuracy
+from uaftc_book.chapters.accuracy import (
     LAMS,
     STORED,
     frame_of,
@@ -143,7 +143,7 @@ def test_a_stored_frame_made_again(dataset, model):
 
 def test_frames_are_stored_with_how_they_were_made(tmp_path, monkeypatch, slider):
     monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
-    monkeypatch.setattr(stored, "frame_of", lambda cell: replace(slider.frames[0], lam=cell.lam))
+    monkeypatch.setattr(accuracy, "frame_of", lambda cell: replace(slider.frames[0], lam=cell.lam))
     list(complete(["frames"]))
     told = pd.read_csv(tmp_path / "frames.csv")
     for file, rows in told.groupby("file"):

@@ -8,8 +8,8 @@ import torch
 from scipy import special
 from scipy.stats import kendalltau
 
-from uaftc_book.neighbours import again, erasure, kendall, measured, people, permutation, yardsticks
-from uaftc_book.neighbours.encoders import JainWallaceClassifier
+from uaftc_book.neighbours import erasure, jain_wallace, measured, people, yardsticks
+from uaftc_book.neighbours.jain_wallace import JainWallaceClassifier
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, explain
 from uaftc_lib.datasets import sst
 
@@ -66,7 +66,7 @@ def test_kendall_is_scipys():
     both = np.round(one + other)
     for x, y in ((one, other), (one, both), (np.round(one), both), (one, one), (one, -one)):
         y = np.where(random.random(len(x)) < 0.1, np.nan, y)
-        tau, p = kendall.kendall(x, y, offsets)
+        tau, p = yardsticks.kendall(x, y, offsets)
         for t, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:])):
             known = begin + np.flatnonzero(np.isfinite(y[begin:end]))
             if len(known) < 2 or len(set(y[known])) == 1:
@@ -78,7 +78,7 @@ def test_kendall_is_scipys():
 @pytest.mark.parametrize("kind", ALONE + TOGETHER)
 def test_left_out_is_the_text_without_the_word(kind):
     model = model_of(kind)
-    left, place = again.left_out(model, CORPUS, most=100), 0
+    left, place = yardsticks.left_out(model, CORPUS, most=100), 0
     fixed = explain.leave_one_out(model, CORPUS).numpy()
     for tokens in texts(CORPUS):
         for j in range(len(tokens)):
@@ -87,19 +87,19 @@ def test_left_out_is_the_text_without_the_word(kind):
             place += 1
     np.testing.assert_allclose(left.own, fixed, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(left.own + left.values + left.weights, left.whole, rtol=1e-9, atol=1e-12)
-    found = again.part_shares(left)
+    found = yardsticks.part_shares(left)
     assert sum(value for name, value in found.items() if name.startswith("share")) == pytest.approx(1)
     assert (abs(left.values).max() > 0.01) == (abs(left.weights).max() > 0.001) == (kind in TOGETHER)
 
 
 @pytest.mark.parametrize("kind", ["projection", "lstm", "bilstm, tanh"])
 def test_what_is_read_again_is_told_apart(kind, monkeypatch):
-    monkeypatch.setattr(again, "PART", 20)  # several parts
+    monkeypatch.setattr(yardsticks, "REREAD_TOGETHER", 20)  # several parts
     model, order = model_of(kind), erasure.ranks(np.random.default_rng(1).random(len(CORPUS.tokens)), CORPUS)
     instance = np.array([0, 5, 5, 3, 11, 11, 2, 2])
     cut = np.array([1, 2, 99, 3, 0, 2, 4, 1])
     for drop, stays in ((torch.lt, np.greater_equal), (torch.ge, np.less), (torch.eq, np.not_equal)):
-        found = again.reread(model, CORPUS, order, instance, cut, drop)
+        found = yardsticks.reread(model, CORPUS, order, instance, cut, drop)
         for copy, (t, k) in enumerate(zip(instance, cut)):
             tokens, mine = texts(CORPUS)[t], order[CORPUS.offsets[t] : CORPUS.offsets[t + 1]]
             rest = np.flatnonzero(stays(mine, k))
@@ -113,11 +113,11 @@ def test_what_is_read_again_is_told_apart(kind, monkeypatch):
 
 
 def test_so_many_words_of_a_text_are_read_again():
-    left = again.left_out(model_of("lstm"), CORPUS, most=3)
+    left = yardsticks.left_out(model_of("lstm"), CORPUS, most=3)
     read = np.isfinite(left.whole)
     assert (np.bincount(CORPUS.instance_of.numpy(), read) == 3).all()
-    assert (read == np.isfinite(again.left_out(model_of("lstm", seed=1), CORPUS, most=3).whole)).all()
-    assert (read != np.isfinite(again.left_out(model_of("lstm"), CORPUS, most=3, seed=1).whole)).any()
+    assert (read == np.isfinite(yardsticks.left_out(model_of("lstm", seed=1), CORPUS, most=3).whole)).all()
+    assert (read != np.isfinite(yardsticks.left_out(model_of("lstm"), CORPUS, most=3, seed=1).whole)).any()
 
 
 def of_embeddings(model, tokens, held):
@@ -137,7 +137,7 @@ def of_embeddings(model, tokens, held):
 
 @pytest.mark.parametrize("kind", ALONE + TOGETHER)
 def test_gradients_are_those_of_one_text(kind, monkeypatch):
-    monkeypatch.setattr(yardsticks, "PART", 20)
+    monkeypatch.setattr(yardsticks, "GRADIENTS_TOGETHER", 20)
     model = model_of(kind)
     found, begin = yardsticks.gradients_times_embeddings(model, CORPUS), 0
     for tokens in texts(CORPUS):
@@ -215,8 +215,8 @@ def test_agreements_are_means_over_texts_and_decisions():
 def test_permutations_approach_the_closed_form():
     model = model_of("dot")
     with torch.no_grad():
-        out = again.whole_output(model, CORPUS)
-    found = permutation.permutations(out, CORPUS, count=2000)
+        out = yardsticks.whole_output(model, CORPUS)
+    found = jain_wallace.permutations(out, CORPUS, count=2000)
     test = explain.permutation_test(model, CORPUS)
     np.testing.assert_allclose(found.mean, test.mean, rtol=1e-9)
     np.testing.assert_allclose(found.deviation, test.variance.sqrt(), rtol=1e-9)
@@ -235,13 +235,13 @@ def test_permutations_approach_the_closed_form():
 
 def test_permutations_are_counted_by_largest_weight_and_decision():
     logit = np.array([1.0, 1, -1, 1])
-    found = permutation.Permutations(
+    found = jain_wallace.Permutations(
         logit, largest=np.array([0.1, 0.2, 0.3, 0.9]), mean=np.array([1.0, -1, -1, 2]), deviation=np.ones(4),
         drawn=special.logit(special.expit(logit) + [[0.1, -0.3, 0.2, -0.5], [0.1, -0.3, 0.2, 0.1]]),
     )  # fmt: skip
     np.testing.assert_allclose(found.moved, [0.1, 0.3, 0.2, 0.3])
     np.testing.assert_equal(found.turned, [0, 1, 0, 0.5])
-    row = permutation.permutation_row(found)
+    row = jain_wallace.permutation_row(found)
     assert row["permuted 0 to 0.25 positive"] == pytest.approx(0.2) and row["permuted 0 to 0.25 positive texts"] == 2
     np.testing.assert_allclose([row["permuted 0.25 to 0.5 negative"], row["permuted 0.75 to 1 positive"]], [0.2, 0.3])
     assert np.isnan(row["permuted 0.5 to 0.75 negative"])
@@ -252,7 +252,7 @@ def test_permutations_are_counted_by_largest_weight_and_decision():
 def test_erasing_reads_what_is_left(kind):
     model = model_of(kind)
     order = erasure.ranks(np.random.default_rng(3).random(len(CORPUS.tokens)), CORPUS)
-    logit = again.whole_output(model, CORPUS).polarity.detach().numpy()
+    logit = yardsticks.whole_output(model, CORPUS).polarity.detach().numpy()
     side, lengths = np.where(logit > 0, 1, -1), CORPUS.lengths.numpy()
     curve = erasure.erased(model, CORPUS, order)
     needed = erasure.until_turned(curve, side)
@@ -286,7 +286,7 @@ def test_counts_of_removed_words():
 def test_no_order_is_faster_than_contributions_where_states_stay(kind):
     model = model_of(kind)
     found, _ = yardsticks.yardsticks(model, CORPUS)
-    out = again.whole_output(model, CORPUS)
+    out = yardsticks.whole_output(model, CORPUS)
     logit, polarity = out.polarity.detach().numpy(), out.token_polarity.detach().numpy()
     ordered = erasure.orders(found, polarity, np.where(logit > 0, 1, -1), CORPUS, seed=0)
     row = erasure.erasure_row(model, CORPUS, ordered, logit)
@@ -307,7 +307,7 @@ def test_what_stands_is_kaplan_and_meiers():
 def test_the_largest_weight_against_another():
     model = model_of("bilstm, tanh")
     found, _ = yardsticks.yardsticks(model, CORPUS)
-    logit = again.whole_output(model, CORPUS).polarity.detach().numpy()
+    logit = yardsticks.whole_output(model, CORPUS).polarity.detach().numpy()
     row = erasure.zeroed_row(found, logit, CORPUS, seed=0)
     turned, moved = [], []
     for t, tokens in enumerate(texts(CORPUS)):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from uaftc_book.neighbours import adversary, controls, deception, guided, protocol, variation
-from uaftc_book.neighbours.encoders import KEYS, READS, JainWallaceClassifier, fresh
+from uaftc_book.neighbours import controls, deception, jain_wallace, wiegreffe_pinter
+from uaftc_book.neighbours.jain_wallace import KEYS, READS, JainWallaceClassifier, fresh
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
 from uaftc_lib.explain import adversarial_attention, contributions, jensen_shannon
 from uaftc_lib.models import Output, model_arguments, softmax_by_instance, sum_by_instance
@@ -40,7 +40,7 @@ def told():
 @pytest.fixture(scope="module")
 def base(told):
     """A classifier of plain embeddings that has learnt it."""
-    model, best_epoch = protocol.train_classifier(told, "words", "tanh", seed=1, epochs=12)
+    model, best_epoch = jain_wallace.train_classifier(told, "words", "tanh", seed=1, epochs=12)
     assert model.accuracy(told.test) == 1 and 1 <= best_epoch <= 12
     return model
 
@@ -52,7 +52,7 @@ def test_fused_steps_are_the_plain_ones(told, monkeypatch):
     plain = torch.optim.Adam
 
     def trained():
-        return list(protocol.train_classifier(told, "bilstm", "tanh", epochs=1)[0].parameters())
+        return list(jain_wallace.train_classifier(told, "bilstm", "tanh", epochs=1)[0].parameters())
 
     fused = trained()
     monkeypatch.setattr(torch.optim, "Adam", lambda groups, fused, **told: plain(groups, fused=False, **told))
@@ -64,7 +64,9 @@ def test_an_objective_takes_the_place_of_the_loss(told):
     """Every model keeps its initialisation under an objective that is always 0, but for the decay of what decays."""
     for model in (JainWallaceClassifier(TYPES, "words", seed=2), AttentionClassifier(TYPES, 5, seed=2)):
         start = {name: value.clone() for name, value in model.named_parameters()}
-        nothing = protocol.JainWallaceTrainer(model, told.train, 0, lambda model, batch, out: 0 * out.polarity.sum())
+        nothing = jain_wallace.JainWallaceTrainer(
+            model, told.train, 0, lambda model, batch, out: 0 * out.polarity.sum()
+        )
         assert nothing.epoch() == 0
         moved = {name for name, value in model.named_parameters() if not torch.equal(value, start[name])}
         assert moved == {"embedding", "W"}
@@ -93,7 +95,7 @@ def test_quality_is_accuracy_f1_and_area_under_the_curve():
     with torch.no_grad():
         model.embedding.copy_(torch.tensor([[1.0], [-1.0], [2.0], [0.5]]))
         model.W.fill_(1.0)
-    assert protocol.classifier_quality(model, corpus) == {"accuracy": 0.75, "F1": pytest.approx(0.8), "AUC": 0.5}
+    assert jain_wallace.classifier_quality(model, corpus) == {"accuracy": 0.75, "F1": pytest.approx(0.8), "AUC": 0.5}
 
 
 # --- the adversary
@@ -102,7 +104,7 @@ def test_quality_is_accuracy_f1_and_area_under_the_curve():
 def test_log_weights_are_finite_where_weights_underflow():
     corpus = Corpus.from_lists([[0, 1, 2], [3]], [0, 1])
     scores = torch.tensor([0.0, -900.0, -1.0, 5.0])
-    found = adversary.log_weights(scores, corpus)
+    found = wiegreffe_pinter.log_weights(scores, corpus)
     weights = softmax_by_instance(scores, corpus.instance_of, 2)
     torch.testing.assert_close(found.exp(), weights)
     assert float(weights[1]) == 0 and float(found[1]) == pytest.approx(-900 - torch.tensor(-1.0).exp().log1p().item())
@@ -119,13 +121,13 @@ def test_divergence_and_distance_are_those_of_their_definitions():
     ]
     p, q = (out.weights.split([3, 2]) for out in outs)
     expected = torch.stack([(a * (a / b).log()).sum() for a, b in zip(p, q)])
-    torch.testing.assert_close(adversary.divergence(*outs, corpus), expected)
+    torch.testing.assert_close(wiegreffe_pinter.divergence(*outs, corpus), expected)
     first, second = (torch.stack([logit.sigmoid(), 1 - logit.sigmoid()]) for logit in logits)
-    torch.testing.assert_close(adversary.distance(*outs), (first - second).abs().sum(0) / 2)
+    torch.testing.assert_close(wiegreffe_pinter.distance(*outs), (first - second).abs().sum(0) / 2)
 
 
 def test_the_adversary_imitates_and_then_diverges(base, told):
-    rows = adversary.curve(base, told, 5, (0.0, 0.02), epochs=15)
+    rows = wiegreffe_pinter.curve(base, told, 5, (0.0, 0.02), epochs=15)
     mild, strong = rows
     assert mild["TVD"] < 0.05 and mild["agreement"] == 1 and mild["accuracy"] == 1
     assert strong["JSD"] > mild["JSD"] + 0.1 and strong["KL"] > mild["KL"]
@@ -135,8 +137,8 @@ def test_the_adversary_imitates_and_then_diverges(base, told):
 def test_the_adversary_starts_elsewhere_and_leaves_the_base_alone(base, told):
     before = [value.clone() for value in base.parameters()]
     with pytest.raises(ValueError, match="start"):
-        adversary.train_adversary(base, told, 0.1, base.seed)
-    adversary.train_adversary(base, told, 0.1, 7, epochs=1)
+        wiegreffe_pinter.train_adversary(base, told, 0.1, base.seed)
+    wiegreffe_pinter.train_adversary(base, told, 0.1, 7, epochs=1)
     assert all(torch.equal(*pair) for pair in zip(before, base.parameters()))
 
 
@@ -145,7 +147,7 @@ def test_every_kind_of_model_can_have_an_adversary_and_hide(kind, told):
     start = JainWallaceClassifier(TYPES, kind) if kind in READS else None
     start = start or AttentionClassifier(TYPES, 6, 3.0, model_arguments(kind)["encoder"], hidden=4)
     small = Dataset("small", told.vocabulary, told.classes, told.train[:64], told.dev[:20], told.test[:20])
-    (row,) = adversary.curve(start, small, 3, (0.001,), epochs=1)
+    (row,) = wiegreffe_pinter.curve(start, small, 3, (0.001,), epochs=1)
     assert 0 <= row["TVD"] <= 1 and 0 <= row["JSD"] <= 0.6932 and row["KL"] > 0
     (row,) = deception.deception_rows(start, small, torch.arange(4), 3, (0.1,), epochs=1)
     assert 0 < row["attention"] < 1 and row["best epoch"] == 1
@@ -160,41 +162,43 @@ def test_training_stops_where_dev_is_reached_no_better(base, told, monkeypatch):
         steps.append(0)
         self.model.W.data.fill_(len(steps))
 
-    monkeypatch.setattr(protocol.JainWallaceTrainer, "epoch", epoch)
-    assert protocol.train_model(model, told, epochs=5, best=lambda *_: next(reached), patience=2) == 2
+    monkeypatch.setattr(jain_wallace.JainWallaceTrainer, "epoch", epoch)
+    assert jain_wallace.train_model(model, told, epochs=5, best=lambda *_: next(reached), patience=2) == 2
     assert len(steps) == 4 and set(model.W.tolist()) == {2.0}
-    assert protocol.train_model(model, replace(told, dev=None), epochs=5, patience=2) == 5 and len(steps) == 9
+    assert jain_wallace.train_model(model, replace(told, dev=None), epochs=5, patience=2) == 5 and len(steps) == 9
 
     reached = iter([3.0, 2.0, 1.0])
     del steps[:]
-    assert protocol.train_model(model, told, epochs=4, best=lambda *_: next(reached), earliest=2) == 2
+    assert jain_wallace.train_model(model, told, epochs=4, best=lambda *_: next(reached), earliest=2) == 2
     assert len(steps) == 4 and set(model.W.tolist()) == {2.0}, "the first epoch is better, and may not be kept"
 
 
 def test_the_bound_is_the_exact_adversary_at_each_texts_own_tolerance(base, told):
     corpus = told.test[:20]
     tolerances = torch.linspace(0, 0.9, 20)
-    found = adversary.bound(base, corpus, tolerances)
+    found = wiegreffe_pinter.bound(base, corpus, tolerances)
     for t, tolerance in enumerate(tolerances.tolist()):
-        expected = adversarial_attention(base, corpus[t], tolerance + adversary.OUTSIDE).divergence
+        expected = adversarial_attention(base, corpus[t], tolerance + wiegreffe_pinter.OUTSIDE).divergence
         torch.testing.assert_close(found[t : t + 1], expected)
-    rows = adversary.ceiling(base, corpus, (0.01, 0.1))
+    rows = wiegreffe_pinter.ceiling(base, corpus, (0.01, 0.1))
     assert rows[0]["JSD"] <= rows[1]["JSD"] and [row["tolerance"] for row in rows] == [0.01, 0.1]
 
 
 def test_other_weights_over_the_same_states_keep_to_the_bound_and_the_exact_ones_reach_it(base, told):
     other = controls.with_parts_redrawn(base, 3, ("attention",))
     other.V.data *= 20
-    found = adversary.adversary_measures(base, other, told.test)
+    found = wiegreffe_pinter.adversary_measures(base, other, told.test)
     assert found["above"] == 0 and 0.01 < found["JSD"] <= found["JSD bound"]
 
-    exact = guided.GuidedClassifier(TYPES, lambda corpus: adversarial_attention(base, corpus, 0.3).weights, "words")
+    exact = wiegreffe_pinter.GuidedClassifier(
+        TYPES, lambda corpus: adversarial_attention(base, corpus, 0.3).weights, "words"
+    )
     exact.load_state_dict(base.state_dict())
-    found = adversary.adversary_measures(base, exact, told.test)
+    found = wiegreffe_pinter.adversary_measures(base, exact, told.test)
     assert 0.01 < found["TVD"] < 0.3 and found["above"] == 0
     assert found["JSD"] == pytest.approx(found["JSD bound"], abs=1e-6)
 
-    itself = adversary.adversary_measures(base, base, told.test)
+    itself = wiegreffe_pinter.adversary_measures(base, base, told.test)
     assert itself["TVD"] == itself["JSD"] == itself["KL"] == 0 and itself["agreement"] == 1
 
 
@@ -204,7 +208,7 @@ def test_other_weights_over_the_same_states_keep_to_the_bound_and_the_exact_ones
 @pytest.mark.parametrize("reads", READS)
 def test_a_model_guided_by_itself_is_itself(reads, told):
     model = JainWallaceClassifier(TYPES, reads, seed=4)
-    same = guided.GuidedClassifier(TYPES, guided.weights_of(model), reads, seed=4)
+    same = wiegreffe_pinter.GuidedClassifier(TYPES, wiegreffe_pinter.weights_of(model), reads, seed=4)
     for one, other in zip(model(told.dev)[:1], same(told.dev)[:1]):
         torch.testing.assert_close(one, other)
     out = same(told.dev)
@@ -212,9 +216,9 @@ def test_a_model_guided_by_itself_is_itself(reads, told):
 
 
 def test_uniform_weights_take_the_mean_and_attention_stays_as_initialised(told):
-    model = guided.GuidedClassifier(TYPES, guided.uniform_weights, "bilstm", seed=1)
+    model = wiegreffe_pinter.GuidedClassifier(TYPES, wiegreffe_pinter.uniform_weights, "bilstm", seed=1)
     start = [value.clone() for value in model.attention_parameters]
-    protocol.train_model(model, told, epochs=3)
+    jain_wallace.train_model(model, told, epochs=3)
     assert model.accuracy(told.test) > 0.9
     assert all(torch.equal(*pair) for pair in zip(start, model.attention_parameters))
     out = model(told.test)
@@ -226,7 +230,9 @@ def test_a_guide_that_looks_away_from_the_words_that_tell_spoils_it(told):
     def blind(corpus):
         return softmax_by_instance(-50.0 * (corpus.tokens < 4), corpus.instance_of, len(corpus))
 
-    found = guided.guided_rows(told, {"uniform": guided.uniform_weights, "own": None, "blind": blind}, epochs=4)
+    found = wiegreffe_pinter.guided_rows(
+        told, {"uniform": wiegreffe_pinter.uniform_weights, "own": None, "blind": blind}, epochs=4
+    )
     scores = {row["weights"]: row["accuracy"] for row in found}
     assert scores["uniform"] > 0.95 and scores["own"] > 0.95 and scores["blind"] < 0.8
 
@@ -295,11 +301,11 @@ def test_variation_is_the_median_over_trainings():
     corpus = Corpus.from_lists([[0, 1], [2, 3, 4, 5, 6]], [0, 1])
     even = torch.tensor([0.5, 0.5, *[0.2] * 5])
     sharp = torch.tensor([1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    apart = variation.median_divergence(even, [even, sharp, sharp], corpus)
+    apart = wiegreffe_pinter.median_divergence(even, [even, sharp, sharp], corpus)
     torch.testing.assert_close(apart, jensen_shannon(even.double(), sharp.double(), corpus))
-    half = variation.median_divergence(even, [even, sharp], corpus)
+    half = wiegreffe_pinter.median_divergence(even, [even, sharp], corpus)
     torch.testing.assert_close(half, apart / 2)
-    rows = variation.variation_rows(even, [even, sharp, sharp], corpus)
+    rows = wiegreffe_pinter.variation_rows(even, [even, sharp, sharp], corpus)
     assert [(row["largest weight from"], row["texts"]) for row in rows] == [(0.0, 1), (0.25, 1)]
     assert rows[1]["JSD"] == rows[1]["median"] == pytest.approx(float(apart[0]))
 

@@ -85,7 +85,7 @@ def test_choices_are_of_parameters_that_a_chapter_has_and_its_own_are_among_them
     choices.check_together(name, own)
 
 
-@pytest.mark.parametrize("name", ["02_gradients", "18_errata", "A1_variants_derived", "21_which_lambda"])
+@pytest.mark.parametrize("name", ["A_gradients", "A_errata", "A_variants", "04_which_lambda"])
 def test_a_chapter_refuses_a_dimension_that_it_cannot_take(name):
     with pytest.raises(ValueError, match="dimension = 1: give at least 2; V and W"):
         check_given(name, {"dimension": 1}, parameters_of(read_source(name)), choices.allowed(name))
@@ -98,8 +98,8 @@ def test_choices_are_of_chapters():
 @pytest.mark.parametrize(
     "name, wrong, words",
     [
-        ("03_polarity_dynamics", {"lams": [3.0, 2.0]}, r"lams = \[3.0, 2.0\]: give at least two, ascending"),
-        ("04_attention_dynamics", {"lam": 200.0}, "lam = 200.0, large_lam = 100.0: give lam < large_lam"),
+        ("02_training", {"lams": [3.0, 2.0]}, r"lams = \[3.0, 2.0\]: give at least two, ascending"),
+        ("02_training", {"lam": 200.0}, "lam = 200.0, large_lam = 100.0: give lam < large_lam"),
     ],
 )
 def test_parameters_must_fit_together(name, wrong, words):

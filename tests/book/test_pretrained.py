@@ -1,4 +1,4 @@
-"""Chapter 16: words that are not read, words like them, and readers of whole texts."""
+"""Words that are not read, words like them, and readers of whole texts."""
 
 from dataclasses import replace
 from functools import cache
@@ -8,10 +8,17 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_book.chapters.pretrained import contextual, lifted_by, similar_words, slider, unseen_words
-from uaftc_book.chapters.pretrained.readings import beyond_controls, boost
-from uaftc_book.chapters.pretrained.similar_words import asked_words, nearest_words, stand_ins
-from uaftc_book.chapters.pretrained.unseen_words import Gained, unseen_row, words_cut_out
+from uaftc_book.chapters import pretrained
+from uaftc_book.chapters.pretrained import (
+    Gained,
+    asked_words,
+    beyond_controls,
+    boost,
+    nearest_words,
+    stand_ins,
+    unseen_row,
+    words_cut_out,
+)
 from uaftc_book.small_data import small_data
 from uaftc_lib import AttentionClassifier, TrainingConfig
 from uaftc_lib.experiments.registry import stored
@@ -31,7 +38,7 @@ def vectors(types=60, d=6):
 def test_words_without_a_vector_are_not_drawn():
     drawn = torch.stack([words_cut_out(vectors(), seed) for seed in range(200)])
     assert not drawn[:, [3, 50]].any() and drawn[:, [0, 10]].any(0).all()
-    assert abs(float(drawn.double().mean()) - unseen_words.HELD_OUT * 58 / 60) < 0.01
+    assert abs(float(drawn.double().mean()) - pretrained.HELD_OUT * 58 / 60) < 0.01
 
 
 def planted(polarity, attention):
@@ -69,7 +76,7 @@ def test_words_that_are_asked_for_are_of_both_classes():
     usable = torch.ones(60, dtype=torch.bool)
     usable[:10] = False
     asked = asked_words(lists, usable, 0)
-    assert len(asked.unique()) == similar_words.ASKED and asked.min() >= 10
+    assert len(asked.unique()) == pretrained.ASKED and asked.min() >= 10
     assert (asked[:10] < 30).all() and (asked[10:] >= 30).all()
 
 
@@ -87,7 +94,7 @@ def toy_run(rate=0.5):
     model = AttentionClassifier(len(data.vocabulary), 8, lam=2.0, dtype=torch.float64)
     first = {name: value.detach().clone() for name, value in model.named_parameters()}
     config = TrainingConfig("sgd", rate, batch_size=30, epochs=3)
-    return first, model, lifted_by.with_givers(model, data, config)
+    return first, model, pretrained.with_givers(model, data, config)
 
 
 def test_what_words_gave_is_what_V_and_W_gained(monkeypatch):
@@ -95,13 +102,13 @@ def test_what_words_gave_is_what_V_and_W_gained(monkeypatch):
     for name, sums in (("W", gave.of_W), ("V", gave.of_V)):
         moved = getattr(model, name).detach() - first[name]
         assert torch.allclose(sums.sum(0), moved, rtol=1e-9) and moved.abs().max() > 1e-6
-    monkeypatch.setattr(lifted_by.dynamics, "token_sums", lambda *_: (torch.zeros(1), torch.zeros(1)))
+    monkeypatch.setattr(pretrained.dynamics, "token_sums", lambda *_: (torch.zeros(1), torch.zeros(1)))
     assert not toy_run()[2].of_W.any()  # the sums are those of π and ρ, and of nothing else
 
 
 def test_gifts_are_added_from_the_nearest_on():
     gifts = torch.tensor([[1.0, 2.0, 4.0, 8.0]])
-    by = lifted_by.given_by(gifts, torch.tensor([[0.1, 0.9, 0.5, 1.0]]), torch.tensor([True, True, True, False]))
+    by = pretrained.given_by(gifts, torch.tensor([[0.1, 0.9, 0.5, 1.0]]), torch.tensor([True, True, True, False]))
     assert [float(by(count)) for count in (1, 2, 3, 99)] == [2, 6, 7, 7]
 
 
@@ -124,38 +131,36 @@ def toy(monkeypatch):
         kind: torch.tensor([i for i, word in enumerate(data.vocabulary.words) if word.startswith(kind)])
         for kind in ("positive", "negative", "neutral")
     }
-    for module in (unseen_words, similar_words, lifted_by):
-        monkeypatch.setattr(module, "load_dataset", lambda _: data)
-        monkeypatch.setattr(module, "from_book", initialised_from)
-        monkeypatch.setattr(module, "token_types", lambda *_: lists)
-    learning = {"frozen": unseen_words.LEARNING["frozen"] | {"epochs": 20}, "trained": {"epochs": 3}}
-    for module in (unseen_words, similar_words):
-        monkeypatch.setattr(module, "LEARNING", learning)
-    monkeypatch.setattr(similar_words, "ASKED", 8)
-    monkeypatch.setattr(similar_words, "NEAREST", 3)
-    monkeypatch.setattr(unseen_words, "HELD_OUT", 0.4)
+    monkeypatch.setattr(pretrained, "load_dataset", lambda _: data)
+    monkeypatch.setattr(pretrained, "from_book", initialised_from)
+    monkeypatch.setattr(pretrained, "token_types", lambda *_: lists)
+    learning = {"frozen": pretrained.LEARNING["frozen"] | {"epochs": 20}, "trained": {"epochs": 3}}
+    monkeypatch.setattr(pretrained, "LEARNING", learning)
+    monkeypatch.setattr(pretrained, "ASKED", 8)
+    monkeypatch.setattr(pretrained, "NEAREST", 3)
+    monkeypatch.setattr(pretrained, "HELD_OUT", 0.4)
     return data
 
 
 def test_where_vectors_mean_something_unseen_words_take_their_side(toy):
-    rows = pd.DataFrame(unseen_words.unseen_words("sst", 10.0, 0)).query("learning == 'frozen'").set_index("kind")
+    rows = pd.DataFrame(pretrained.unseen_words("sst", 10.0, 0)).query("learning == 'frozen'").set_index("kind")
     assert rows.loc["vectors", "unseen: positive over negative"] > 0.9
     assert rows.loc["vectors", "polarity"] > rows.loc["dealt out", "polarity"]
 
 
 def test_frames_hold_the_unseen_words_of_the_lists(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(unseen_words, "SHOWN_LAMS", (1.0, 10.0))
-    rows = unseen_words.unseen_frames("sst", tmp_path)
-    monkeypatch.setattr(slider, "results_folder", lambda: tmp_path)
-    frames = slider.unseen_scores("sst")
+    monkeypatch.setattr(pretrained, "SHOWN_LAMS", (1.0, 10.0))
+    rows = pretrained.unseen_frames("sst", tmp_path)
+    monkeypatch.setattr(pretrained, "results_folder", lambda: tmp_path)
+    frames = pretrained.unseen_scores("sst")
     assert [row["lam"] for row in rows] == [*frames] == [1, 10]
     assert len(frames[1]) == rows[0]["words"] and {*frames[1].kind} == {"positive", "negative", "neutral"}
 
 
 def test_what_similar_words_give_is_told_of_every_initialisation(toy):
-    rows = pd.DataFrame(similar_words.similar_words(10.0, "sst", 0)).assign(seed=0)
+    rows = pd.DataFrame(pretrained.similar_words(10.0, "sst", 0)).assign(seed=0)
     assert (
-        list(rows.initialisation) == list(similar_words.INITIALISATIONS)
+        list(rows.initialisation) == list(pretrained.INITIALISATIONS_OF_WORDS)
         and np.isfinite(boost(rows, "vote", "vectors")).all()
     )
 
@@ -166,16 +171,16 @@ def test_what_beats_one_control_alone_is_not_beyond_both():
 
 
 def test_the_slider_shows_what_is_stored():
-    shown, told = slider.unseen_slider("sst"), stored("unseen_frames")
-    assert [stop.value for stop in shown.stops] == [*told.lam] and shown.stops[shown.start].value == slider.FIRST
+    shown, told = pretrained.unseen_slider("sst"), stored("unseen_frames")
+    assert [stop.value for stop in shown.stops] == [*told.lam] and shown.stops[shown.start].value == pretrained.FIRST
     for stop, part in zip(shown.stops, told["unseen: positive over negative"]):
         assert f"{part:.0%} of the pairs" in stop.says
     assert len(shown._repr_html_()) < 200_000
 
 
 def test_every_reader_is_asked_at_every_lam_that_is_said():
-    jobs = pd.DataFrame(contextual.contextual_jobs())
+    jobs = pd.DataFrame(pretrained.contextual_jobs())
     assert not jobs.duplicated().any()
     seeds = jobs.groupby(["reader", "dataset", "lam"]).seed.nunique()
     assert set(seeds[["words", "vectors", "frozen", "permuted labels"]]) == {10}
-    assert seeds["frozen"].index.get_level_values("lam").nunique() == len(contextual.LAMS)
+    assert seeds["frozen"].index.get_level_values("lam").nunique() == len(pretrained.LAMS)

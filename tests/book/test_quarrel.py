@@ -1,13 +1,14 @@
-"""Chapter 14: what is trained how, what is held beside print, what a spread foretells."""
+"""What is trained how, what is held beside print, what a spread foretells."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from uaftc_book.chapters.is_it_explanation import freedom, quarrel
+from uaftc_book.chapters import is_it_explanation
+from uaftc_book.neighbours import measured
 from uaftc_book.neighbours.settings import QUARREL
-from uaftc_book.neighbours.spread import spread
+from uaftc_book.neighbours.yardsticks import spread
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
 
 
@@ -36,13 +37,13 @@ def test_words_without_effect_unread_ones_and_short_texts_have_no_say():
 
 
 def test_every_job_is_there_once_and_can_be_trained():
-    made = pd.DataFrame(quarrel.jobs())
+    made = pd.DataFrame(is_it_explanation.jobs())
     assert not made.duplicated().any()
     for dataset, models in QUARREL.usual.items():
         for model, seeds in models.items():
             mine = made[(made.dataset == dataset) & (made.model == model)]
-            assert (mine.lam == quarrel.usual_lam(model)).sum() >= seeds
-            assert quarrel.encoder_of(model)
+            assert (mine.lam == is_it_explanation.usual_lam(model)).sum() >= seeds
+            assert is_it_explanation.encoder_of(model)
             most = QUARREL.by_lam.get(dataset, {}).get(model, 0)
             assert not most or (mine.groupby("lam").size()[QUARREL.lams] >= most).all()
 
@@ -52,30 +53,30 @@ def test_each_is_trained_by_its_own_protocol(monkeypatch):
     asked, model = [], AttentionClassifier(4, 2)
     data = Dataset("small", Vocabulary(["a"]), ("no", "yes"), Corpus.from_lists([[0], [0]], [0, 1]))
     monkeypatch.setattr(
-        quarrel, "train_classifier", lambda *given, **named: asked.append((given[1:], named)) or (model, 2)
+        is_it_explanation, "train_classifier", lambda *given, **named: asked.append((given[1:], named)) or (model, 2)
     )
-    assert quarrel.trained_by_protocol(data, "bilstm+dot", 16.0, 3) == (model, {"best_epoch": 2})
+    assert is_it_explanation.trained_by_protocol(data, "bilstm+dot", 16.0, 3) == (model, {"best_epoch": 2})
     assert asked == [(("bilstm", "dot"), {"lam": 16.0, "seed": 3})]
     run = type("Run", (), {"best_epoch": 4, "history": pd.DataFrame({"loss": [3.0, 1.0]})})
-    monkeypatch.setattr(quarrel, "train_real", lambda _, **named: asked.append(named) or (model, run))
-    assert quarrel.trained_by_protocol(data, "DP", 10.0, 1) == (model, {"best_epoch": 4, "early loss": 2.0})
+    monkeypatch.setattr(is_it_explanation, "train_real", lambda _, **named: asked.append(named) or (model, run))
+    assert is_it_explanation.trained_by_protocol(data, "DP", 10.0, 1) == (model, {"best_epoch": 4, "early loss": 2.0})
     assert asked[1] == {"model": "DP", "lam": 10.0, "seed": 1}
-    assert [quarrel.usual_lam(m) for m in ("DP", "bilstm+tanh", "bilstm+dot")] == [10, 1, 16]
-    assert quarrel.usual_lam("projection+dot") == pytest.approx(128**0.5)
+    assert [is_it_explanation.usual_lam(m) for m in ("DP", "bilstm+tanh", "bilstm+dot")] == [10, 1, 16]
+    assert is_it_explanation.usual_lam("projection+dot") == pytest.approx(128**0.5)
 
 
 def test_print_is_that_of_the_same_model():
-    assert quarrel.printed("tau attention, gradient", "bilstm+dot") == 0.073
-    assert quarrel.printed("tau attention, leave-one-out", "projection+tanh") == 0.623
-    assert quarrel.printed("accuracy", "bilstm+tanh", "IMDB") == 0.898
-    assert np.isnan(quarrel.printed("accuracy", "DP"))
-    shown = quarrel.printed_by_lam("tau attention, leave-one-out").set_index("encoder")
+    assert is_it_explanation.printed("tau attention, gradient", "bilstm+dot") == 0.073
+    assert is_it_explanation.printed("tau attention, leave-one-out", "projection+tanh") == 0.623
+    assert is_it_explanation.printed("accuracy", "bilstm+tanh", "IMDB") == 0.898
+    assert np.isnan(is_it_explanation.printed("accuracy", "DP"))
+    shown = is_it_explanation.printed_by_lam("tau attention, leave-one-out").set_index("encoder")
     assert shown.tau.to_dict() == {"projection": 0.314, "BiLSTM": 0.064} and shown.lam["BiLSTM"] == 16
 
 
 def test_what_texts_leave_open_widens_an_interval():
     rows = pd.DataFrame({"tau": [0.1, 0.2, 0.3], "tau sd": [0.4, 0.4, 0.4], "texts": 100})
-    found = quarrel.over_texts(rows, "tau")
+    found = is_it_explanation.over_texts(rows, "tau")
     seeds, texts = 4.302653 * 0.1 / 3**0.5, 1.959964 * 0.04
     assert found.high - found.mean == pytest.approx(np.hypot(seeds, texts)) and found.n == 3
 
@@ -87,8 +88,8 @@ def worlds_rows(model, spread, tau, lams=(10.0,)):
             "model": model,
             "lam": lam,
             "seed": seed,
-            quarrel.SPREAD: spread(lam, seed),
-            quarrel.LOO: tau(lam, seed),
+            measured.SPREAD: spread(lam, seed),
+            measured.LOO: tau(lam, seed),
         }
         for lam in lams
         for seed in range(3)
@@ -101,48 +102,50 @@ def test_a_model_is_held_beside_words_of_the_same_spread(monkeypatch):
     rows += worlds_rows("words+tanh", lambda _, seed: 2.0 + seed, lambda _, seed: np.log(2.0 + seed) - 0.2, (1.0,))
     frame = pd.DataFrame(rows)
     monkeypatch.setattr(
-        quarrel, "stored", lambda _, **where: frame[(frame[list(where)] == pd.Series(where)).all(axis=1)].reset_index()
+        is_it_explanation,
+        "stored",
+        lambda _, **where: frame[(frame[list(where)] == pd.Series(where)).all(axis=1)].reset_index(),
     )
-    found = quarrel.beyond_words("words+tanh")
+    found = is_it_explanation.beyond_words("words+tanh")
     assert found.mean == pytest.approx(-0.2) and found.n == 3 and found.high - found.low < 1e-9
 
 
 def test_what_a_spread_explains_of_agreement():
     random = np.random.default_rng(0)
-    frame = pd.DataFrame({"model": ["DP", "bilstm+dot"] * 200, quarrel.SPREAD: np.exp(random.normal(size=400))})
-    frame[quarrel.LOO] = np.log(frame[quarrel.SPREAD]) ** 2
-    assert quarrel.explained_by_spread(frame) == pytest.approx(1)
-    frame[quarrel.LOO] = random.normal(size=400)
-    assert quarrel.explained_by_spread(frame) < 0.05
-    frame["other"] = np.log(frame[quarrel.SPREAD])
-    assert quarrel.explained_by_spread(frame, "other") == pytest.approx(1)
+    frame = pd.DataFrame({"model": ["DP", "bilstm+dot"] * 200, measured.SPREAD: np.exp(random.normal(size=400))})
+    frame[measured.LOO] = np.log(frame[measured.SPREAD]) ** 2
+    assert is_it_explanation.explained_by_spread(frame) == pytest.approx(1)
+    frame[measured.LOO] = random.normal(size=400)
+    assert is_it_explanation.explained_by_spread(frame) < 0.05
+    frame["other"] = np.log(frame[measured.SPREAD])
+    assert is_it_explanation.explained_by_spread(frame, "other") == pytest.approx(1)
 
 
 def test_first_seeds_come_first():
-    made = freedom.jobs_of({"words": 3, "states": 1})
+    made = is_it_explanation.jobs_of({"words": 3, "states": 1})
     assert [(job["model"], job["seed"]) for job in made] == [("words", 0), ("states", 0), ("words", 1), ("words", 2)]
     both = [{"model": "words", "lam": lam, "seed": 0} for lam in (1.0, 2.0)]
-    assert quarrel.jobs_of({"words": 1}, lam=[1.0, 2.0]) == both and [*both[0]] == ["model", "lam", "seed"]
+    assert is_it_explanation.jobs_of({"words": 1}, lam=[1.0, 2.0]) == both and [*both[0]] == ["model", "lam", "seed"]
 
 
 def test_other_seeds_begin_elsewhere(monkeypatch):
     """The range of the embeddings reaches the model, and nothing else of it changes."""
     asked, small = [], Corpus.from_lists([[0, 1, 2, 1], [2, 1, 0, 0]], [0, 1])
     data = Dataset("sst", Vocabulary(["a", "b", "c"]), ("no", "yes"), small, small, small)
-    monkeypatch.setattr(quarrel, "load_dataset", lambda name: data)
+    monkeypatch.setattr(is_it_explanation, "load_dataset", lambda name: data)
 
     def trained(dataset, *kind, **named):
         asked.append((kind, named))
         return AttentionClassifier(6, 2, seed=1), 4
 
-    monkeypatch.setattr(quarrel, "train_classifier", trained)
-    (row,) = quarrel.other_initialisations("projection+dot", 0.3, 7)
+    monkeypatch.setattr(is_it_explanation, "train_classifier", trained)
+    (row,) = is_it_explanation.other_initialisations("projection+dot", 0.3, 7)
     assert asked == [(("projection", "dot"), {"seed": 7, "embedding_range": 0.3})]
     assert row["best_epoch"] == 4 and {"tau attention, leave-one-out", "largest weight", "AUC"} <= {*row}
 
 
 def test_encoders_stand_in_the_order_that_gives_them_their_colours():
     rows = pd.DataFrame({"model": ["DP-L", "bilstm+dot", "DP", "words+tanh", "DP"], "x": range(5)})
-    found = quarrel.drawn(rows, tau="x")
+    found = is_it_explanation.drawn(rows, tau="x")
     assert found.encoder.tolist() == ["words (DP)", "words (DP)", "words", "BiLSTM", "LSTM (DP-L)"]
     assert found.tau.tolist() == [2, 4, 3, 1, 0]

@@ -13,11 +13,9 @@ from cases import uaftc
 from docutils.nodes import make_id
 from worlds import SEEDS, figure_scores, printed, table2, world
 
-from uaftc_book import claims, contents, rules
+from uaftc_book import accuracies, cards, claims, contents, rules
 from uaftc_book.cases import OPEN, Part, alike, contrast, exact, exceeds
-from uaftc_book.chapters import lam as columns
 from uaftc_book.chapters import map as figures
-from uaftc_book.chapters import scorecard as page
 from uaftc_book.nulls import Null
 from uaftc_book.panels import compare, in_print
 from uaftc_book.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
@@ -219,7 +217,7 @@ def test_a_column_of_fewer_seeds_than_the_rules_ask_for_is_undecided():
 
 def test_a_column_compares_the_seeds_that_all_lam_share():
     runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
-    column = columns.compare_lams(runs[(runs.seed < 6) | (runs.lam == 10)])
+    column = accuracies.compare_lams(runs[(runs.seed < 6) | (runs.lam == 10)])
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
 
 
@@ -262,7 +260,7 @@ def test_what_stands_beside_is_not_counted_and_may_turn_a_verdict():
     one = judged_of("a: contradicted", "b, W₀ within ±0.1: supported", "c, M ±0.1: contradicted")
     assert [part.case for part in one.counted] == ["a"] and one.tally == "one case, which contradicts it"
     assert [part.case for part in one.turned_by] == ["b, W₀ within ±0.1"]
-    assert "turned beside</b>: b, W₀ within ±0.1" in page.card(one)
+    assert "turned beside</b>: b, W₀ within ±0.1" in cards.card(one)
     claim = claims.Claim("own", "3", "", "01_model", "", beside=("second",))
     assert not claims.Judged(claim, ()).counts(Part("a second measure", OPEN))
 
@@ -275,7 +273,11 @@ def test_cases_that_cannot_be_are_refused(cases):
 
 def test_splits_that_overlap_tell_less_than_independent_ones():
     values = np.linspace(-1, 3, 20)
-    plain, apart, overlapping = rules.interval(values), columns.over_splits(values, 0), columns.over_splits(values, 0.1)
+    plain, apart, overlapping = (
+        rules.interval(values),
+        accuracies.over_splits(values, 0),
+        accuracies.over_splits(values, 0.1),
+    )
     assert apart == plain and overlapping.mean == plain.mean
     assert (overlapping.high - overlapping.low) / (plain.high - plain.low) == pytest.approx(3**0.5)
 
@@ -353,7 +355,7 @@ def broken(pages):
 @functools.cache
 def whys():
     """Printed number -> (why it differs, where that is told), as the chapter of the map has them."""
-    (cell,) = (cell for cell in code_cells(read_source("A4_map")) if "whys = {" in cell.source)
+    (cell,) = (cell for cell in code_cells(read_source("A_map")) if "whys = {" in cell.source)
     exec(cell.source, found := {})
     return found["whys"]
 
@@ -388,26 +390,26 @@ def test_links_of_claims_and_figures_lead_to_headings():
     assert broken([one.page for one in claims.CLAIMS.values()]) == []
     assert broken([item.page for item in figures.items()]) == []
     assert broken([told for _, told in whys().values()]) == []
-    assert broken(["17_scorecard#nowhere", "nochapter"]) == ["17_scorecard#nowhere", "nochapter#"]
+    assert broken(["10_scorecard#nowhere", "nochapter"]) == ["10_scorecard#nowhere", "nochapter#"]
 
 
-@pytest.mark.skipif(read_published("17_scorecard") is None, reason="the scorecard has not been executed here")
+@pytest.mark.skipif(read_published("10_scorecard") is None, reason="the scorecard has not been executed here")
 def test_the_page_says_what_the_data_say(judged):
-    text = "".join(str(output) for cell in code_cells(read_published("17_scorecard")) for output in cell.outputs)
-    assert page.counted_line(judged).replace("**", "") in text
+    text = "".join(str(output) for cell in code_cells(read_published("10_scorecard")) for output in cell.outputs)
+    assert cards.counted_line(judged).replace("**", "") in text
     for one in judged:
-        shown = page.card(one)
+        shown = cards.card(one)
         assert text.count(repr(shown)[1:-1]) == 1 or shown in text, one.claim.name
 
 
 def test_cards_tell_quotation_verdict_numbers_and_link(judged):
     for one in judged:
-        shown = page.card(one)
+        shown = cards.card(one)
         assert f'id="{one.claim.name}"' in shown and f'href="#{one.claim.name}"' in shown
-        assert all(word in shown for word in (one.verdict, page.address(one.claim.page), one.tally))
+        assert all(word in shown for word in (one.verdict, cards.address(one.claim.page), one.tally))
         assert all(part.found == "" or part.found.split(";")[0][:20] in shown for part in one.parts)
-    assert page.cards([]).count("No claim here") == 1
-    assert all(one.claim.said in page.surprise(one) for one in claims.surprises(judged))
+    assert cards.cards([]).count("No claim here") == 1
+    assert all(one.claim.said in cards.surprise(one) for one in claims.surprises(judged))
     assert len(claims.surprises(judged)) == 3 and sum(claims.counted(judged).values()) == len(judged)
 
 
@@ -415,7 +417,7 @@ def test_cards_name_the_file_that_reads_a_claim_and_the_tables(judged):
     for one in judged:
         file = contents.FOLDER / claims.READ_BY[one.claim.name]
         assert f'"{one.claim.name}"' in (text := file.read_text(encoding="utf-8")) or f"def {one.claim.name}(" in text
-        assert f"Read by <code>{claims.READ_BY[one.claim.name]}</code>" in page.card(one)
+        assert f"Read by <code>{claims.READ_BY[one.claim.name]}</code>" in cards.card(one)
         assert set(one.tables) <= {*STUDIES, *grid_names()} and (one.tables or one.claim.name in CALCULATED)
     (penalty,) = (one for one in judged if one.claim.name == "penalty_and_accuracy")
     assert penalty.tables == ("sst_penalty", "table2")
@@ -425,7 +427,7 @@ def test_what_is_no_claim_is_not_graded(judged):
     others = claims.judge_all(kinds=[kind for kind in claims.KINDS if kind not in claims.GRADED])
     assert others and not {one.claim.name for one in others} & {one.claim.name for one in judged}
     for one in others:
-        assert f'data-verdict="{one.claim.kind}"' in page.card(one)
+        assert f'data-verdict="{one.claim.kind}"' in cards.card(one)
 
 
 def test_every_case_that_a_claim_sets_beside_is_there(judged):
@@ -476,7 +478,7 @@ def parses(command):
 
 def test_every_command_of_the_map_parses():
     assert [word for item in figures.items() for word in item.commands if not parses(word)] == []
-    assert not parses("uaftc run 99_none") and not parses("uaftc run 10_scores -p nosuch 1")
+    assert not parses("uaftc run 99_none") and not parses("uaftc run 05_real_words -p nosuch 1")
     assert not parses("uaftc tables nosuch --make") and not parses("make coffee")
 
 
@@ -569,12 +571,12 @@ def test_a_surprise_says_what_was_found_instead():
     parts = exceeds("x", -steady), exceeds("y", 1 - steady), exceeds("z", steady)
     template = "In {case} it is {mean} [{low}, {high}], by {size}; {held} of {n}; {share}."
     claim = claims.Claim("own", "3", "It is so.", "01_model#a", "a − b", template)
-    told = page.surprise(claims.Judged(claim, parts))
+    told = cards.surprise(claims.Judged(claim, parts))
     assert told == (
         "*It is so.* In x it is −2 [−2.5, −1.5], by 2; 0 of 10; 2.2. The sentence holds in 1 of 3 cases. "
         "[The page](01_model.html#a) shows it."
     )
-    assert page.surprise(made_up(("a", "contradicted", -2.0))) == (
+    assert cards.surprise(made_up(("a", "contradicted", -2.0))) == (
         "*It is so.* It is not. [The page](01_model.html) shows it."
     )
     with pytest.raises(ValueError, match="no placeholder {median}; there are case, held"):
@@ -583,14 +585,14 @@ def test_a_surprise_says_what_was_found_instead():
 
 
 def test_no_surprise_tells_a_number_that_is_not_there(judged):
-    told = [page.surprise(one) for one in judged if one.worst and one.claim.instead]
+    told = [cards.surprise(one) for one in judged if one.worst and one.claim.instead]
     assert len(told) >= 3 and not [each for each in told if re.search(r"\bnan\b|[{}]", each)]
-    assert "nan" in page.surprise(made_up(("a", "contradicted", -2.0), instead="it is {mean}"))
+    assert "nan" in cards.surprise(made_up(("a", "contradicted", -2.0), instead="it is {mean}"))
 
 
 def test_dependent_cases_are_said_to_be():
-    assert "not independent" in page.dependence(made_up(("SST, a", OPEN, NAN), ("SST, b", OPEN, NAN)))
-    assert page.dependence(made_up(("SST, a", OPEN, NAN), ("IMDB, b", OPEN, NAN))) == ""
+    assert "not independent" in cards.dependence(made_up(("SST, a", OPEN, NAN), ("SST, b", OPEN, NAN)))
+    assert cards.dependence(made_up(("SST, a", OPEN, NAN), ("IMDB, b", OPEN, NAN))) == ""
 
 
 # --- the map, as it is shown -----------------------------------------------------------------------------------
@@ -605,9 +607,9 @@ def test_why_is_told_of_what_differs_alone(if_so, if_not):
         assert told.count("* **") == len(differing)
         given = {number for number, (why, _) in whys().items() if f"**{number}**" in told and f"Why: {why} (" in told}
         assert given == differing & set(whys())
-    table_2 = pd.DataFrame([{"number": "Table 2", "status": "differs", "reason": "", "page": "12_lambda"}])
-    assert "(A3_table2.html#the-cells-that-differ-and-why)" in figures.differing(table_2, whys())
-    assert "Why is not known ([more](12_lambda.html))." in figures.differing(table_2, {})
+    table_2 = pd.DataFrame([{"number": "Table 2", "status": "differs", "reason": "", "page": "06_accuracy"}])
+    assert "(A_table2.html#the-cells-that-differ-and-why)" in figures.differing(table_2, whys())
+    assert "Why is not known ([more](06_accuracy.html))." in figures.differing(table_2, {})
     assert not re.search(r"\d", " ".join(re.sub(r"20News II?|L2", "", why) for why, _ in whys().values()))
 
 
@@ -636,11 +638,11 @@ def test_numbers_commands_and_data_of_the_map():
     )
     assert by_number["Fig S20"].commands[1:] == (scores,)
     assert by_number["Fig 4b"].commands[1:] == (scores, points)
-    assert by_number["Fig 5"].commands == ("uaftc run 11_weights", scores, weights)
-    assert by_number["Fig S1"].commands == ("uaftc run 05_embedding_geometry", start)
-    assert by_number["Table 2"].commands == ("uaftc run 12_lambda", "uaftc tables table2 --make")
-    assert by_number["Fig S2"].commands == ("uaftc run 05_embedding_geometry", terms)
-    drawn = {name: read_source(name) for name in ("10_scores", "A2_atlas", "11_weights")}
+    assert by_number["Fig 5"].commands == ("uaftc run 05_real_words", scores, weights)
+    assert by_number["Fig S1"].commands == ("uaftc run A_geometry", start)
+    assert by_number["Table 2"].commands == ("uaftc run 06_accuracy", "uaftc tables table2 --make")
+    assert by_number["Fig S2"].commands == ("uaftc run A_geometry", terms)
+    drawn = {name: read_source(name) for name in ("05_real_words", "A_atlas")}
     for item in figures.items():  # the data are those that the chapter reads
         source = drawn.get(item.page.split("#")[0])
         stored = set(item.data.split(", ")) - {"live"}
@@ -657,7 +659,7 @@ def test_the_map_is_one_table(if_so):
     assert shown.count("<tr>") == len(made) + 1 and shown.count("<table>") == 1
     shown = shown.replace("\N{NO-BREAK SPACE}", " ")
     for row in made.itertuples():
-        assert f'<a href="{page.address(row.page)}">{row.number}</a>' in shown
+        assert f'<a href="{cards.address(row.page)}">{row.number}</a>' in shown
     codes = BeautifulSoup(shown, "html.parser").find_all("code")
     assert [code.get_text().strip() for code in codes] == [one for row in made.commands for one in row]
     for code in codes:  # a line breaks between options alone

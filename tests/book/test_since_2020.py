@@ -1,4 +1,4 @@
-"""Chapter 20: the quadratic programme, the flow of V alone, the clock, Data III, and what is read off them."""
+"""The quadratic programme, the flow of V alone, the clock, Data III, and what is read off them."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from uaftc_book.chapters.learnt_first import detection, polarity_first, two_tables
-from uaftc_book.chapters.since_2020 import race, selected
+from uaftc_book.chapters import since_2020
 from uaftc_book.mean_field import crossing
 from uaftc_book.neighbours import needles, one_step, selection
 from uaftc_book.random_models import Case
@@ -82,8 +81,8 @@ def test_a_choice_that_no_vector_makes_is_seen():
     model = of_case()[0]
     texts = selection.texts_of(model, Corpus.from_lists([[1, 2], [1, 2]], [0, 1]))
     margin = selection.max_margin(texts, np.array([0, 3]))
-    assert not margin.feasible and selected.contradicted(texts, np.array([0, 3])) == 1
-    assert selected.contradicted(texts, np.array([0, 2])) == 0
+    assert not margin.feasible and since_2020.contradicted(texts, np.array([0, 3])) == 1
+    assert since_2020.contradicted(texts, np.array([0, 2])) == 0
     with pytest.raises(ValueError, match="one row of each text"):
         selection.max_margin(texts, np.array([0, 1]))
 
@@ -104,7 +103,7 @@ def test_a_worse_tight_word_makes_a_choice_optimal_and_a_better_one_does_not():
 
 
 def test_the_flow_turns_to_the_programme_of_its_choice():
-    row = selected.choice_measures(*(pair := of_case(3)), selected.select(*pair))
+    row = since_2020.choice_measures(*(pair := of_case(3)), since_2020.select(*pair))
     assert row["cosine"] > 0.999 and row["condition"] == 1 and row["margin reached"] > 0.9
     assert row["initial cosine"] < 0.9 and row["error"] < 1e-9 and row["rests"] == 0 and row["shared"] == 0
 
@@ -127,7 +126,7 @@ def test_a_flow_with_a_least_loss_comes_to_rest():
 
 def test_the_clock_of_frozen_words():
     model, corpus = of_case(lam=2.0)
-    paths = [race.frozen_path(model, corpus, 20, 0.1, lam) for lam in (1.0, 7.0, 100.0)]
+    paths = [since_2020.frozen_path(model, corpus, 20, 0.1, lam) for lam in (1.0, 7.0, 100.0)]
     for path in paths[1:]:
         assert path == pytest.approx(paths[0], rel=1e-12, abs=1e-13)
     assert abs(paths[0][-1] - paths[0][0]).max() > 1e-3
@@ -165,11 +164,11 @@ def test_thresholds_and_their_power():
          "mean pooling": 1.0 if s**2 > length else 0.5}
         for length in (16, 64, 256) for s in (1.0, 2.0, 4.1, 8.1, 16.1)
     )  # fmt: skip
-    found = detection.thresholds(rows)
+    found = since_2020.thresholds(rows)
     of = {name: own.sort_values("length") for name, own in found.groupby("pooling")}
-    assert detection.exponent(of["attention"]) == pytest.approx(0, abs=1e-9)
-    assert detection.exponent(of["mean pooling"]) == pytest.approx(0.5, abs=0.02)
-    assert np.isnan(detection.threshold(rows[(rows.strength < 4) & (rows.length == 16)], "mean pooling"))
+    assert since_2020.exponent(of["attention"]) == pytest.approx(0, abs=1e-9)
+    assert since_2020.exponent(of["mean pooling"]) == pytest.approx(0.5, abs=0.02)
+    assert np.isnan(since_2020.threshold(rows[(rows.strength < 4) & (rows.length == 16)], "mean pooling"))
 
 
 def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
@@ -184,21 +183,21 @@ def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
     assert one_step.signed_frequency(data.train, len(data.vocabulary)) / 2 == pytest.approx(pi, abs=1e-12)
     with torch.no_grad():
         model.W.fill_(1e-9)
-    own = polarity_first.first_slopes(model, data)["own part of it"]
+    own = since_2020.first_slopes(model, data)["own part of it"]
     assert np.corrcoef(own, pi)[0, 1] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("lam", [1.0, 3.0, 10.0])
-@pytest.mark.parametrize("head", two_tables.HEADS)
+@pytest.mark.parametrize("head", since_2020.HEADS)
 def test_score_and_length_are_tied_up_to_the_step(lam, head):
-    one, half = (two_tables.law_departure(lam, 5, head, step, False, 1) for step in (0.1, 0.05))
+    one, half = (since_2020.law_departure(lam, 5, head, step, False, 1) for step in (0.1, 0.05))
     assert one["error"] / half["error"] == pytest.approx(2, abs=0.2) and one["error"] < 0.1
     assert half["error"] < half["with a line for it"] < half["without the exponential"]
-    freed = two_tables.law_departure(lam, 5, head, 0.1, True, 1)
+    freed = since_2020.law_departure(lam, 5, head, 0.1, True, 1)
     assert freed["error"] > one["error"]
 
 
 def test_with_the_head_held_scores_come_to_one_size_whatever_lam_and_the_exponential_tells():
-    found = [two_tables.law_departure(lam, 5, "held", 0.1, False, 1) for lam in (1.0, 3.0, 10.0)]
+    found = [since_2020.law_departure(lam, 5, "held", 0.1, False, 1) for lam in (1.0, 3.0, 10.0)]
     assert [row["score"] for row in found] == pytest.approx([found[0]["score"]] * 3, rel=0.02)
     assert all(row["score"] > 2 and row["error"] < 0.002 and row["with a line for it"] > 0.3 for row in found)

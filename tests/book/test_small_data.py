@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from uaftc_book import contents
-from uaftc_book.chapters.embedding_geometry import wanted_signs
-from uaftc_book.chapters.interventions import INTERVENTIONS, train_with_intervention
-from uaftc_book.chapters.interventions.laws import Descent, Way
-from uaftc_book.chapters.polarity_dynamics import terms
-from uaftc_book.chapters.variants.models import three_classes
+from uaftc_book.chapters.geometry import wanted_signs
+from uaftc_book.chapters.interventions import INTERVENTIONS, Descent, Way, train_with_intervention
+from uaftc_book.chapters.training import terms
+from uaftc_book.chapters.variants import three_classes
 from uaftc_book.equations import REGISTRY, prove
 from uaftc_book.small_data import (
     by_kind,

@@ -1,4 +1,4 @@
-"""Chapter 15: strengths by their rule, what is held beside what, and what tying guarantees."""
+"""Strengths by their rule, what is held beside what, and what tying guarantees."""
 
 from functools import partial
 
@@ -10,12 +10,12 @@ from test_neighbours_trained import TYPES, texts
 
 from uaftc_book import choices, claims, paragraphs, rules
 from uaftc_book.cases import Tables
-from uaftc_book.chapters.staying_true import objectives
-from uaftc_book.neighbours.again import left_out
+from uaftc_book.chapters import staying_true
+from uaftc_book.neighbours import measured
 from uaftc_book.neighbours.measured import all_measures
 from uaftc_book.neighbours.settings import WORD_LEVEL
-from uaftc_book.neighbours.tied_bound import by_others
-from uaftc_book.neighbours.word_level import KINDS, WordLevelClassifier
+from uaftc_book.neighbours.word_level import KINDS, WordLevelClassifier, by_others
+from uaftc_book.neighbours.yardsticks import left_out
 from uaftc_lib import Corpus
 
 
@@ -62,9 +62,9 @@ def test_without_the_dear_the_rest_is_the_same():
 
 
 def test_every_job_is_there_once_and_its_kind_can_be_trained():
-    made = pd.DataFrame(objectives.objective_jobs())
+    made = pd.DataFrame(staying_true.objective_jobs())
     assert not made.duplicated().any()
-    assert set(made.kind) <= KINDS.keys() == objectives.NAMES.keys()
+    assert set(made.kind) <= KINDS.keys() == staying_true.NAMES.keys()
     for kind, rows in made.groupby("kind"):
         assert ((rows.strength > 0) == (KINDS[kind][1] is not None)).all()
     searched = made[(made.dataset == "sst") & (made.kind == "tied") & (made.seed == 0)]
@@ -72,13 +72,13 @@ def test_every_job_is_there_once_and_its_kind_can_be_trained():
 
 
 def test_the_page_takes_every_kind_and_knows_which_has_a_strength():
-    assert {*choices.allowed("15_staying_true")["kind"], "base"} == KINDS.keys()
+    assert {*choices.allowed("09_staying_true")["kind"], "base"} == KINDS.keys()
     assert {kind for kind, (_, objective) in KINDS.items() if objective is None} == {*choices.WITHOUT_STRENGTH, "base"}
 
 
 def test_the_strengths_are_those_of_the_rule():
     for dataset in WORD_LEVEL.searched:
-        ruled = {kind: objectives.by_rule(dataset, kind) for kind in WORD_LEVEL.tried}
+        ruled = {kind: staying_true.by_rule(dataset, kind) for kind in WORD_LEVEL.tried}
         assert ruled == WORD_LEVEL.chosen.get(dataset, {})
 
 
@@ -90,8 +90,8 @@ def test_the_rule_takes_the_largest_strength_within_the_price(monkeypatch):
         for i in range(2)
     ]
     rows.append({"kind": "tied", "strength": 10.0, "seed": 2, "AUC on dev": 5.0})  # not of the search
-    monkeypatch.setattr(objectives, "stored", lambda *_, **__: pd.DataFrame(rows))
-    assert objectives.by_rule("sst", "tied") == 1.0
+    monkeypatch.setattr(staying_true, "stored", lambda *_, **__: pd.DataFrame(rows))
+    assert staying_true.by_rule("sst", "tied") == 1.0
 
 
 def made_up():
@@ -100,7 +100,7 @@ def made_up():
     def row(seed, spread, above=0.0, **of):
         tau, others = 2 + np.log(spread) / 10 + above, {"told": 4.0, "exact JSD at 0.01": 0.5}
         of |= others | {"tau attention, gradient": 0.1}
-        return of | {"seed": seed, objectives.SPREAD: spread, objectives.LOO: tau}
+        return of | {"seed": seed, measured.SPREAD: spread, measured.LOO: tau}
 
     base = {"dataset": "sst", "kind": "base", "layers": 1, "strength": 0.0}
     kept = [row(s, 1.0, **base) for s in range(10)]
@@ -111,14 +111,14 @@ def made_up():
 
 def test_at_the_same_spread_only_what_is_beyond_it_is_left():
     tables = made_up()
-    rows = partial(objectives.seeds_of_variant, tables=tables)
-    assert objectives.beyond_spread(rows("h + e"), tables).to_numpy() == pytest.approx(0.1)
-    assert objectives.beyond_spread(rows(objectives.BASE), tables).to_numpy() == pytest.approx(0.0)
+    rows = partial(staying_true.seeds_of_variant, tables=tables)
+    assert staying_true.beyond_spread(rows("h + e"), tables).to_numpy() == pytest.approx(0.1)
+    assert staying_true.beyond_spread(rows(staying_true.BASE), tables).to_numpy() == pytest.approx(0.0)
     few = Tables(
         {name: tables(name)[lambda of: of.seed != 3] for name in ("word_level_lams",)}
         | {"word_level": tables("word_level")}
     )
-    assert 3 not in objectives.beyond_spread(rows("h + e"), few)
+    assert 3 not in staying_true.beyond_spread(rows("h + e"), few)
 
 
 def test_claims_of_neighbours_are_judged_and_not_counted_among_the_papers():

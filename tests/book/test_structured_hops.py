@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_book.chapters.words_and_classes import hop_measures as measures
-from uaftc_book.chapters.words_and_classes import structured, tfidf
+from uaftc_book.chapters import words_and_classes
 from uaftc_lib import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.experiments.registry import stored
@@ -45,7 +44,7 @@ def small():
 @pytest.mark.parametrize("scale", [0.01, 3.0])
 def test_hops_of_their_own_do_not_correlate_however_diffuse(scale):
     corpus = texts(400)
-    row = measures.hops_alike(noise(corpus, 4, scale), weights_of(noise(corpus, 4, scale), corpus), corpus)
+    row = words_and_classes.hops_alike(noise(corpus, 4, scale), weights_of(noise(corpus, 4, scale), corpus), corpus)
     assert abs(row["correlation of scores"]) < 0.02 and abs(row["correlation of weights"]) < 0.03
     assert (row["weight in common"] > 0.99) == (scale < 1)  # here diffuse hops do look alike
 
@@ -54,7 +53,7 @@ def test_hops_of_their_own_do_not_correlate_however_diffuse(scale):
 def test_equal_hops_correlate_however_diffuse(scale):
     corpus = texts(50)
     scores = noise(corpus, 1, scale).expand(-1, 3)
-    row = measures.hops_alike(scores, weights_of(scores, corpus), corpus)
+    row = words_and_classes.hops_alike(scores, weights_of(scores, corpus), corpus)
     assert row["correlation of scores"] == pytest.approx(1) and row["correlation of weights"] == pytest.approx(1)
     assert row["weight in common"] == pytest.approx(1)
 
@@ -62,7 +61,7 @@ def test_equal_hops_correlate_however_diffuse(scale):
 def test_correlations_are_numpys_within_each_text():
     corpus = Corpus.from_lists([[0, 1, 2], [3, 4, 5, 6]], [0, 1])
     values = noise(corpus, 3)
-    found = measures.correlations(values, corpus)
+    found = words_and_classes.correlations(values, corpus)
     for row, part in zip(found, (slice(0, 3), slice(3, 7))):
         expected = np.corrcoef(values[part].T)[np.triu_indices(3, 1)]
         np.testing.assert_allclose(row, expected)
@@ -73,13 +72,13 @@ def test_even_hops_and_texts_of_one_word_have_no_correlation():
     weights = weights_of(torch.zeros(7, 2), corpus).float()  # single precision: nearly even
     weights[4:, 0] = torch.tensor([0.5, 0.3, 0.2])
     weights[4:, 1] = torch.tensor([0.5, 0.3, 0.2])
-    assert measures.correlations(weights, corpus)[:, 0].isnan().tolist() == [True, True, False]
+    assert words_and_classes.correlations(weights, corpus)[:, 0].isnan().tolist() == [True, True, False]
 
 
 def test_hops_on_other_words_correlate_below_zero_and_lin_finds_no_overlap():
     corpus = Corpus.from_lists([[0, 1, 2, 3]], [0])
     weights = torch.eye(4, dtype=torch.float64)[:, :2]
-    row = measures.hops_alike(weights, weights, corpus)
+    row = words_and_classes.hops_alike(weights, weights, corpus)
     assert row["overlap"] == row["overlap of a pair"] == row["weight in common"] == 0
     assert row["correlation of weights"] == pytest.approx(-1 / 3)
     assert (row["largest weight"], row["entropy"]) == (1, 0)
@@ -87,31 +86,33 @@ def test_hops_on_other_words_correlate_below_zero_and_lin_finds_no_overlap():
 
 def test_one_hop_has_no_pairs():
     corpus = texts(5)
-    row = measures.hops_alike(noise(corpus, 1), weights_of(noise(corpus, 1), corpus), corpus)
+    row = words_and_classes.hops_alike(noise(corpus, 1), weights_of(noise(corpus, 1), corpus), corpus)
     assert np.isnan(row["correlation of weights"]) and row["overlap"] > 0
-    assert measures.specialisation(weights_of(noise(corpus, 1), corpus), corpus.tokens, corpus, 5)["bits"] == 0
+    assert words_and_classes.specialisation(weights_of(noise(corpus, 1), corpus), corpus.tokens, corpus, 5)["bits"] == 0
 
 
 # ---- what hops specialise in
 
 
 def test_information_is_that_of_the_joint_distribution():
-    assert measures.mutual_information(torch.eye(2).double()) == pytest.approx(1)
-    assert measures.mutual_information(torch.full((3, 2), 1 / 3).double()) == pytest.approx(0)
+    assert words_and_classes.mutual_information(torch.eye(2).double()) == pytest.approx(1)
+    assert words_and_classes.mutual_information(torch.full((3, 2), 1 / 3).double()) == pytest.approx(0)
     table = torch.tensor([[0.7, 0.1], [0.3, 0.9]], dtype=torch.float64)
     joint = table.numpy() / 2
     expected = joint * np.log2(joint / np.outer(joint.sum(1), joint.sum(0)))
-    assert measures.mutual_information(table) == pytest.approx(expected.sum())
+    assert words_and_classes.mutual_information(table) == pytest.approx(expected.sum())
 
 
 def test_no_specialisation_is_found_where_there_is_none():
     corpus = texts(300)
-    equal = measures.specialisation(weights_of(noise(corpus, 1).expand(-1, 3), corpus), corpus.tokens, corpus, 50)
+    equal = words_and_classes.specialisation(
+        weights_of(noise(corpus, 1).expand(-1, 3), corpus), corpus.tokens, corpus, 50
+    )
     assert equal["bits"] == pytest.approx(0, abs=1e-9) and equal["chance"] == pytest.approx(0, abs=1e-9)
     within = []
     for seed in range(20):  # sharp hops without a lasting preference: above chance's 95 % once in twenty
         weights = weights_of(noise(corpus, 3, 3.0, seed), corpus)
-        found = measures.specialisation(weights, corpus.tokens, corpus, 100, seed)
+        found = words_and_classes.specialisation(weights, corpus.tokens, corpus, 100, seed)
         within.append(found["bits"] <= found["chance 95 %"])
         assert found["bits"] > 0 and found["chance"] < found["chance 95 %"]
     assert sum(within) >= 16
@@ -121,37 +122,43 @@ def test_a_planted_preference_is_found():
     corpus = texts(300)
     scores = noise(corpus, 3, 3.0)
     scores[:, 1] += 2.0 * (corpus.tokens < 4)
-    found = measures.specialisation(weights_of(scores, corpus), (corpus.tokens < 4).long(), corpus, 100)
+    found = words_and_classes.specialisation(weights_of(scores, corpus), (corpus.tokens < 4).long(), corpus, 100)
     assert found["bits"] > 3 * found["chance 95 %"]
 
 
 def test_places_are_fifths_and_kinds_follow_the_lists():
     corpus = Corpus.from_lists([[0] * 10, [1, 2, 3]], [0, 1])
-    assert measures.places(corpus).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 1, 3]
+    assert words_and_classes.places(corpus).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 1, 3]
     spoken = ["good"] * 9 + ["the", "!", "film", "bad"]
     words = sorted({*spoken})
     good = [[words.index("good"), words.index("the"), words.index("!")]] * 9
     bad = [[words.index("bad"), words.index("the"), words.index("film")]] * 9
     data = Dataset("tiny", Vocabulary(words), ("no", "yes"), Corpus.from_lists(good + bad, [1] * 9 + [0] * 9))
-    names, kind = measures.kinds(data)
+    names, kind = words_and_classes.kinds(data)
     by_word = {word: names[kind[i]] for i, word in enumerate(words)}
     assert by_word == {"good": "yes", "bad": "no", "film": "no", "!": "yes", "the": "function word"}
 
 
 def test_what_leads_is_taken_from_what_is_known():
     values, known = torch.tensor([5.0, 1.0, 3.0, 9.0]), torch.tensor([True, True, True, False])
-    assert measures.above(values, known, 2).tolist() == [0, 2] and len(measures.above(values, known, 9)) == 3
+    assert (
+        words_and_classes.above(values, known, 2).tolist() == [0, 2]
+        and len(words_and_classes.above(values, known, 9)) == 3
+    )
 
 
 # ---- the grid
 
 
 def test_jobs_are_the_grid_then_what_was_chosen():
-    cells, of = len(structured.GRID.hops) * len(structured.GRID.penalties), len(structured.GRID.datasets)
-    grid = structured.structured_jobs({})
-    assert len(grid) == of * cells * structured.GRID.seeds and not any(job["projections"] for job in grid)
+    cells, of = (
+        len(words_and_classes.GRID.hops) * len(words_and_classes.GRID.penalties),
+        len(words_and_classes.GRID.datasets),
+    )
+    grid = words_and_classes.structured_jobs({})
+    assert len(grid) == of * cells * words_and_classes.GRID.seeds and not any(job["projections"] for job in grid)
     assert [job["seed"] for job in grid[: of * cells]] == [0] * of * cells
-    several = structured.structured_jobs({"sst": {"hops": 3, "penalty": 0.0}})
+    several = words_and_classes.structured_jobs({"sst": {"hops": 3, "penalty": 0.0}})
     assert several[: len(grid)] == grid and len(several) == len(grid) + 7 + 10 + 7
     assert len({tuple(job.values()) for job in several}) == len(several)
 
@@ -168,7 +175,7 @@ def simplest_by_rule(rows):
 
     One hop, which has nothing to divide, stands beside and is not chosen.
     """
-    rows, chosen = rows[~rows["projections"].astype(bool) & (rows["seed"] < structured.GRID.seeds)], {}
+    rows, chosen = rows[~rows["projections"].astype(bool) & (rows["seed"] < words_and_classes.GRID.seeds)], {}
     for dataset, own in rows.groupby("dataset", sort=False):
         cells = own.groupby(["hops", "penalty"])["dev_accuracy"].agg(["mean", "var", "size"])
         error = np.sqrt(cells["var"].mean() / cells["size"].min())
@@ -188,19 +195,19 @@ def test_the_rule_takes_the_simplest_within_one_standard_error():
 
 
 def test_what_was_chosen_is_what_the_rule_gives():
-    assert set(structured.CHOSEN) == set(structured.GRID.datasets)
-    assert simplest_by_rule(stored("structured")) == structured.CHOSEN
+    assert set(words_and_classes.CHOSEN) == set(words_and_classes.GRID.datasets)
+    assert simplest_by_rule(stored("structured")) == words_and_classes.CHOSEN
 
 
 def test_a_small_run_has_every_column_and_each_hop_is_asked_alone(small, monkeypatch):
-    monkeypatch.setattr(structured, "GRID", structured.Grid(dimension=8, hidden=4, least_texts=1))
-    model, run = structured.trained_model(small, 3, 0.03, True, seed=1, epochs=1)
+    monkeypatch.setattr(words_and_classes, "GRID", words_and_classes.Grid(dimension=8, hidden=4, least_texts=1))
+    model, run = words_and_classes.trained_model(small, 3, 0.03, True, seed=1, epochs=1)
     assert model.hops == 3 and model.projections and len(run.history) == 1
-    row = structured.looked_into(model, small, permutations=5) | structured.before(model, small)
+    row = words_and_classes.looked_into(model, small, permutations=5) | words_and_classes.before(model, small)
     assert all(np.isfinite(value) for value in row.values())
     assert row["initial word, bits"] == row["word, bits"]
     assert row["worst hop alone"] <= row["mean hop alone"] <= row["best hop alone"]
-    rows = list(structured.of_hops(model, small))
+    rows = list(words_and_classes.of_hops(model, small))
     assert [one["hop"] for one in rows] == [0, 1, 2] and max(one["alone"] for one in rows) == row["best hop alone"]
     for one in rows:
         shares = [
@@ -211,7 +218,7 @@ def test_a_small_run_has_every_column_and_each_hop_is_asked_alone(small, monkeyp
 
 
 def test_a_hop_that_prefers_a_word_is_told_by_it(small, monkeypatch):
-    monkeypatch.setattr(structured, "GRID", structured.Grid(least_texts=1, words=1))
+    monkeypatch.setattr(words_and_classes, "GRID", words_and_classes.Grid(least_texts=1, words=1))
     model = StructuredClassifier(len(small.vocabulary), 6, 1.0, hops=2)
     held = int(small.test.tokens.bincount().argmax())
     with torch.no_grad():
@@ -220,12 +227,12 @@ def test_a_hop_that_prefers_a_word_is_told_by_it(small, monkeypatch):
         model.M.copy_(torch.eye(6))
         model.V.zero_()
         model.V[0] = torch.tensor([-5.0, 5.0])
-    rows = list(structured.of_hops(model, small))
+    rows = list(words_and_classes.of_hops(model, small))
     assert rows[1]["words"] == small.vocabulary.word(held) != rows[0]["words"]
 
 
 def test_tfidf_tells_made_up_classes_apart(small):
-    found = tfidf.linear(small)
-    assert found["test_accuracy"] > 0.7 and found["C"] in tfidf.STRENGTHS
-    counts = tfidf.counts_of_words(Corpus.from_lists([[1, 1, 0], [2]], [0, 1]), 4)
+    found = words_and_classes.linear(small)
+    assert found["test_accuracy"] > 0.7 and found["C"] in words_and_classes.STRENGTHS
+    counts = words_and_classes.counts_of_words(Corpus.from_lists([[1, 1, 0], [2]], [0, 1]), 4)
     assert counts.toarray().tolist() == [[1, 2, 0, 0], [0, 0, 1, 0]]

@@ -5,8 +5,7 @@ import copy
 import pytest
 import torch
 
-from uaftc_book.chapters.variants.ledger import seen_cosine, train_to_loss
-from uaftc_book.chapters.variants.models import RATES, RUNS, variant_model
+from uaftc_book.chapters.variants import RATES, RUNS, seen_cosine, train_to_loss, variant_model
 from uaftc_book.small_data import small_config, small_data
 from uaftc_lib.dynamics.ledger import ATTENTION, LedgerTrainer
 from uaftc_lib.experiments.registry import same_as_stored

@@ -7,9 +7,8 @@ import pytest
 import torch
 from test_neighbours_trained import TYPES, texts, told_by_words
 
-from uaftc_book.neighbours import word_level, words_kept
-from uaftc_book.neighbours.encoders import JainWallaceClassifier, fresh
-from uaftc_book.neighbours.protocol import train_model
+from uaftc_book.neighbours import jain_wallace, word_level
+from uaftc_book.neighbours.jain_wallace import JainWallaceClassifier, fresh, train_model
 from uaftc_book.neighbours.settings import WORD_LEVEL
 from uaftc_book.neighbours.word_level import POOLED, WordLevelClassifier
 from uaftc_book.neighbours.yardsticks import without_integration
@@ -102,7 +101,7 @@ def test_each_objective_brings_about_what_it_asks_for(told):
         """The part of :func:`masked` that the masked words add, for one draw of them."""
         objective = word_level.masked(told.test, 1.0, seed=5)
         out = model(told.test)
-        usual = word_level.class_balanced(told.test)(model, told.test, out)
+        usual = jain_wallace.class_balanced(told.test)(model, told.test, out)
         return float((objective(model, told.test, out) - usual).detach()) / len(told.test)
 
     shares = torch.bincount(told.train.tokens).double() / len(told.train.tokens)
@@ -111,29 +110,29 @@ def test_each_objective_brings_about_what_it_asks_for(told):
 
 
 def test_a_probe_tells_words_from_their_embeddings_and_nothing_from_shuffled_pairs(told):
-    known = words_kept.information(JainWallaceClassifier(TYPES, "words", embedding_range=1.0), told)
+    known = word_level.information(JainWallaceClassifier(TYPES, "words", embedding_range=1.0), told)
     assert known.told > 0.8 * known.entropy and known.told_shuffled < 0.05
     blind = JainWallaceClassifier(TYPES, "words")
     blind.embedding.data[:] = 1.0
-    assert abs(words_kept.information(blind, told).told) < 0.02
+    assert abs(word_level.information(blind, told).told) < 0.02
 
 
 def test_scores_alone_are_those_in_texts_where_nothing_is_read_beside(told):
     model = JainWallaceClassifier(TYPES, "projection", seed=1)
-    assert words_kept.alone_and_in_texts(model, told.test) == pytest.approx(
+    assert word_level.alone_and_in_texts(model, told.test) == pytest.approx(
         {"attention alone and in its text": 1.0, "polarity alone and in its text": 1.0}, abs=1e-5
     )
-    recurrent = words_kept.alone_and_in_texts(WordLevelClassifier(TYPES, seed=1), told.test)
+    recurrent = word_level.alone_and_in_texts(WordLevelClassifier(TYPES, seed=1), told.test)
     assert max(recurrent.values()) < 0.99
 
 
 def test_what_is_kept_is_one_row(told, monkeypatch):
     monkeypatch.setattr(
-        words_kept, "token_types", lambda *_: {"positive": torch.arange(2), "negative": torch.arange(2, 4)}
+        word_level, "token_types", lambda *_: {"positive": torch.arange(2), "negative": torch.arange(2, 4)}
     )
     model = WordLevelClassifier(TYPES, seed=1)
     e, h = word_level.embeddings_and_states(model, told.test)
-    row = words_kept.kept(model, told)
+    row = word_level.kept(model, told)
     assert len(row) == 10 and np.isfinite([*row.values()]).all() and row["told"] > row["told shuffled"]
     assert row["apart"] == pytest.approx(((h - e) ** 2).sum(1).mean().item(), rel=1e-5)
 
@@ -141,9 +140,9 @@ def test_what_is_kept_is_one_row(told, monkeypatch):
 def test_words_alone_are_counted_by_their_side(told, monkeypatch):
     model = JainWallaceClassifier(TYPES, "words", seed=1)
     lists = {"positive": torch.tensor([0, 1]), "negative": torch.tensor([2, 3, 4])}
-    monkeypatch.setattr(words_kept, "token_types", lambda *_: lists)
+    monkeypatch.setattr(word_level, "token_types", lambda *_: lists)
     s = model.token_scores().polarity
-    row = words_kept.words_alone(model, told)
+    row = word_level.words_alone(model, told)
     assert row["alone positive"] == pytest.approx(float((s[:2] > 0).double().mean()))
     assert row["alone negative"] == pytest.approx(float((s[2:5] < 0).double().mean()))
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from test_structured_hops import WORDS, noise, texts
 
-from uaftc_book.chapters.words_and_classes import emotions, recurrent_influence
+from uaftc_book.chapters import words_and_classes
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.report.settings import Settings
 
@@ -24,18 +24,18 @@ def test_each_class_against_the_rest_is_its_logit_less_the_mean():
     model, corpus = reader(3), texts(6, classes=3)
     logits = model(corpus).polarity.detach()
     for k in range(3):
-        one = recurrent_influence.one_against_rest(corpus, k)
-        found = recurrent_influence.against_rest(model, k)(one).polarity.detach()
+        one = words_and_classes.one_against_rest(corpus, k)
+        found = words_and_classes.against_rest(model, k)(one).polarity.detach()
         torch.testing.assert_close(found, logits[:, k] - logits.mean(1))
         assert one.labels.tolist() == [int(label == k) for label in corpus.labels]
-    assert model.classes == 3 and recurrent_influence.against_rest(reader(), 0).binary
+    assert model.classes == 3 and words_and_classes.against_rest(reader(), 0).binary
 
 
 def test_the_three_measures_are_what_they_say():
     model, corpus = reader(), texts(8)
-    found = recurrent_influence.influences(model, corpus)
+    found = words_and_classes.influences(model, corpus)
     text, logit = corpus.instance_of.numpy(), model(corpus).polarity.detach().numpy()
-    assert [*found] == [*recurrent_influence.MEASURES]
+    assert [*found] == [*words_and_classes.MEASURES_OF_INFLUENCE]
     np.testing.assert_allclose(np.bincount(text, found["contribution"]), logit, atol=1e-5)
     nothing = reader()
     nothing.embedding.data.zero_()
@@ -47,7 +47,7 @@ def test_the_three_measures_are_what_they_say():
 
 def test_shuffling_keeps_the_values_of_each_text_and_what_is_unknown():
     values, text = np.array([1.0, 2, 3, np.nan, 5, 6]), np.array([0, 0, 0, 0, 1, 1])
-    mixed = [recurrent_influence.dealt_anew(values, np.isfinite(values), text, seed) for seed in range(8)]
+    mixed = [words_and_classes.dealt_anew(values, np.isfinite(values), text, seed) for seed in range(8)]
     assert all(sorted(one[:3]) == [1, 2, 3] and sorted(one[4:]) == [5, 6] and np.isnan(one[3]) for one in mixed)
     assert len({tuple(one[:3]) for one in mixed}) > 1
 
@@ -55,16 +55,16 @@ def test_shuffling_keeps_the_values_of_each_text_and_what_is_unknown():
 def test_words_need_texts_and_leading_words_are_compared():
     corpus = Corpus.from_lists([[0, 1, 1], [0, 2], [0, 2]], [0, 1, 1])
     values, known = np.array([1.0, 2, 4, 3, 9, 5, 7]), np.array([True] * 6 + [False])
-    found = recurrent_influence.by_word(values, known, corpus, 4, 2)
+    found = words_and_classes.by_word(values, known, corpus, 4, 2)
     np.testing.assert_array_equal(found, [3, np.nan, np.nan, np.nan])  # 1 is in one text, 2 known in one
-    assert recurrent_influence.common(np.array([3.0, 2, 1, np.nan]), np.array([9.0, np.nan, 8, 0]), 2) == 0.5
+    assert words_and_classes.common(np.array([3.0, 2, 1, np.nan]), np.array([9.0, np.nan, 8, 0]), 2) == 0.5
 
 
 def test_equal_measures_agree_and_shuffled_ones_do_not():
-    corpus, asked = texts(200), recurrent_influence.Asked(leading=3, shuffles=5)
+    corpus, asked = texts(200), words_and_classes.Asked(leading=3, shuffles=5)
     own = corpus.tokens.numpy() + 0.1 * noise(corpus, 1)[:, 0].numpy()
     found = {"contribution": own, "leave-one-out": own**3, "integrated": noise(corpus, 1, seed=5)[:, 0].numpy()}
-    row = recurrent_influence.agreed(found, corpus, WORDS, True, asked=asked)
+    row = words_and_classes.agreed(found, corpus, WORDS, True, asked=asked)
     for what in ("tau", "rho", "leading"):
         assert row[f"{what} contribution, leave-one-out"] == pytest.approx(1, abs=0.01)
     assert abs(row["tau contribution, integrated"]) < 0.1
@@ -73,11 +73,11 @@ def test_equal_measures_agree_and_shuffled_ones_do_not():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_recurrent_model_is_asked_as_a_whole(classes):
-    asked = recurrent_influence.Asked(leading=3, shuffles=2, steps=8)
+    asked = words_and_classes.Asked(leading=3, shuffles=2, steps=8)
     corpus = replace(texts(30, classes=classes), classes=tuple("abc"[:classes]))
     words = [f"word {i}" for i in range(WORDS + 2)]
-    row = recurrent_influence.over_classes(reader(classes), corpus, words, asked)
-    lists = {name: json.loads(row.pop(f"words, {name}")) for name in recurrent_influence.MEASURES}
+    row = words_and_classes.over_classes(reader(classes), corpus, words, asked)
+    lists = {name: json.loads(row.pop(f"words, {name}")) for name in words_and_classes.MEASURES_OF_INFLUENCE}
     assert all(np.isfinite(value) for value in row.values()) and row["integrated gap"] < 0.01
     assert -1 <= row["tau contribution, integrated"] <= 1 and 0 <= row["leading leave-one-out, integrated"] <= 1
     assert all(sorted(one) == sorted(corpus.classes) for one in lists.values())
@@ -86,10 +86,10 @@ def test_a_recurrent_model_is_asked_as_a_whole(classes):
 
 def test_leading_words_push_towards_their_class():
     model, corpus = reader(), replace(texts(60), classes=("no", "yes"))
-    asked = recurrent_influence.Asked(leading=4, shuffles=1, steps=8)
+    asked = words_and_classes.Asked(leading=4, shuffles=1, steps=8)
     words = [str(i) for i in range(WORDS + 2)]
-    row = recurrent_influence.over_classes(model, corpus, words, asked)
-    given = recurrent_influence.influences(model, corpus)["contribution"]
+    row = words_and_classes.over_classes(model, corpus, words, asked)
+    given = words_and_classes.influences(model, corpus)["contribution"]
     means = pd.Series(given).groupby(corpus.tokens.numpy()).mean().sort_values()
     lists = json.loads(row["words, contribution"])
     assert lists["no"] == [str(i) for i in means.index[:4]] and lists["yes"] == [str(i) for i in means.index[:-5:-1]]
@@ -100,15 +100,19 @@ def test_leading_words_push_towards_their_class():
 
 @pytest.fixture(scope="module")
 def made():
-    return emotions.made(0, emotions.File(rows=3000))
+    return words_and_classes.made(0, words_and_classes.File(rows=3000))
 
 
 def test_the_file_is_what_its_truth_says(made):
-    table, held = emotions.causes(), made["text"].str.split()
+    table, held = words_and_classes.causes(), made["text"].str.split()
     np.testing.assert_allclose(table.sum(axis=1), 1)
-    assert emotions.made(0, emotions.File(rows=20)).equals(emotions.made(0, emotions.File(rows=20)))
-    assert not emotions.made(1, emotions.File(rows=20)).equals(emotions.made(0, emotions.File(rows=20)))
-    assert len(table) == 48 and set(made["label"]) == set(emotions.EMOTIONS)
+    assert words_and_classes.made(0, words_and_classes.File(rows=20)).equals(
+        words_and_classes.made(0, words_and_classes.File(rows=20))
+    )
+    assert not words_and_classes.made(1, words_and_classes.File(rows=20)).equals(
+        words_and_classes.made(0, words_and_classes.File(rows=20))
+    )
+    assert len(table) == 48 and set(made["label"]) == set(words_and_classes.EMOTIONS)
     counted = held.map(lambda words: sum(word in table.index for word in words))
     assert set(counted) == {0, 1} and counted.mean() == pytest.approx(0.85, abs=0.03)
     own = held.map(lambda words: next((word for word in words if word in table.index), None))
@@ -120,8 +124,8 @@ def test_the_file_is_what_its_truth_says(made):
 def test_half_of_the_company_is_beside_its_cause_and_says_nothing_beside_others(made):
     held = made["text"].str.split().map(set)
     shares = []
-    for emotion, company in emotions.COMPANY.items():
-        cause = emotions.ADJECTIVES[emotion].split()[0]
+    for emotion, company in words_and_classes.COMPANY.items():
+        cause = words_and_classes.ADJECTIVES[emotion].split()[0]
         beside = held.map(lambda words, company=company: company in words)
         caused = held.map(lambda words, cause=cause: cause in words)
         shares.append([caused[beside].mean(), (made["label"] == emotion)[beside & ~caused].mean()])
@@ -130,20 +134,22 @@ def test_half_of_the_company_is_beside_its_cause_and_says_nothing_beside_others(
 
 
 def test_every_cause_has_its_class_and_no_frame_word_is_one(made):
-    true = emotions.truth()
-    assert len(true) == 40 + 8 + 8 and not set(true["word"]) & set(emotions.THINGS + [*emotions.COMPANY.values()])
+    true = words_and_classes.truth()
+    assert len(true) == 40 + 8 + 8 and not set(true["word"]) & set(
+        words_and_classes.THINGS + [*words_and_classes.COMPANY.values()]
+    )
     assert true[true["word"] == "despise"].set_index("class")["part"].to_dict() == {
         "hatred": "strong",
         "sadness": "weak",
     }
-    assert not set(true["word"]) & set(emotions.EMOTIONS)
-    frame = emotions.made(3, emotions.File(rows=300, with_cause=0.0))
+    assert not set(true["word"]) & set(words_and_classes.EMOTIONS)
+    frame = words_and_classes.made(3, words_and_classes.File(rows=300, with_cause=0.0))
     assert not set(" ".join(frame["text"]).split()) & set(true["word"])
 
 
 def perfect():
     """The table of a report that lists exactly the truth, each word pushing as much as its class is likely."""
-    table, true = emotions.causes(), emotions.truth()
+    table, true = words_and_classes.causes(), words_and_classes.truth()
     rows = table.stack().rename_axis(["word", "class"]).rename("influence").reset_index()
     listed = rows.set_index(["word", "class"]).index.isin(list(zip(true["word"], true["class"])))
     return rows.assign(listed=listed, total=rows["influence"], q=0.5)
@@ -151,38 +157,40 @@ def perfect():
 
 def test_a_report_is_held_against_the_truth():
     words = perfect()
-    rows = pd.DataFrame(emotions.judged_lists(words))
+    rows = pd.DataFrame(words_and_classes.judged_lists(words))
     assert (rows[["precision", "recall own", "recall strong", "strong leads", "weak is second"]] == 1).all(axis=None)
     assert rows["recall weak"].dropna().eq(1).all() and not rows["company"].any()
     company = pd.DataFrame(
         {"word": ["rain"], "class": ["sadness"], "influence": 2.0, "listed": True, "total": 9.0, "q": 0.01}
     )
     worse = words.assign(listed=words["listed"] & (words["word"] != "lonely"))
-    sad = pd.DataFrame(emotions.judged_lists(pd.concat([worse, company]))).set_index("class").loc["sadness"]
+    sad = pd.DataFrame(words_and_classes.judged_lists(pd.concat([worse, company]))).set_index("class").loc["sadness"]
     assert (sad["precision"], sad["recall own"], sad["company"], sad["company by counts"]) == (7 / 8, 4 / 5, 1, 1)
-    assert emotions.listed_words(pd.concat([words, company]), "sadness")[0] == "rain"
-    assert [*emotions.classes_of(words, "despise").index[:2]] == ["hatred", "sadness"]
+    assert words_and_classes.listed_words(pd.concat([words, company]), "sadness")[0] == "rain"
+    assert [*words_and_classes.classes_of(words, "despise").index[:2]] == ["hatred", "sadness"]
 
 
 def test_the_command_itself_is_run(tmp_path):
     with pytest.raises(RuntimeError, match="uaftc explain .* failed"):
-        emotions.explained(pd.DataFrame({"text": ["a b"], "label": ["x"]}), tmp_path)
-    words = emotions.explained(emotions.made(1, emotions.File(rows=400)), tmp_path, "--epochs", "2")
+        words_and_classes.explained(pd.DataFrame({"text": ["a b"], "label": ["x"]}), tmp_path)
+    words = words_and_classes.explained(
+        words_and_classes.made(1, words_and_classes.File(rows=400)), tmp_path, "--epochs", "2"
+    )
     assert {"word", "class", "listed", "influence", "total", "q"} <= set(words)
-    assert len(emotions.judged_lists(words)) == 8
+    assert len(words_and_classes.judged_lists(words)) == 8
 
 
 def test_the_question_is_answered_by_its_class_and_its_word(monkeypatch):
     """Hatred's five adjectives, two verbs and their company, and the word on every class; nothing else of the file."""
-    thing = {"word": emotions.COMPANY["hatred"], "class": "hatred", "influence": 0.1, "listed": False}
+    thing = {"word": words_and_classes.COMPANY["hatred"], "class": "hatred", "influence": 0.1, "listed": False}
     words = pd.concat([perfect(), pd.DataFrame([thing])])
-    monkeypatch.setattr(emotions, "of_file", lambda encoder, seed: words)
-    found = pd.DataFrame(emotions.hatred_and_despise(0))
+    monkeypatch.setattr(words_and_classes, "of_file", lambda encoder, seed: words)
+    found = pd.DataFrame(words_and_classes.hatred_and_despise(0))
     of_hatred = found[found["class"] == "hatred"].set_index("word")
     assert len(found) == 8 + 7 and of_hatred["part"].value_counts().to_dict() == {
         "own": 5, "strong": 1, "weak": 1, "company": 1,
     }  # fmt: skip
-    assert set(found.loc[found["word"] == "despise", "class"]) == set(emotions.EMOTIONS)
+    assert set(found.loc[found["word"] == "despise", "class"]) == set(words_and_classes.EMOTIONS)
     known = found.dropna(subset=["chance"])
     assert len(known) == 14 and (known["chance"] == known["influence"]).all()
 
@@ -195,7 +203,9 @@ def test_an_order_is_held_against_the_truth():
     assert right == {"true": 1, "company": 0, "strong leads": 1, "weak is second": 1}
     turned = by_attention.answered(perfect().eval("influence = -influence"), "influence")
     assert turned["true"] == 0 and turned["strong leads"] == 0
-    things = [{"word": thing, "class": emotion, "influence": 2.0} for emotion, thing in emotions.COMPANY.items()]
+    things = [
+        {"word": thing, "class": emotion, "influence": 2.0} for emotion, thing in words_and_classes.COMPANY.items()
+    ]
     led = by_attention.answered(pd.concat([perfect(), pd.DataFrame(things)]), "influence")
     assert led["company"] == 1 and 0.8 < led["true"] < 0.9  # one place of six to eight is taken
 
@@ -206,7 +216,7 @@ def test_lift_is_one_where_words_and_classes_meet_by_chance():
 
 
 def test_association_comes_from_models_that_have_not_seen_the_text():
-    words = by_attention.by_method(emotions.made(1, emotions.File(rows=400)), Settings(epochs=2))
+    words = by_attention.by_method(words_and_classes.made(1, words_and_classes.File(rows=400)), Settings(epochs=2))
     assert {"word", "class", "listed", "association", "lift", "total", "texts"} <= set(words)
     of_every_text = words[words["word"] == "the"].set_index("class")["association"]
     assert of_every_text.sum() > words.loc[words["word"] == "despise", "association"].sum() > 0

@@ -8,7 +8,7 @@ from cases import KINDS, RECURRENT, cases, few, model_and_corpus, quick
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uaftc_book.chapters.exact_dynamics import discrete_drift
+from uaftc_book.chapters.attention_order import discrete_drift
 from uaftc_book.equations import relative_error
 from uaftc_book.inner_products import vector_laws
 from uaftc_book.random_models import Case

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_dynamics import dataset_of, sgd_step
 
-from uaftc_book.chapters.exact_dynamics import crossing_time, gram_flow, growing_vector, mean_margin, saddle_escape
-from uaftc_book.inner_products import gram
+from uaftc_book.chapters.attention_order import crossing_time, gram_flow, mean_margin, saddle_escape
+from uaftc_book.inner_products import gram, growing_vector
 from uaftc_book.mean_field import MeanField
 from uaftc_book.random_models import Case
 from uaftc_lib import AttentionClassifier, Corpus, TrainingConfig, dynamics, fit, load_dataset

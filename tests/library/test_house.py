@@ -1,6 +1,7 @@
 """The house: a library that knows no book, a core that knows no wing, chapters with a module each."""
 
 import ast
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -94,10 +95,19 @@ def test_there_is_no_circle_of_imports():
 
 
 def test_a_chapter_has_one_notebook_and_one_module_of_its_name():
-    notebooks = {path.stem for path in (CHECKOUT / "notebooks").glob("*.md")}
-    assert set(contents.MODULES) <= notebooks
-    there = {path.stem for path in (CHECKOUT / BOOK / "chapters").iterdir()} - {"__init__", "__pycache__"}
-    assert there == set(contents.MODULES.values())
+    there = {path.name for path in (CHECKOUT / BOOK / "chapters").iterdir()} - {"__init__.py", "__pycache__"}
+    assert there == {f"{module}.py" for module in contents.MODULES.values()}
+    assert len(set(contents.NAMES.values())) == len(contents.NAMES)
+
+
+def test_nothing_imports_a_chapter_but_its_notebook():
+    chapters = {name for name in sources() if name.startswith(f"{contents.PACKAGE}.")}
+    assert {one: others & chapters for one, others in arrows().items() if others & chapters} == {}
+    for path in (CHECKOUT / "notebooks").glob("*.md"):
+        imports = re.findall(r"uaftc_book\.chapters(?:\.(\w+)| import ([\w, ]+))", path.read_text(encoding="utf-8"))
+        named = {name for one, several in imports for name in [one, *re.split(", | as .*", several)] if name}
+        # Every equation stands in the errata, some with a check of another chapter.
+        assert path.stem == "A_errata" or named <= {contents.MODULES.get(path.stem)}, path
 
 
 def readings_in(tree: ast.Module) -> set[str]:

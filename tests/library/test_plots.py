@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from uaftc_book.chapters.model.drawings import architecture, word_map
-from uaftc_book.chapters.which_lambda.phase_diagram import phase_diagram
+from uaftc_book.chapters.model import architecture, word_map
+from uaftc_book.chapters.which_lambda import phase_diagram
 from uaftc_lib import plots
 from uaftc_lib.plots.seeds import sparse_labels
 

@@ -11,7 +11,7 @@ import zipfile
 import pytest
 import torch
 
-from uaftc_book.chapters.scores import word_ratings
+from uaftc_book.real_scores import word_ratings
 from uaftc_lib import load_dataset
 from uaftc_lib.datasets import sst
 from uaftc_lib.datasets.download import DataUnavailable

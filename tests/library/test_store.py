@@ -410,7 +410,7 @@ def test_every_stored_table_is_listed_with_all_its_jobs(listed):
     once = stored("terms").drop_duplicates(["noise", "lam", "seed"])  # its jobs; some have several rows
     assert listed["terms"].seconds == pytest.approx(once.seconds.sum(), rel=1e-5) and once.seconds.sum() > 1
     assert listed["frames"].kind == "experiment" and listed["benchmarks"].maker == "make bench"
-    assert listed["terms"].maker == "uaftc_book/chapters/polarity_dynamics.py"
+    assert listed["terms"].maker == "uaftc_book/chapters/training.py"
     file, runner = listed["table2"].maker.split(" ", 1)
     assert (tables.PACKAGE.parent / file).exists() and runner == "(run_cell in uaftc_lib/experiments/sweep.py)"
 

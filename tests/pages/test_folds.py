@@ -134,7 +134,7 @@ def test_lines_that_follow_each_other_are_one():
 
 
 def test_the_map_on_a_phone_names_what_it_lists(browser):
-    with opened(browser, PAGES / "A4_map.html", 390) as (page, _):
+    with opened(browser, PAGES / "A_map.html", 390) as (page, _):
         said = "all => all.map(one => getComputedStyle(one, '::before').content.replaceAll('\"', ''))"
         named = page.locator(".map tbody tr:first-child td").evaluate_all(said)
         row = page.locator(".map tbody tr:first-child td").all_inner_texts()
@@ -184,7 +184,7 @@ def test_numbers_run_on_and_links_find_their_figure(page):
 
 def test_a_section_is_folded_but_printed_and_what_leads_into_it_opens_it(browser):
     """On a page made for this."""
-    text = (PAGES / "06_exact_dynamics.html").read_text(encoding="utf-8")
+    text = (PAGES / "03_attention_order.html").read_text(encoding="utf-8")
     folded = '<details class="section-more"><summary>More</summary><p id="deep">Here.</p></details>'
     made = PAGES / "_folded.html"
     made.write_text(text.replace("</article>", f"{folded}</article>"), encoding="utf-8")

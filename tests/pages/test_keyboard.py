@@ -85,7 +85,7 @@ def tab_to(page, wanted: str, most: int = 400) -> None:
     pytest.fail(f"Tab does not come to {wanted}")
 
 
-WALKED = ("404", "search", "glossary", "symbols", "17_scorecard", "00_intro", "12_lambda")
+WALKED = ("404", "search", "glossary", "symbols", "10_scorecard", "00_intro", "06_accuracy")
 
 
 @pytest.mark.parametrize("name", [one for one in WALKED if one in NAMES])
@@ -111,7 +111,7 @@ def test_the_live_figure_is_moved_and_played_by_keys(browser, width):
 
 def test_stored_runs_and_the_sentence_follow_the_keys(browser, width):
     shown = "[...document.querySelector('.frames').children].findIndex((one) => !one.hidden)"
-    with opened(browser, PAGES / "12_lambda.html", width) as (page, _):
+    with opened(browser, PAGES / "06_accuracy.html", width) as (page, _):
         tab_to(page, ".uaftc-frames input")
         before, says = page.evaluate(shown), page.locator(".uaftc-frames .caption").first.inner_text()
         page.keyboard.press("ArrowRight")
@@ -138,7 +138,7 @@ def test_escape_closes_the_search_and_the_keys_are_where_they_were(browser, widt
 
 
 def test_a_formula_that_has_the_keys_tells_its_symbols(browser, width):
-    with opened(browser, PAGES / "02_gradients.html", width) as (page, _):
+    with opened(browser, PAGES / "A_gradients.html", width) as (page, _):
         note = page.locator(".symbol-note")
         tab_to(page, "div.math mjx-container")
         page.keyboard.press("ArrowRight")
@@ -150,7 +150,7 @@ def test_a_formula_that_has_the_keys_tells_its_symbols(browser, width):
         assert page.evaluate(f"({AT})().matches('div.math mjx-container')"), "the keys stay at the formula"
 
 
-@pytest.mark.parametrize("name", [one for one in ("22_interventions", "A4_map") if one in NAMES])
+@pytest.mark.parametrize("name", [one for one in ("A_interventions", "A_map") if one in NAMES])
 def test_what_scrolls_sideways_is_scrolled_by_keys(browser, name, width):
     """All folds open; the keys are at what scrolls, or in it."""
     with opened(browser, PAGES / f"{name}.html", width) as (page, _):

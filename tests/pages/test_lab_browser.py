@@ -69,7 +69,7 @@ def opened(visited, folder):
     """``opened(html, ...)`` yields a page that shows labs, trained."""
 
     def open_page(html, address="", head="", **options):
-        path = folder / "08_synthetic.html"
+        path = folder / "A_synthetic.html"
         path.write_text(
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Lab</title>{head}'
             '<meta name="viewport" content="width=device-width"></head>'
@@ -285,7 +285,7 @@ def test_moving_lam_changes_scores_picture_and_captions(quick):
         f"positive, {number(after['a_negative'])} negative, {number(after['a_neutral'])} neutral."
     )
     assert f"-p lam {after['lam']:g} -p seed 0" in quick.locator(".command").input_value()
-    assert quick.locator(".command").input_value().startswith("papermill book/08_synthetic.ipynb out.ipynb")
+    assert quick.locator(".command").input_value().startswith("papermill book/A_synthetic.ipynb out.ipynb")
 
 
 def test_address_reproduces_what_its_sender_saw(opened):
@@ -335,7 +335,7 @@ def test_a_copied_link_says_what_is_shown(opened):
 def test_a_copied_command_is_the_one_in_its_field(quick):
     set_lam(quick, 42)
     open_more(quick)
-    copies(quick, "Copy", "papermill book/08_synthetic.ipynb out.ipynb -p lam 42 -p seed 0")
+    copies(quick, "Copy", "papermill book/A_synthetic.ipynb out.ipynb -p lam 42 -p seed 0")
 
 
 def test_nonsense_in_an_address_is_left_aside(opened):
@@ -540,7 +540,7 @@ def test_a_compact_lab_carries_the_command_too(opened):
             page.keyboard.press("ArrowRight")
         page.get_by_text("Re-run this page").click()
         field = page.get_by_label("command that runs this page's notebook again")
-        assert field.input_value() == "papermill book/08_synthetic.ipynb out.ipynb -p lam 10.2 -p seed 1"
+        assert field.input_value() == "papermill book/A_synthetic.ipynb out.ipynb -p lam 10.2 -p seed 1"
         page.get_by_role("button", name="Copy").click()
         trained(page)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 
 from conftest import violations
-from uaftc_book.chapters.since_2020.choosing import WITHOUT, ChoosingFigure, choosing_presets
+from uaftc_book.chapters.since_2020 import WITHOUT, ChoosingFigure, choosing_presets
 from uaftc_book.lab.module import part
 from uaftc_book.neighbours import selection
 
@@ -65,7 +65,7 @@ def random_problem(seed: int) -> dict:
 @pytest.fixture(scope="module")
 def visited(browser, tmp_path_factory):
     """``visited(...)`` yields a page with the figure; afterwards, that nothing went wrong and nothing was asked for."""
-    path = tmp_path_factory.mktemp("pages") / "20_since_2020.html"
+    path = tmp_path_factory.mktemp("pages") / "A_since_2020.html"
 
     @contextlib.contextmanager
     def visit(preset="first toy", width=1280, theme="light"):

@@ -18,7 +18,7 @@ from uaftc_book.publish import CHECKOUT
 BOOK = CHECKOUT / "book"
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 ELEMENT = re.compile(r"<uaftc-lab([^>]*)><p>(.*?)</p></uaftc-lab>", re.DOTALL)
-EXPECTED = {"00_intro", "01_model", "03_polarity_dynamics", "04_attention_dynamics", "08_synthetic", "12_lambda"}
+EXPECTED = {"00_intro", "01_model", "02_training", "A_synthetic", "06_accuracy"}
 
 
 def outputs(name: str) -> str:
@@ -133,7 +133,7 @@ def test_nothing_is_cut_on_paper(browser, name):
     context.close()
 
 
-READ_BY_AXE = [("00_intro", 390), ("12_lambda", 1280)]  # trained; test_pages.py reads all pages as they open
+READ_BY_AXE = [("00_intro", 390), ("06_accuracy", 1280)]  # trained; test_pages.py reads all pages as they open
 
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
@@ -180,8 +180,8 @@ STANDS = "([button, before]) => Math.abs(button.getBoundingClientRect().top - be
 SEEN = """i => { const one = document.querySelectorAll('uaftc-lab')[i].root;
     const { top, bottom } = one.querySelector('[data-figure] canvas, .compact canvas').getBoundingClientRect();
     return top + bottom > 0 && top + bottom < 2 * innerHeight; }"""  # half of its picture
-WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "03_polarity_dynamics": 2, "04_attention_dynamics": 1}
-WITH_SETTINGS |= {"08_synthetic": 2, "12_lambda": 2}
+WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "02_training": 3}
+WITH_SETTINGS |= {"A_synthetic": 2, "06_accuracy": 2}
 
 
 @pytest.mark.parametrize("name", WITH_SETTINGS)
@@ -220,8 +220,8 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
     context.close()
 
 
-MOVED = {"10_scores": 2, "13_words_and_classes": 2, "14_is_it_explanation": 2, "16_pretrained": 2}
-MOVED |= {"20_since_2020": 2, "21_which_lambda": 2}
+MOVED = {"05_real_words": 2, "07_words_and_classes": 2, "08_is_it_explanation": 2, "A_pretrained": 2}
+MOVED |= {"A_since_2020": 2, "04_which_lambda": 2}
 IN_SIGHT = """() => {
     const { top, bottom } = document.querySelector('.frame[data-set]:not([hidden])').getBoundingClientRect();
     return top < innerHeight - 60 && bottom > 60; }"""

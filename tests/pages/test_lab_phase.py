@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from conftest import violations
-from uaftc_book.chapters.exact_dynamics import growing_vector
-from uaftc_book.chapters.which_lambda.live_phase import SCALE, SHOWN, in_equal_steps, live_phase, turned
-from uaftc_book.chapters.which_lambda.phase_plane import KEPT, MISSING, source
+from uaftc_book.chapters.which_lambda import KEPT, MISSING, SCALE, SHOWN, in_equal_steps, live_phase, source, turned
+from uaftc_book.inner_products import growing_vector
 from uaftc_book.mean_field import MeanField
 from uaftc_book.small_data import RANGES, WHOLE_STEPS, initial_model, set_cosine
 from uaftc_lib.datasets import load_dataset
@@ -37,7 +36,6 @@ def field(data):
 @pytest.fixture(scope="module")
 def runs():
     """The stored runs; the middle of a seed's band is any number, told apart by its seed."""
-    from uaftc_book.chapters import which_lambda  # noqa: F401  (registers them)
 
     found = stored("exact_phase").copy()
     return found.assign(middle=4 + found["seed"] + found["weight_range"])

@@ -167,19 +167,19 @@ def test_a_fault_in_the_file_is_seen(fault):
 
 def test_a_fault_in_the_letters_of_a_page_is_seen():
     told = deepcopy(TOLD)
-    told["local"] |= {"30_none": {"x": "a number"}, "12_lambda": {"Q": "no letter of it", "t": "<b>"}}
-    said = ("there is no page 30_none", "Q is not on 12_lambda", "t of 12_lambda: nothing, or markup")
+    told["local"] |= {"30_none": {"x": "a number"}, "06_accuracy": {"Q": "no letter of it", "t": "<b>"}}
+    said = ("there is no page 30_none", "Q is not on 06_accuracy", "t of 06_accuracy: nothing, or markup")
     assert all(any(one.startswith(what) for one in faults(told)) for what in said)
 
 
 def test_a_letter_without_an_entry_or_in_the_wrong_chapter_is_seen():
     without = {**TOLD, "symbol": [one for one in TOLD["symbol"] if one["name"] != "loss"]}
-    assert unexplained(without, "02_gradients") == {r"\ell"}
+    assert unexplained(without, "A_gradients") == {r"\ell"}
     told = deepcopy(TOLD)
-    told["symbol"][0]["chapter"] = "04_attention_dynamics"
+    told["symbol"][0]["chapter"] = "02_training"
     assert late(told)[0] == "scaling factor is already in 01_model"
-    told["symbol"][0]["chapter"] = "A3_table2"
-    assert "scaling factor is not in A3_table2" in late(told)
+    told["symbol"][0]["chapter"] = "A_table2"
+    assert "scaling factor is not in A_table2" in late(told)
 
 
 def test_the_pages_show_every_symbol_and_every_term():
@@ -194,8 +194,8 @@ def test_the_pages_show_every_symbol_and_every_term():
 
 @pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["desktop", "phone"])
 def gradients(browser, request):
-    """Chapter 02, an equation of it, and the note."""
-    with opened(browser, PAGES / "02_gradients.html", *request.param) as (page, troubles):
+    """The appendix on gradients, an equation of it, and the note."""
+    with opened(browser, PAGES / "A_gradients.html", *request.param) as (page, troubles):
         formula = page.locator("#equation-eq-13 mjx-container")
         formula.scroll_into_view_if_needed()
         yield page, formula, page.locator(".symbol-note")
@@ -293,23 +293,19 @@ HERE = r"""async formula => {
 
 
 @pytest.mark.parametrize(
-    ("page", "letter", "names", "wrong"),
+    ("page", "letters", "names", "wrong"),
     [
-        ("23_learnt_first", "1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
-        ("23_learnt_first", "1D462", {"what a word A0 or A1 adds to a text's logit"}, "pull of a place"),  # here alone
-        (
-            "23_learnt_first",
-            "1D488",
-            {"what a text wants of its pooled vector"},
-            "the part of the embeddings that grows",
-        ),
-        ("15_staying_true", "1D53C", {"mutual information", "entropy", "state of a word"}, "pooled vector"),
-        ("18_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
+        ("A_since_2020", "2211 1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
+        ("A_since_2020", "1D462", {"what a word A0 or A1 adds to a text's logit"}, "pull of a place"),  # here alone
+        ("A_since_2020", "1D488", {"what a text wants of its pooled vector"}, "the part of the embeddings that grows"),
+        ("09_staying_true", "1D53C", {"mutual information", "entropy", "state of a word"}, "pooled vector"),
+        ("A_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
     ],
 )
-def test_a_letter_says_what_it_means_on_its_page(browser, page, letter, names, wrong):
+def test_a_letter_says_what_it_means_on_its_page(browser, page, letters, names, wrong):
+    with_them = "".join(f':has([data-c="{letter}"])' for letter in letters.split())
     with opened(browser, PAGES / f"{page}.html", 1280) as (shown, _):
-        formula = shown.locator(f'.bd-article mjx-container:has([data-c="{letter}"])').first
+        formula = shown.locator(f".bd-article mjx-container{with_them}").first
         formula.dispatch_event("keydown", {"key": "ArrowRight"})
         shown.locator(".symbol-note").wait_for(state="visible")
         said = set(formula.evaluate(HERE))

@@ -1,4 +1,4 @@
-"""Chapter A2_atlas: every panel of scores and weights, ten seeds of each, and what the paper says of them."""
+"""Chapter A_atlas: every panel of scores and weights, ten seeds of each, and what the paper says of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pandas as pd
 import torch
 
 from uaftc_book.cases import Part, Tables, exceeds
-from uaftc_book.chapters.attention_dynamics import sst_config
 from uaftc_book.claims import reading
 from uaftc_book.controls import with_permuted_labels
 from uaftc_book.nulls import against_null, at_losses, lead_of, least_of, panel_null, polar_of
 from uaftc_book.panels import in_print, panels, score_rows, seeds_of_panel, tilt
 from uaftc_book.readings import both, column, lead, least, neutral_small, opposed, sides_along_VW, wide
-from uaftc_book.small_data import SEEDS, by_kind
+from uaftc_book.small_data import SEEDS, by_kind, sst_config
 from uaftc_book.wording import short
 from uaftc_lib import checks, dynamics
 from uaftc_lib.datasets import load_dataset

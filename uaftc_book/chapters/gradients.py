@@ -1,4 +1,4 @@
-"""Chapter 02_gradients: Equations 8 to 14, and 29 to 42 of Appendices A and B."""
+"""Chapter A_gradients: Equations 8 to 27, and 29 to 42 of Appendices A and B."""
 
 from __future__ import annotations
 
@@ -103,6 +103,113 @@ def _loss(h_j: Tensor, V: Tensor, W: Tensor, y: int, lam: float) -> Tensor:
 
 def _residual(h_j: Tensor, V: Tensor, W: Tensor, y: int, lam: float) -> Tensor:
     return y * torch.sigmoid(-y * _pool(h_j, V, lam) @ W)
+
+
+@equation(15, "first cause: the embedding moves (A and B)", "exact")
+def _(case: Case):
+    view = case.view()
+    A = view.per_type(view.push) / view.lam * (view.V @ view.W) / view.m
+    B = (view.W @ view.W) * view.per_type(view.pull) / view.m
+    return Equality(A + B, -view.grad["embedding"] @ view.W)
+
+
+@equation(16, "π, the signed attention of a token", "definition")
+def _(case: Case):
+    # π(e) is what the loss feels of s_e alone.
+    view = case.view()
+    s_e = view.s_e.clone().requires_grad_()
+    parts = [view.alpha[part] @ s_e[view.tokens[part]] for part in view.parts]
+    loss = torch.nn.functional.softplus(-view.y * torch.stack(parts)).mean()
+    return Equality(view.pi, -view.m * torch.autograd.grad(loss, s_e)[0])
+
+
+@equation(17, "second cause: W moves (C)", "exact")
+def _(case: Case):
+    view = case.view()
+    by_instance = view.E @ (view.r[:, None] * view.h).sum(0) / view.m
+    by_position = view.E @ (view.pull[:, None] * view.e_j).sum(0) / view.m
+    moved = -view.E @ view.grad["W"]
+    return Equality([by_instance, by_position], [moved, moved])
+
+
+@equation(18, "C, split by the class of the instances", "exact")
+def _(case: Case):
+    view = case.view()
+    products = (view.alpha * view.beta[view.t])[:, None] * (view.e_j @ view.E.T)
+    positive = products[view.y[view.t] > 0].sum(0)
+    negative = (-products[view.y[view.t] < 0]).sum(0)
+    return Equality((positive + negative) / view.m, -view.E @ view.grad["W"])
+
+
+@equation(19, "the update of a polarity score: A + B + C", "exact")
+def _(case: Case):
+    view = case.view()
+    A = (view.V @ view.W / view.lam) * view.rho / view.m
+    B = (view.W @ view.W) * view.pi / view.m
+    C = view.E @ (view.pull[:, None] * view.e_j).sum(0) / view.m
+    return Equality(A + B + C, view.s_rate)
+
+
+@equation(20, "ρ, the signed attention times the margin of a token", "definition")
+def _(case: Case):
+    # ρ(e) is what the loss feels of a_e alone.
+    view = case.view()
+    a_e = view.a_e.clone().requires_grad_()
+    parts = [a_e[view.tokens[part]].softmax(0) @ view.s_j[part] for part in view.parts]
+    loss = torch.nn.functional.softplus(-view.y * torch.stack(parts)).mean()
+    return Equality(view.rho, -view.m * torch.autograd.grad(loss, a_e)[0])
+
+
+@equation(21, "product rule for the attention score", "exact")
+def _(case: Case):
+    return product_rule(case, "attention", "V")
+
+
+@equation(22, "two causes of an attention score's change", "exact")
+def _(case: Case):
+    # As Eq 12, with Eq 23; a longer step, lest a small change of a drown in rounding.
+    view = case.view()
+    by_V = -(view.push[:, None] * view.e_j).sum(0) / (view.m * view.lam)
+    causes = -(embedding_gradient(view) @ view.V + view.E @ by_V) / view.lam
+    return Equality(causes, stepped(case, "attention", "V", rate=case.lam))
+
+
+@equation(23, "gradient of V", "exact")
+def _(case: Case):
+    view = case.view()
+    return Equality(-(view.push[:, None] * view.e_j).sum(0) / (view.m * view.lam), view.grad["V"])
+
+
+@equation(24, "first cause: the embedding moves (E and D)", "exact")
+def _(case: Case):
+    view = case.view()
+    E = (view.V @ view.V) * view.per_type(view.push) / (view.m * view.lam**2)
+    D = view.per_type(view.pull * (view.W @ view.V)) / (view.m * view.lam)
+    return Equality(E + D, -view.grad["embedding"] @ view.V / view.lam)
+
+
+@equation(25, "second cause: V moves (F)", "exact")
+def _(case: Case):
+    view = case.view()
+    F = view.E @ (view.push[:, None] * view.e_j).sum(0) / (view.m * view.lam**2)
+    return Equality(F, -view.E @ view.grad["V"] / view.lam)
+
+
+@equation(26, "F, split by the class of the instances", "exact")
+def _(case: Case):
+    view = case.view()
+    lead = (view.alpha * view.beta[view.t] * (view.s_j - view.s[view.t]))[:, None] * (view.e_j @ view.E.T)
+    split = lead[view.y[view.t] > 0].sum(0) + (-lead[view.y[view.t] < 0]).sum(0)
+    return Equality(split / (view.m * view.lam**2), -view.E @ view.grad["V"] / view.lam)
+
+
+@equation(27, "the update of an attention score: D + E + F", "exact")
+def _(case: Case):
+    view = case.view()
+    D = (view.V @ view.W) * view.lam * view.pi
+    E = (view.V @ view.V) * view.rho
+    F = view.E @ (view.push[:, None] * view.e_j).sum(0)
+    return Equality((D + E + F) / (view.m * view.lam**2), view.a_rate)
 
 
 @equation(29, "gradients of s, W and h", "exact")

@@ -1,4 +1,4 @@
-"""Chapter A4_map: every figure and table of the paper, where it is made again, how, and how it came out."""
+"""Chapter A_map: every figure and table of the paper, where it is made again, how, and how it came out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from itertools import product
 import jinja2
 import pandas as pd
 
+from uaftc_book.cards import address
 from uaftc_book.cases import OPEN, Tables
-from uaftc_book.chapters.embedding_geometry import SIGNS_AT, signs_case
-from uaftc_book.chapters.scorecard import address
-from uaftc_book.chapters.variants.models import RANGES_OF_M, ranges
 from uaftc_book.claims import Judged
 from uaftc_book.panels import cited_panel, compare, panels
-from uaftc_book.readings import NOISY, TEN
+from uaftc_book.readings import NOISY, RANGES_OF_M, SIGNS_AT, TEN, ranges, signs_case
 from uaftc_lib import plots
 from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import EXPERIMENTS
@@ -118,10 +116,10 @@ def settings_table() -> str:
 
 MODEL, COUNTS, ACCURACY = (
     "01_model#from-scores-to-weights-to-a-decision",
-    "09_datasets",
-    "12_lambda#the-table-with-its-noise",
+    "A_data_sets",
+    "06_accuracy#the-table-with-its-noise",
 )
-GEOMETRY, SYNTHETIC, VARIANTS = "05_embedding_geometry", "08_synthetic", "07_variants"
+GEOMETRY, SYNTHETIC, VARIANTS = "A_geometry", "A_synthetic", "A_variants"
 INITIAL, ENDING = f"{GEOMETRY}#small-and-large-initial-embeddings", f"{GEOMETRY}#where-the-words-end-figs-s2-and-s6"
 KINDS, GAP, RATIO = (
     f"{SYNTHETIC}#{name}"
@@ -136,7 +134,7 @@ PENALISED, ADDED = (tuple(f"Data I, {what}{ranges(M)}" for M in RANGES_OF_M) for
 RANDOM = tuple(f"Data I, {ratio}, as drawn" for ratio in ("1:2", "2:1", "1:5", "5:1"))
 OTHERS = (
     Item("Table 1", "sizes of the data sets", f"{COUNTS}#four-data-sets", "data_counts", run(COUNTS), {"table_1": ()}),
-    Item("Table 2", "test accuracy by λ", ACCURACY, "table2", run("12_lambda"), {"table_2": ()}),
+    Item("Table 2", "test accuracy by λ", ACCURACY, "table2", run("06_accuracy"), {"table_2": ()}),
     Item("Table S1", "examined tokens", f"{COUNTS}#counting-words", "data_counts", run(COUNTS), {"table_S1": ()}),
     Item("Fig 1", "the model", MODEL, "live", run("01_model"), {"weighted_sum": ()}),
     Item("Fig S1", "inner products of single pairs, small and large range", INITIAL, "embedding_start", run(GEOMETRY),
@@ -176,14 +174,16 @@ def panel_item(panel: dict) -> Item:
     what = f"{panel['scores']}{of}, {PAPER_NAMES[panel['dataset']]}, {panel['model']}, λ = {panel['lam']:g}"
     number = cited_panel(panel["figure"])
     if panel["scores"] == "weight":
-        return Item(number, what, "11_weights#average-weights", "live, figure_scores, sst_weights", run("11_weights"))
+        return Item(
+            number, what, "05_real_words#average-weights", "live, figure_scores, sst_weights", run("05_real_words")
+        )
     cell = table2_cell(panel["dataset"], panel["model"], float(panel["lam"]))
     settings = {name: getattr(cell, name) for name in ("dataset", "model", "lam", "epochs", "learning_rate")}
     in_paper, on_sst = not panel["figure"].startswith("S"), (panel["dataset"], panel["model"]) == ("sst", "DP")
-    drawn_live, drawn = "10_scores#every-examined-word", "10_scores#the-other-panels-of-figs-2-to-4"
-    page = "A2_atlas#every-panel-of-the-paper" if not in_paper else drawn_live if on_sst else drawn
+    drawn_live, drawn = "05_real_words#every-examined-word", "05_real_words#the-other-panels-of-figs-2-to-4"
+    page = "A_atlas#every-panel-of-the-paper" if not in_paper else drawn_live if on_sst else drawn
     data = "figure_scores, figure_points" if in_paper and not on_sst else "figure_scores"  # those drawn from points
-    return Item(number, what, page, data, run("10_scores", **settings))
+    return Item(number, what, page, data, run("05_real_words", **settings))
 
 
 def items() -> list[Item]:

@@ -1,4 +1,4 @@
-"""Chapter 08_synthetic: Appendix C's invented world, and what it says of it."""
+"""Chapter A_synthetic: Appendix C's invented world, and what it says of it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ from uaftc_book.readings import (
     sst,
     sure_votes,
 )
-from uaftc_book.small_data import RANGES, SEEDS
-from uaftc_lib.corpus import Dataset
+from uaftc_book.small_data import RANGES, SEEDS, train_synthetic
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import auc_of, examined_types, follow, make_perpendicular, score_frame
-from uaftc_lib.training import Run, TrainingConfig, fit
+from uaftc_lib.scores import auc_of, examined_types, score_frame
 
 RATIOS = {  # positive:negative -> numbers of negative and of positive instances
     "1:1": (6000, 6000),
@@ -41,33 +39,6 @@ RATIOS = {  # positive:negative -> numbers of negative and of positive instances
     "2:1": (4000, 8000),
     "5:1": (2000, 10000),
 }
-
-
-def train_synthetic(
-    dataset: Dataset,
-    lam: float = 10.0,
-    dimension: int = 100,
-    weight_range: float = 1.0,
-    learning_rate: float = 0.25,
-    epochs: int = 30,
-    penalty: float = 0.0,
-    perpendicular: bool = False,
-    seed: int = 0,
-) -> tuple[AttentionClassifier, Run]:
-    """DP on synthetic data by SGD in batches of 200 (Appendix C); the history follows the type means.
-
-    W starts in ±1: with it the spread of the published scores comes out; ``perpendicular`` starts at V·W = 0.
-    """
-    types = examined_types(dataset)
-    model = AttentionClassifier(
-        len(dataset.vocabulary), dimension=dimension, lam=lam, weight_range=weight_range, seed=seed
-    )
-    if perpendicular:
-        make_perpendicular(model)
-    config = TrainingConfig(
-        optimizer="sgd", learning_rate=learning_rate, batch_size=200, epochs=epochs, penalty=penalty, seed=seed
-    )
-    return model, fit(model, dataset, config, record=lambda _, m: follow(m, types))
 
 
 @experiment(jobs_over(penalty=(0.0, 1e-3), seed=SEEDS), rows=31)

@@ -15,8 +15,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from uaftc_book.neighbours.deception import shown
-from uaftc_book.neighbours.encoders import fresh
-from uaftc_book.neighbours.protocol import classifier_quality, train_model
+from uaftc_book.neighbours.jain_wallace import classifier_quality, fresh, train_model
 from uaftc_book.neighbours.settings import CONTROLS, JAIN_WALLACE
 from uaftc_book.neighbours.yardsticks import agreement, without_integration, yardstick_agreements
 from uaftc_lib import checks
@@ -120,8 +119,8 @@ def rows_of_controls(
     """A row for each of :func:`models`: what explanations say on a corpus, beside what they say of the base itself.
 
     "like": the mean τ over texts of sizes here with those of the base. The rest is
-    :func:`~.protocol.classifier_quality` and what shows of the words (:func:`~.deception.shown`) on the test set, and
-    :func:`~.yardsticks.yardstick_agreements`.
+    :func:`~.jain_wallace.classifier_quality` and what shows of the words (:func:`~.deception.shown`) on the test set,
+    and :func:`~.yardsticks.yardstick_agreements`.
     """
     of_base, _ = without_integration(base, corpus)
     found = []

@@ -13,11 +13,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from uaftc_book.neighbours.adversary import log_sum_by_instance
-from uaftc_book.neighbours.encoders import fresh
 from uaftc_book.neighbours.erasure import ranks
-from uaftc_book.neighbours.protocol import Objective, class_balanced, classifier_quality, lowest, train_model
+from uaftc_book.neighbours.jain_wallace import Objective, class_balanced, classifier_quality, fresh, lowest, train_model
 from uaftc_book.neighbours.settings import DECEPTION, JAIN_WALLACE
+from uaftc_book.neighbours.wiegreffe_pinter import log_sum_by_instance
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.explain import contributions, leave_one_out
 from uaftc_lib.models import AttentionClassifier, Output, sum_by_instance

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.special import expit, rel_entr
 from statsmodels.duration.survfunc import SurvfuncRight
 
-from uaftc_book.neighbours.again import reread
+from uaftc_book.neighbours.yardsticks import reread
 from uaftc_lib import explain
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.models import AttentionClassifier

@@ -8,16 +8,26 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from uaftc_book.neighbours.again import part_shares, whole_output
 from uaftc_book.neighbours.erasure import erasure_row, orders, zeroed_row
+from uaftc_book.neighbours.jain_wallace import permutation_row, permutations
 from uaftc_book.neighbours.people import Phrases, people_row
-from uaftc_book.neighbours.permutation import permutation_row, permutations
 from uaftc_book.neighbours.settings import MEASURES
-from uaftc_book.neighbours.spread import spread
-from uaftc_book.neighbours.yardsticks import gap, without_integration, yardstick_agreements, yardsticks
+from uaftc_book.neighbours.yardsticks import (
+    gap,
+    part_shares,
+    spread,
+    whole_output,
+    without_integration,
+    yardstick_agreements,
+    yardsticks,
+)
 from uaftc_lib import explain
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.models import AttentionClassifier
+
+LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
+REST = "spread per attention of leave-one-out"
+
 
 TOLERANCE = 0.01  # largest change of a probability that counts as none
 IGNORED = 0.01  # a weight below this counts as none

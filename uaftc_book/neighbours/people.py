@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from uaftc_book.neighbours.again import at_places, place_in_text, whole_output
-from uaftc_book.neighbours.yardsticks import agreement
+from uaftc_book.neighbours.yardsticks import agreement, at_places, place_in_text, whole_output
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import sst
 from uaftc_lib.models import AttentionClassifier, Output

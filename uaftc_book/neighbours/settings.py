@@ -1,4 +1,4 @@
-"""The settings of chapter 14's runs, from ``settings.toml``."""
+"""The settings of chapter 8's runs, from ``settings.toml``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Quarrel:
-    """The runs of chapter 14: seeds by data set and model, at its usual λ, at every λ, and at the ends."""
+    """The runs of chapter 8: seeds by data set and model, at its usual λ, at every λ, and at the ends."""
 
     lams: list[float]
     ends: list[float]
@@ -116,7 +116,7 @@ class Second:
 
 @dataclass(frozen=True)
 class WordLevel:
-    """Chapter 15: the objectives, their strengths, what is asked of states; seeds by data set and kind."""
+    """Chapter 9: the objectives, their strengths, what is asked of states; seeds by data set and kind."""
 
     masked: float
     most_told: int

@@ -5,25 +5,236 @@ Two classes. Positions that were not read are nan. ŷ = σ(s) is the probability
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from scipy.special import expit
+from scipy.special import expit, gammaln
+from scipy.stats import norm
 from torch import Tensor
 from torch.nn import functional
 
-from uaftc_book.neighbours.again import LeftOut, at_places, drawn_texts, left_out, whole_output
-from uaftc_book.neighbours.kendall import kendall
 from uaftc_book.neighbours.settings import MEASURES
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
+from uaftc_lib.explain.contributions import leave_group_out
+from uaftc_lib.fast.compiled import compiled_once
+from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
 from uaftc_lib.models.encoders import consecutive_parts
 
-PART = 2**14  # positions whose gradients are held together
+# ---
+# Texts with some of their words left out, read again, and what that does beside holding states fixed.
+
+
+REREAD_TOGETHER = 2**20  # positions that are read again together
+
+
+class Reread(NamedTuple):
+    """Logits of texts without some words, Σ α_j s_j over the rest; nan where none is left.
+
+    ``fixed``: α from the scores of the whole text, and s_j of the whole text; ``values``: α from them, s_j as the rest
+    is read again; ``weights``: the other way round; ``again``: both read again, which is what the model says of it.
+    """
+
+    fixed: Float[np.ndarray, "copies"]
+    values: Float[np.ndarray, "copies"]
+    weights: Float[np.ndarray, "copies"]
+    again: Float[np.ndarray, "copies"]
+
+
+@torch.no_grad()
+def reread(
+    model: AttentionClassifier,
+    corpus: Corpus,
+    key: Int[np.ndarray, "positions"],
+    instance: Int[np.ndarray, "copies"],
+    cut: Int[np.ndarray, "copies"],
+    drop: Callable[[Tensor, Tensor], Tensor] = torch.eq,
+) -> Reread:
+    """Copies of instances, each without the positions for which ``drop(key, cut)`` holds.
+
+    All four are the same where states do not know their neighbours, and nothing is read again.
+    """
+    key, instance, cut = (torch.from_numpy(one).to(corpus.tokens) for one in (key, instance, cut))
+    before, places = model(corpus), at_places(corpus)
+    found = np.full((4, len(instance)), np.nan)
+    for copy in consecutive_parts(corpus.lengths[instance], REREAD_TOGETHER):
+        copies = places[instance[copy]]
+        dropped = drop(key[copies.tokens], cut[copy][copies.instance_of])
+        rest = copies.without(dropped)
+        stays = torch.bincount(copies.instance_of[~dropped], minlength=len(copies)) > 0
+        old = after = in_float64(before.scores[rest.tokens], before.token_polarity[rest.tokens], rest)
+        if model.recurrent is not None:
+            out = model(rest._with(tokens=corpus.tokens[rest.tokens]))
+            after = in_float64(out.scores, out.token_polarity, rest)
+        for row, weights, values in zip(found, (old, old, after, after), (old, after, old, after)):
+            logit = sum_by_instance(weights.weights * values.token_polarity, rest.instance_of, len(rest))
+            row[copy][stays.cpu().numpy()] = logit.cpu().numpy()
+    return Reread(*found)
+
+
+class LeftOut(NamedTuple):
+    """Falls of the logit without one word: ``whole`` = ``own`` + ``values`` + ``weights``; nan: not read again.
+
+    ``own``: with the states of the others held fixed. What reading them again adds comes by the others' s_j
+    (``values``) and by their weights; each is averaged over which of the two changes first.
+    """
+
+    own: Float[np.ndarray, "positions"]
+    values: Float[np.ndarray, "positions"]
+    weights: Float[np.ndarray, "positions"]
+    whole: Float[np.ndarray, "positions"]
+
+
+@torch.no_grad()
+def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.read_again, seed: int = 0) -> LeftOut:
+    """s(x) − s(x₋ⱼ) and its parts, for so many positions of a text, drawn.
+
+    For all of them where states do not know their neighbours: then the word's own part is everything.
+    """
+    out, instance = whole_output(model, corpus), corpus.instance_of.cpu().numpy()
+    own = leave_group_out(out, corpus, at_places(corpus).tokens, corpus.instance_of).cpu().numpy()
+    if model.recurrent is None:
+        return LeftOut(own, np.zeros_like(own), np.zeros_like(own), own)
+    read, place = drawn_positions(corpus, most, seed), place_in_text(corpus)
+    without = reread(model, corpus, place, instance[read], place[read])
+    values, weights, whole = np.full((3, len(own)), np.nan)
+    values[read] = (without.fixed - without.values + without.weights - without.again) / 2
+    weights[read] = (without.fixed - without.weights + without.values - without.again) / 2
+    whole[read] = out.polarity.cpu().numpy()[instance[read]] - without.again
+    return LeftOut(own, values, weights, whole)
+
+
+def part_shares(left: LeftOut) -> dict[str, float]:
+    """Σ part·whole / Σ whole² for each part, which sum to 1; how often the own part has the sign of the whole."""
+    own, values, weights, whole = (one[np.isfinite(left.whole)] for one in left)
+    names = ("own state", "others' values", "others' weights")
+    row = {f"share of {name}": (one @ whole) / (whole @ whole) for name, one in zip(names, (own, values, weights))}
+    return row | {"own state has the sign": float((np.sign(own) == np.sign(whole)).mean())}
+
+
+def whole_output(model: AttentionClassifier, corpus: Corpus) -> Output:
+    """What the model says, in float64 from the scores on: at small λ float32 loses the order of the weights."""
+    out = model(corpus)
+    return in_float64(out.scores, out.token_polarity, corpus)
+
+
+def in_float64(scores: Float[Tensor, "positions"], polarity: Float[Tensor, "positions"], corpus: Corpus) -> Output:
+    """The weights and logits that follow from the scores of positions."""
+    scores, polarity = scores.double(), polarity.double()
+    weights = softmax_by_instance(scores, corpus.instance_of, len(corpus))
+    return Output(sum_by_instance(weights * polarity, corpus.instance_of, len(corpus)), scores, weights, polarity)
+
+
+def largest_by_instance(values: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
+    """The largest value in each instance."""
+    return values.new_full((len(corpus),), -torch.inf).scatter_reduce(0, corpus.instance_of, values, "amax")
+
+
+def at_places(corpus: Corpus) -> Corpus:
+    """A corpus with, instead of each token, its position."""
+    return corpus._with(tokens=torch.arange(len(corpus.tokens)).to(corpus.tokens))
+
+
+def place_in_text(corpus: Corpus) -> Int[np.ndarray, "positions"]:
+    """0, 1, ... from the first word of each instance."""
+    begins = corpus.offsets[:-1].cpu().numpy()
+    return np.arange(len(corpus.tokens)) - begins[corpus.instance_of.cpu().numpy()]
+
+
+def drawn_positions(corpus: Corpus, most: int, seed: int) -> Int[np.ndarray, "some"]:
+    """At most so many positions of each instance, drawn."""
+    instance_of = corpus.instance_of.cpu().numpy()
+    order = np.lexsort((np.random.default_rng(seed).random(len(instance_of)), instance_of))
+    return np.sort(order[place_in_text(corpus) < most])
+
+
+def drawn_texts(corpus: Corpus, most: int, seed: int) -> Int[Tensor, "some"]:
+    """Instances, drawn, for as long as they hold at most so many positions together; one too many is passed over."""
+    chosen, lengths = [], corpus.lengths.tolist()
+    for t in np.random.default_rng(seed).permutation(len(corpus)).tolist():
+        if lengths[t] <= most:
+            chosen.append(t)
+            most -= lengths[t]
+    return torch.tensor(sorted(chosen)).to(corpus.tokens)
+
+
+# ---
+# Kendall's τ-b within each text, and its p, as scipy.stats.kendalltau has them, a hundred times as fast.
+
+
+EXACT = 33  # values up to which p is exact where none are equal, as scipy chooses
+
+
+def kendall(
+    x: Float[np.ndarray, "positions"], y: Float[np.ndarray, "positions"], offsets: Int[np.ndarray, "boundaries"]
+) -> tuple[Float[np.ndarray, "texts"], Float[np.ndarray, "texts"]]:
+    """τ-b and two-sided p over the positions of each text where both are finite.
+
+    nan where fewer than two are, or all values of one quantity are equal.
+    """
+    n, excess, x_ties, y_ties = _counted(x, y, np.isfinite(x) & np.isfinite(y), offsets)
+    pairs = n * (n - 1) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau = excess / np.sqrt((pairs - x_ties[0] / 2) * (pairs - y_ties[0] / 2))
+        variance = (2 * pairs * (2 * n + 5) - x_ties[2] - y_ties[2]) / 18
+        variance += x_ties[0] * y_ties[0] / (4 * pairs) + x_ties[1] * y_ties[1] / (18 * pairs * (n - 2))
+        p = 2 * norm.sf(abs(excess) / np.sqrt(variance))
+    fewest = ((pairs - abs(excess)) / 2).round()  # pairs of the rarer kind
+    exact = (x_ties[0] == 0) & (y_ties[0] == 0) & (n > 1) & ((n <= EXACT) | (fewest <= 1))
+    for t in np.flatnonzero(exact):
+        p[t] = _exact(int(n[t]), int(fewest[t]))
+    p[np.isnan(tau)] = np.nan
+    return tau, p
+
+
+def _exact(n: int, fewest: int) -> float:
+    """How likely so few pairs are turned, or so few are not, in a random order of n values."""
+    if n <= EXACT:
+        return min(1.0, 2 * TURNED[n, fewest])
+    return 2 * np.exp(-gammaln(n + (not fewest)))  # 2/n! for none turned, 2/(n − 1)! for one
+
+
+@compiled_once()
+def _counted(x, y, known, offsets):
+    """Of each text: values, pairs alike less pairs turned, and Σ t(t−1), Σ t(t−1)(t−2), Σ t(t−1)(2t+5) over ties t."""
+    texts = len(offsets) - 1
+    n, excess = np.zeros(texts), np.zeros(texts)
+    x_ties, y_ties = np.zeros((3, texts)), np.zeros((3, texts))
+    for t in range(texts):
+        mine = np.nonzero(known[offsets[t] : offsets[t + 1]])[0] + offsets[t]
+        n[t] = len(mine)
+        for i in mine:
+            same_x, same_y = 0, 0
+            for j in mine:
+                a, b = x[i] - x[j], y[i] - y[j]
+                same_x += x[i] == x[j]
+                same_y += y[i] == y[j]
+                if i < j:
+                    excess[t] += np.sign(a) * np.sign(b)
+            for ties, same in ((x_ties, same_x), (y_ties, same_y)):
+                ties[0, t] += same - 1
+                ties[1, t] += (same - 1) * (same - 2)
+                ties[2, t] += (same - 1) * (2 * same + 5)
+    return n, excess, x_ties, y_ties
+
+
+def _turned() -> Float[np.ndarray, "values pairs"]:
+    """Row n: how likely at most so many pairs of n values are turned in a random order."""
+    found = np.zeros((EXACT + 1, EXACT * (EXACT - 1) // 2 + 1))
+    found[:2, 0] = 1
+    for n in range(2, EXACT + 1):
+        found[n] = np.convolve(found[n - 1], np.ones(n) / n)[: found.shape[1]]
+    return found.cumsum(1)
+
+
+TURNED = _turned()
+
+
+GRADIENTS_TOGETHER = 2**14  # positions whose gradients are held together
 
 Positions = Float[np.ndarray, "positions"]
 
@@ -77,9 +288,9 @@ def fixed(model: AttentionClassifier) -> AttentionClassifier:
 
 
 def parts_of_equal_length(corpus: Corpus) -> Iterator[Int[Tensor, "some"]]:
-    """Instances of near-equal length, about as many as hold :data:`PART` positions, or one that is longer."""
+    """Instances of near-equal length, about :data:`GRADIENTS_TOGETHER` positions of them, or one that is longer."""
     order = corpus.lengths.argsort(stable=True)
-    return (order[part] for part in consecutive_parts(corpus.lengths[order], PART))
+    return (order[part] for part in consecutive_parts(corpus.lengths[order], GRADIENTS_TOGETHER))
 
 
 def gradients_times_embeddings(model: AttentionClassifier, corpus: Corpus) -> tuple[Positions, Positions]:
@@ -202,3 +413,46 @@ def yardstick_agreements(
         row |= {name: known.tau.mean(), f"{name} sd": known.tau.std(), f"{name} significant": (known.p <= 0.05).mean()}
         row |= {f"{name} {of}": each.tau[side == one].mean() for of, one in (("negative", -1), ("positive", 1))}
     return row
+
+
+# ---
+# Why attention agrees with an effect: how far it spreads within a text, beside what else makes the effect.
+#
+# The effect of a word is its attention times an effect per attention: log effect_j = log α_j + log c_j. If within a
+# text the two logarithms are about normal, with deviations sd_α, sd_c and correlation κ, then Kendall's τ of attention
+# and effect is
+#
+#     τ = (2/π) arcsin r,   r = (sd_α + κ sd_c) / √(sd_α² + 2κ sd_α sd_c + sd_c²),
+#
+# (2/π) arctan(sd_α/sd_c) if κ = 0. As log α_j is a_j less a constant, sd_α is the spread of scores, which λ divides.
+
+
+class Spread(NamedTuple):
+    """Within a text, as a median over texts: deviations of log α and of log effect/α, their correlation, τ foretold."""
+
+    attention: float
+    per_attention: float
+    correlation: float
+    tau: float
+
+
+def spread(alpha: Float[np.ndarray, "positions"], effect: Float[np.ndarray, "positions"], corpus: Corpus) -> Spread:
+    """Of attention and the size of an effect; words without either, and unread ones (nan), are passed over.
+
+    τ is foretold of each text of three such words or more, and averaged.
+    """
+    text = corpus.instance_of.numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = pd.DataFrame({"alpha": np.log(alpha), "rest": np.log(abs(effect)) - np.log(alpha)})
+    logs = logs[np.isfinite(logs).all(axis=1)]
+    grouped = logs.groupby(text[logs.index])
+    centred = logs - grouped.transform("mean")
+    centred = centred.assign(product=centred.alpha * centred.rest, alpha=centred.alpha**2, rest=centred.rest**2)
+    sums = centred.groupby(text[logs.index]).sum()[grouped.size() > 2]
+    size = grouped.size()[grouped.size() > 2]
+    of_alpha, of_rest = (np.sqrt(sums[name] / (size - 1)) for name in ("alpha", "rest"))
+    both = np.sqrt(sums.alpha + 2 * sums["product"] + sums.rest)
+    rho = (sums.alpha + sums["product"]) / (np.sqrt(sums.alpha) * both)
+    correlation = sums["product"] / np.sqrt(sums.alpha * sums.rest)
+    medians = (float(one.median()) for one in (of_alpha, of_rest, correlation))
+    return Spread(*medians, float((2 / np.pi * np.arcsin(rho.clip(-1, 1))).mean()))

@@ -6,7 +6,9 @@ import html
 import re
 import shutil
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
+from urllib.parse import unquote
 
 import nbformat
 
@@ -25,6 +27,7 @@ PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
 LINES, STYLE = re.compile(r'(?<= d=")[^"]*'), re.compile(r'(?<= style=")[^"]*')
 STYLED = re.compile(r"<(?:use|path|text|t[dh]|rect|g|line|circle)\b[^<>]*>")  # of drawings and tables
 NAMESPACE = re.compile(r' xmlns(?::xlink)?="[^"]*"(?=[^<>]*>)|xlink:(?=href=)')  # a page in HTML needs none
+NUMBERS = re.compile(r'href="data:text/csv;charset=utf-8,([^"]{10000,})"')  # of a figure with many points
 ICONS = Path("_static", "scripts", "fontawesome.js")
 # As the script has them: name:[width,height,[other names],"code point","path"], of which the theme brings two thousand.
 ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?')
@@ -48,12 +51,26 @@ def slim(pages: Path) -> None:
         script.write_text(ICON.sub(lambda icon: icon[0] if used & names(icon) else "", text), encoding="utf-8")
     for path in pages.glob("*.html"):
         page = without_spaces(PLAIN.sub(r"\1", path.read_text(encoding="utf-8")))
+        page = with_numbers_apart(page, pages / "_numbers")
         path.write_text(with_shared_styles(page), encoding="utf-8")
     for path in (pages / "_sources").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
         for cell in code_cells(notebook):
             cell.outputs = []
         path.write_text(nbformat.writes(notebook, indent=None, separators=(",", ":")), encoding="utf-8")
+
+
+def with_numbers_apart(page: str, folder: Path) -> str:
+    """The page, with a file in the folder for each figure that has many numbers."""
+
+    def stored(found: re.Match) -> str:
+        numbers = unquote(html.unescape(found[1])).encode()
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{sha256(numbers).hexdigest()[:16]}.csv"
+        path.write_bytes(numbers)
+        return f'href="{folder.name}/{path.name}"'
+
+    return NUMBERS.sub(stored, page)
 
 
 def without_spaces(page: str) -> str:

@@ -6,7 +6,7 @@ import { number } from "./draw.js";
 // The command, and what is to be said of λ: a chapter may call it otherwise, or not take one as small.
 function rerun(lab) {
   const page = /([^/]+?)(\.html?|\.ipynb)?$/.exec(location.pathname)?.[1] ?? "", { lam, seed } = lab.state;
-  const notebook = lab.getAttribute("notebook") || (/^\d\d_/.test(page) ? page : "00_intro");
+  const notebook = lab.getAttribute("notebook") || (/^(\d\d|A)_/.test(page) ? page : "00_intro");
   const parameter = lab.getAttribute("parameter") || "lam", least = Number(lab.getAttribute("least") || 0), taken = lam >= least;
   const command = `papermill book/${notebook}.ipynb out.ipynb ${taken ? `-p ${parameter} ${lam} ` : ""}-p seed ${seed}`;
   if (!taken) return [command, `For this page λ must be at least ${number(least)}: the command leaves it out.`];

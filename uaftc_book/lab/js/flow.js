@@ -1,4 +1,4 @@
-// The mean field of a corpus of exchangeable types, solved in the page; book/chapters/which_lambda/live_phase.py does the same in Python.
+// The mean field of a corpus of exchangeable types, solved in the page; uaftc_book/chapters/which_lambda.py does the same in Python.
 // Its unknowns are the inner products G of five vectors [the means of three kinds; V; W]: fifteen numbers.
 const KINDS = 3, ROWS = 5, V = 3, W = 4;
 

@@ -1,0 +1,85 @@
+"""How fast, as a page: docs/speed.md and its picture, from the tables that `make bench` stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from uaftc_lib.locations import results_folder
+
+DOCS = Path(__file__).parents[1] / "docs"
+PICTURED = {  # name in the picture -> line of the table, and whose time
+    "textbook, dropout": ("textbook-{}-dropout", "peer"),
+    "textbook": ("textbook-{}", "peer"),
+    "fastText": ("fasttext-{}", "peer"),
+    "ours, dropout": ("textbook-{}-dropout", "ours"),
+    "ours": ("textbook-{}", "ours"),
+}
+MACHINE = ("machine", "cores", "date", "python", "torch", "numpy")
+DATASETS = {"sst": "SST", "imdb": "IMDB"}
+PAGE = """\
+# How fast
+
+A word's two scores depend on the word alone. So a training step goes once over the words of a batch and once over their
+occurrences. It builds no padded batch, and trains the same model as automatic differentiation.
+
+![Seconds for an epoch of DP on SST and IMDB, by method, on a logarithmic scale: ours takes least.](speed.svg)
+
+The *textbook* is the loop that one writes first in PyTorch: padded batches, an embedding layer, automatic
+differentiation, with the number of threads that suits it best. *fastText* averages word vectors and has no attention.
+Where there is a peer, it takes turns with ours, and each time is the median of its turns. The ratio is how many times
+as long the peer takes; beside fastText and memory it is our time over theirs, and of accuracies ours over theirs.
+Targets are bounds that the project set itself; remarks stand in `book/results/benchmarks.csv`.
+
+{table}
+
+Measured on {machine}, {cores} cores, on {date}, with Python {python}, torch {torch} and NumPy {numpy}. `make bench`
+measures all of it again, and writes this page.
+"""
+
+
+def number(value: float) -> str:
+    """Three digits, or all before the point; nothing where nothing was measured."""
+    return "" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.3g}"
+
+
+def page(lines: pd.DataFrame) -> str:
+    """The page of a table of benchmarks."""
+    measured = lines[lines.ours.notna()]
+    about = {name: " and ".join(map(str, measured[name].unique())) for name in MACHINE}
+    table = pd.DataFrame(
+        {
+            "what": measured.what,
+            "ours": measured.ours.map(number)
+            + (" " + measured.unit.fillna("")).where(~measured.unit.isin(["ratio", "slope"]), ""),
+            "peer": measured.peer.map(number) + (" " + measured.unit.fillna("")).where(measured.peer.notna(), ""),
+            "ratio": measured.ratio.map(number),
+            "target": (measured.sense.fillna("") + " " + measured.target.map(number)).str.strip(),
+            "met": measured.met.fillna(""),
+        }
+    )
+    rows = [table.columns, ["---"] * len(table.columns), *table.apply(lambda row: row.str.strip(), axis=1).to_numpy()]
+    return PAGE.format(table="\n".join(f"| {' | '.join(row)} |" for row in rows), **about)
+
+
+def picture(lines: pd.DataFrame, path: Path) -> None:
+    """Seconds for an epoch, by method and data set."""
+    of_line = lines.set_index("benchmark")
+    figure, axes = plt.subplots(1, len(DATASETS), figsize=(8, 2.4), sharey=True, layout="constrained")
+    for place, (name, label) in zip(axes, DATASETS.items()):
+        seconds = [of_line[side][line.format(name)] for line, side in PICTURED.values()]
+        bars = place.barh(list(PICTURED), seconds, color=["#9a9a9a"] * 3 + ["#0072b2"] * 2)
+        place.bar_label(bars, [f"{value:.2g} s" for value in seconds], padding=3)
+        place.set(title=label, xscale="log", xlabel="seconds for an epoch", xlim=(min(seconds) / 2, max(seconds) * 5))
+        place.spines[["top", "right"]].set_visible(False)
+    with plt.rc_context({"svg.hashsalt": "speed", "svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None}, facecolor="white")
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    stored = pd.read_csv(results_folder() / "benchmarks.csv")
+    (DOCS / "speed.md").write_text(page(stored), encoding="utf-8")
+    picture(stored, DOCS / "speed.svg")

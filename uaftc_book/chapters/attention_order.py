@@ -1,0 +1,267 @@
+"""Chapter 03_attention_order: the flow of inner products, leaving the saddle, and the gap foretold from there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from uaftc_book.cases import Part, Tables, exceeds
+from uaftc_book.claims import reading
+from uaftc_book.inner_products import gram, growing_vector, saddle_direction
+from uaftc_book.mean_field import MeanField
+from uaftc_book.readings import HUNDRED, TEN, along_VW, cells, difference, rows_of, several
+from uaftc_book.small_data import (
+    MANY_SEEDS,
+    RANGES,
+    SST_STEPS,
+    WHOLE_EPOCHS,
+    WHOLE_STEPS,
+    ends,
+    initial_model,
+    mean_field_end,
+    range_data,
+    set_cosine,
+    small_config,
+)
+from uaftc_lib import dynamics
+from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.dynamics.flow import solve
+from uaftc_lib.dynamics.laws import family, invariants
+from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
+from uaftc_lib.experiments.registry import experiment, jobs_over
+from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.scores import Types, dot_product, examined_types
+from uaftc_lib.training import fit
+
+
+def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.ndarray, "times rows rows"]:
+    """The Gram matrix along gradient flow, without the vectors: Ġ = SG + GS, S = [[0, R], [Rᵀ, 0]].
+
+    R = −∂ℓ/∂Z needs only the scores Z = [a, s], which are columns of G: the dimension d has dropped out.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        As :func:`~uaftc_book.inner_products.gram` and :func:`uaftc_lib.dynamics.flow.integrate`.
+    """
+    initial = gram(model).double()
+    rows, types = len(initial), len(model.embedding)
+
+    def derivative(_, values):
+        G = torch.from_numpy(values).reshape(rows, rows)
+        s = G[:types, types + 1 :]
+        sums = dynamics.sums_of_scores(G[:types, types] / model.lam, s.squeeze(1) if model.binary else s, corpus)
+        S = torch.zeros_like(G)
+        S[:types, types] = sums.rho / (len(corpus) * model.lam)
+        S[:types, types + 1 :] = sums.pi.reshape(types, -1) / len(corpus)
+        SG = (S + S.T) @ G
+        return (SG + SG.T).reshape(-1).numpy()
+
+    states = solve(derivative, initial.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
+    return states.reshape(len(states), rows, rows)
+
+
+class Escape(NamedTuple):
+    """How the model leaves the saddle E = 0, W = 0; see :func:`saddle_escape`."""
+
+    rate: float
+    time: float
+    direction: Float[Tensor, "types"]
+
+
+@torch.no_grad()
+def mean_margin(model: AttentionClassifier, corpus: Corpus) -> float:
+    """(1/m) Σ_t y s^(t)."""
+    return float((corpus.signs.to(model.W) * model(corpus).polarity).mean())
+
+
+@torch.no_grad()
+def saddle_escape(model: AttentionClassifier, corpus: Corpus, margin: float = 0.5) -> Escape:
+    """When the mean margin (1/m) Σ y s^(t) will reach ``margin``, from the initial vectors of a binary DP.
+
+    Near E, W = 0, with equal weights and β = ½, the flow is linear: with p = Eᵀπ₀ it is dp/dτ = ‖π₀‖² W/m,
+    dW/dτ = p/m. Hence (W ± p/‖π₀‖)/2 grow and fall at ‖π₀‖/m, the scores at the rate 2‖π₀‖/m, and the mean
+    margin is (2/m) p·W = (2‖π₀‖/m)(|u|² e^(2‖π₀‖τ/m) − |v|² e^(−2‖π₀‖τ/m)), u, v = (W ± p/‖π₀‖)/2.
+    The logistic loss saturates as s grows, so the true time is later: little for a small margin.
+
+    Raises
+    ------
+    ValueError
+        For other models, a margin that is not positive, or a corpus with π₀ = 0.
+    """
+    if dynamics.kind(model) != "DP" or not model.binary:
+        raise ValueError("the escape is predicted for the binary model DP")
+    if not margin > 0:
+        raise ValueError(f"margin must be positive, got {margin}")
+    direction = saddle_direction(corpus, len(model.embedding)).to(model.W)
+    norm, m = float(direction.norm()), len(corpus)
+    if norm == 0:
+        raise ValueError("π₀ = 0: no token type is associated with a class, nothing grows at first order")
+    growing = growing_vector(model, corpus)
+    u, v = float(growing.square().sum()) / 4, float((2 * model.W - growing).square().sum()) / 4
+    wanted = margin * m / (2 * norm)
+    growth = (wanted + math.sqrt(wanted**2 + 4 * u * v)) / (2 * u)
+    return Escape(rate=2 * norm / m, time=max(math.log(growth), 0.0) * m / (2 * norm), direction=direction)
+
+
+def crossing_time(times, values, level: float) -> float:
+    """The first time at which linearly interpolated values reach a level; nan if they do not."""
+    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    above = np.flatnonzero(values >= level)
+    if not len(above):
+        return math.nan
+    i = above[0]
+    if i == 0:
+        return float(times[0])
+    part = (level - values[i - 1]) / (values[i] - values[i - 1])
+    return float(times[i - 1] + part * (times[i] - times[i - 1]))
+
+
+def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: float) -> dict[str, Float[Tensor, "d d"]]:
+    """The exact change of each conserved matrix in one SGD step: η² times the same form of the gradients.
+
+    The part linear in η vanishes, because the forms are conserved by the flow. It needs one learning rate for
+    all parameters. Σ_k W_k does not drift at all. Gradients are closed forms, of a recurrent encoder autograd's.
+    """
+    which = family(model)
+    if which == "recurrent":
+        names, parameters = zip(*model.named_parameters())
+        slopes = dict(zip(names, torch.autograd.grad(model.loss(corpus), parameters)))
+    else:
+        slopes = dynamics.gradients(model, corpus)
+    drift = invariants(which, slopes)
+    return {name: learning_rate**2 * matrix for name, matrix in drift.items()}
+
+
+def entry_means(ledger: Ledger, types: Types) -> dict[str, float]:
+    """Means of D, E and F of a ledger over the types of each kind: "D positive", ..."""
+    return {f"{name} {kind}": float(getattr(ledger, name)[ids].mean()) for name in "DEF" for kind, ids in types.items()}
+
+
+@experiment(jobs_over(lam=(10.0, 100.0), seed=range(60)), rows=1)
+def exact_gap(lam: float, seed: int) -> list[dict]:
+    """The gap between positive and negative words after training on Data I, and its prediction before that."""
+    dataset = load_dataset("synthetic-1")
+    types = examined_types(dataset)
+    model = initial_model(dataset, lam, seed=seed)
+    cosine = float(torch.cosine_similarity(model.V.detach(), model.W.detach(), dim=0))
+    gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS)
+    predicted = {"V₀·W₀": dot_product(model), "cosine": cosine, "predicted gap": gap, "predicted lead": lead}
+    _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS, seed=seed))
+    return [predicted | ends(model, types) | entry_means(ledgers[-1], types)]
+
+
+@cache
+def other_draw(draw: int) -> Dataset:
+    """Data I, drawn with another seed."""
+    return load_dataset("synthetic-1", seed=draw)
+
+
+def foretold_by_mean_field(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> dict[str, float]:
+    """What the mean field foretells: gap and lead; Δ̄ and the length of W while words are learned, from V ⟂ W."""
+    gap, lead = mean_field_end(model, dataset, types, time)
+    kinds, times = list(types.values()), np.linspace(0, time, 400)
+    field, level = MeanField.from_corpus(dataset.train, kinds), deepcopy(model)
+    level.lam = 1000.0
+    path = field.flow(field.start(set_cosine(level, 0.0), kinds), level.lam, times)
+    ratio, length = field.while_learned(path, level.lam, times)
+    return {"predicted gap": gap, "predicted lead": lead, "Δ̄": ratio, "‖W‖ learned": length}
+
+
+@experiment(
+    [
+        job
+        for data, optimizers, dimensions, lams in (
+            ("Data I", "sgd", (20, 50, 200), (1.0, 10.0, 100.0, 1000.0)),
+            ("SST", ("sgd", "adagrad"), 100, (10.0, 100.0)),
+            ("small Data I", "sgd", 50, (10.0, 100.0)),
+        )
+        for job in jobs_over(
+            data=data, optimizer=optimizers, weight_range=RANGES, dimension=dimensions, lam=lams, seed=MANY_SEEDS
+        )
+    ],
+    rows=1,
+)
+def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, lam: float, seed: int) -> list[dict]:
+    """W from ±1 and from ±0.1: which polar words end above, and what could be told of it before the first step."""
+    dataset, longer = range_data(data), RANGES[weight_range]
+    types = examined_types(dataset)
+    model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
+    V, W, growing = model.V.detach(), model.W.detach(), growing_vector(model, dataset.train)
+    told = {"V₀·W₀": float(V @ W), "growing": float(V @ growing)}
+    told |= {"‖V‖": float(V.norm()), "‖W‖": float(W.norm()), "‖growing‖": float(growing.norm())}
+    told |= dict.fromkeys(("predicted gap", "predicted lead", "Δ̄", "‖W‖ learned"), math.nan)
+    if data == "SST":
+        config = replace(SST_STEPS[optimizer], seed=seed)
+    else:
+        told |= foretold_by_mean_field(model, dataset, types, WHOLE_STEPS * longer)
+        epochs = WHOLE_EPOCHS if data == "Data I" else WHOLE_STEPS // 6
+        config = small_config(epochs=epochs * longer, seed=seed)
+    run, ledgers = fit_with_ledger(model, dataset, config)
+    of = entry_means(ledgers[-1], types)
+    told |= {f"{term} gap": of[f"{term} positive"] - of[f"{term} negative"] for term in "DEF"}
+    return [told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]}]
+
+
+@experiment(jobs_over(draw=range(1, 5), weight_range=RANGES, lam=(1.0, 10.0, 100.0, 1000.0), seed=MANY_SEEDS), rows=1)
+def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[dict]:
+    """Other draws of the texts of Data I, from the seeds of :func:`exact_range` at d = 50, where they are draw 0."""
+    dataset = other_draw(draw)
+    model = initial_model(dataset, lam, weight_range=weight_range, seed=seed)
+    growing = float(model.V.detach() @ growing_vector(model, dataset.train))
+    told = {"V₀·W₀": dot_product(model), "growing": growing}
+    config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
+    fit(model, dataset, config, progress=False)
+    return [told | ends(model, examined_types(dataset))]
+
+
+PAIRS = jobs_over(optimizer=SST_STEPS, lam=(10.0, 100.0), seed=range(20))
+
+
+@experiment(jobs=PAIRS, rows=1)
+def exact_pairs(optimizer: str, lam: float, seed: int, weight_range: float = 0.1) -> list[dict]:
+    """SST from V and W as drawn (W within ±0.1), and with −V, −W and both: by how much negative words lead."""
+    dataset, lead = range_data("SST"), {}
+    for name, side_of_V, side_of_W in (("as drawn", 1, 1), ("−V", -1, 1), ("−W", 1, -1), ("−V −W", -1, -1)):
+        model = initial_model(dataset, lam, 100, weight_range=weight_range, seed=seed)
+        with torch.no_grad():
+            model.V *= side_of_V
+            model.W *= side_of_W
+        fit(model, dataset, replace(SST_STEPS[optimizer], seed=seed), progress=False)
+        lead[name] = -ends(model, examined_types(dataset))["gap"]
+    return [lead]
+
+
+@experiment(jobs=PAIRS, rows=1)
+def exact_pairs_wide(optimizer: str, lam: float, seed: int) -> list[dict]:
+    """As :func:`exact_pairs`, with W within ±1."""
+    return exact_pairs(optimizer, lam, seed, weight_range=1.0)
+
+
+NEAR = [
+    rows_of(f"Data I, λ = {v:g}, W₀ within ±0.1", "exact_range", data="Data I", weight_range=0.1, dimension=200, lam=v)
+    for v in (10.0, 100.0)
+]
+
+
+@reading
+def gap_follows_VW(tables: Tables) -> Iterator[Part]:
+    for case, rows in several(cells(TEN, HUNDRED), *NEAR)(tables):
+        yield exceeds(case, along_VW(rows, difference(rows)))
+    for lam in (10.0, 100.0):  # V·W ends below zero from all seeds, so that its sign is no test
+        free, held = (tables("sst_scores", lam=lam, penalty=p) for p in (0.0, 1e-4))
+        yield exceeds(f"SST, λ = {lam:g}, less with a penalty", along_VW(free, difference(free) - difference(held)))
+    for lam in (10.0, 100.0):
+        rows = tables("exact_range", data="SST", lam=lam)
+        rows = rows[rows["V·W"] > 0] if len(rows) else rows
+        yield exceeds(f"SST, λ = {lam:g}, where V·W ends above zero", difference(rows).groupby(level=0).mean())
