@@ -79,7 +79,7 @@ CASES = [
     pytest.param(
         name,
         corner,
-        id="-".join([name[:2], *(f"{key}-{value}" for key, value in corner.items())]),
+        id="-".join([name, *(f"{key}-{value}" for key, value in corner.items())]),
         marks=pytest.mark.data(*data_of(name, corner)),
     )
     for name in chapters()
@@ -108,7 +108,7 @@ def smallest(name: str) -> dict:
 
 
 SMALLEST = [
-    pytest.param(name, id=name[:2], marks=[pytest.mark.data(*data_of(name, {})), *LONG * (name not in QUICKEST)])
+    pytest.param(name, id=name, marks=[pytest.mark.data(*data_of(name, {})), *LONG * (name not in QUICKEST)])
     for name in chapters()
 ]
 
