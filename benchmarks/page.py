@@ -30,7 +30,7 @@ occurrences. It builds no padded batch, and trains the same model as automatic d
 The *textbook* is the loop that one writes first in PyTorch: padded batches, an embedding layer, automatic
 differentiation, with the number of threads that suits it best. *fastText* averages word vectors and has no attention.
 Where there is a peer, it takes turns with ours, and each time is the median of its turns. The ratio is how many times
-as long the peer takes; beside fastText and memory it is our time over theirs, and of accuracies ours over theirs.
+as long the peer takes; for fastText and memory it is our time over theirs, and of accuracies ours over theirs.
 Targets are bounds that the project set itself; remarks stand in `book/results/benchmarks.csv`.
 
 {table}

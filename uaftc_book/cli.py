@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -9,18 +10,14 @@ import click
 import uaftc_lib
 from uaftc_book import choices, contents
 from uaftc_book.parameters import check_given
-from uaftc_book.transformers import command
 from uaftc_book.verdicts import WORDS
 from uaftc_lib import checks
-from uaftc_lib.cli import DASK, WORKERS, app, train
+from uaftc_lib.cli import DASK, WORKERS, app
 from uaftc_lib.cli.options import PATH, parameters_from
 from uaftc_lib.experiments import tables as stored
 from uaftc_lib.experiments.cells import check_file, check_workers
 from uaftc_lib.extras import needs
 from uaftc_lib.locations import replaced
-
-app.add_command(command.own)
-command.extend(train)
 
 
 @app.command()
@@ -130,3 +127,27 @@ def book(forget: bool, again: tuple[str, ...], strict: bool) -> None:
         from uaftc_book.publish import publish
 
     publish(forget, strict, again)
+
+
+@app.command()
+@click.option("--data-home", type=PATH, help="As of `uaftc data`.")
+def transformer(data_home: Path | None) -> None:
+    """Train the book's own transformer, once, or say where it is and what it is.
+
+    It tells masked words of those IMDB reviews that no split of the book holds.
+    """
+    from uaftc_book.transformers.masked_language_model import own_transformer
+
+    folder = own_transformer(data_home)
+    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    sizes, held, alone = about["sizes"], about["held out"], about["unigram"]
+    click.echo(f"{folder}: {sizes['layers']} layers of {sizes['dimension']}, {about['parameters']:,} parameters")
+    click.echo(
+        f"made of {about['words']:,} words of {about['reviews']['unused']:,} reviews that no split holds, "
+        f"{sizes['steps']:,} steps of {sizes['read']:,} pieces, in {about['seconds'] / 60:.0f} minutes"
+    )
+    click.echo(
+        f"masked pieces of {held['reviews']} of these reviews, kept out of training: "
+        f"{100 * held['right']:.1f} % told rightly, loss {held['loss']:.2f} nats; "
+        f"by frequency alone {100 * alone['right']:.1f} %, {alone['loss']:.2f} nats"
+    )

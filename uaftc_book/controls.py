@@ -21,6 +21,8 @@ from uaftc_lib.scores import Types, examined_types
 from uaftc_lib.token_lists import token_types
 from uaftc_lib.training import fit
 
+LABELS = 13  # the stream from which labels are dealt out and halves are drawn
+RUNS_OF_LABELS = {"real": 10, "half": 10, "permuted": 40}  # how many seeds of each world are run
 LOSSES = (0.5, 0.3, 0.2)  # mean training losses at which runs are compared
 RATIO = 1.25  # of the counts of two words that are paired, at most
 
@@ -81,12 +83,6 @@ def at_loss(
     if not losses[epoch] <= level:
         raise ValueError(f"{labels} {seed}: no epoch of {cell.epochs} reaches a loss of {level:g}")
     return epoch, float(losses[epoch]), seen[epoch]
-
-
-RUNS_OF_LABELS = {"real": 10, "half": 10, "permuted": 40}  # how many seeds of each world are run
-
-
-LABELS = 13  # the stream from which labels are dealt out and halves are drawn
 
 
 def with_permuted_labels(dataset: Dataset, seed: int) -> Dataset:

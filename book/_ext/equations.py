@@ -20,9 +20,9 @@ CONTENTS = Path(__file__).parents[2] / "_toc.yml"
 
 
 def place(page: str) -> str:
-    """The number of a chapter, or of an appendix in the order of the contents: "02_training" -> "2"."""
+    """The number of a chapter, or that of an appendix in the contents: "02_training" -> "2", "A_gradients" -> "A1"."""
     if page.startswith("A_"):
-        return f"A{re.findall(r'file: (A_.*)', CONTENTS.read_text(encoding='utf-8')).index(page) + 1}"
+        return re.search(rf'file: {page}\n +title: "(A\d+)', CONTENTS.read_text(encoding="utf-8"))[1]
     return re.match(r"0*(\d*)", page)[1] or "0"
 
 

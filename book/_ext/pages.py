@@ -122,9 +122,8 @@ def head_of(app, name, file, title, body):
 
 def complete_site(app, exception):
     if exception is None and app.builder.name == "html":
-        book = {"title": app.config.html_title, "author": app.config.author}
         names = sorted(app.env.found_docs)
-        site.add_files(Path(app.outdir), Path(app.srcdir).parent, book, app.config.html_baseurl or "", names)
+        site.add_files(Path(app.outdir), Path(app.srcdir).parent, app.config.html_baseurl or "", names)
         # Sphinx keeps what it knows before the index of the search is whole, which a build of one page then lacks.
         Path(app.doctreedir, ENV_PICKLE_FILENAME).write_bytes(pickle.dumps(app.env))
 

@@ -17,7 +17,6 @@ from test_pages import CARD_AT_MOST
 from uaftc_book import publish
 from uaftc_book.publish.address import OF_PAGES, VARIABLE, binder, pages_address, provider, repository
 from uaftc_book.publish.head import png, preview_card, sentence_of
-from uaftc_book.publish.site import day_of, versions
 
 EXAMPLE = "https://github.com/Example/living-edition"
 HERE = "https://example.github.io/living-edition/"
@@ -161,30 +160,19 @@ def test_the_head_of_a_page_says_what_it_is(built):
     assert index.find("meta", property="og:title")["content"] == index.title.string.split(" —")[0] == "A small chapter"
     assert bool(index.find("link", rel="canonical")) == bool(address)
     assert index.find("link", rel="icon")["href"].startswith("data:image/svg+xml,%3Csvg")
-    assert bool(index.find("link", type="application/atom+xml")) == bool(address)
-    assert bool(page.find("link", type="application/atom+xml")) == bool(address)
 
 
-def test_a_site_has_a_map_and_a_feed_if_it_has_an_address(built):
+def test_a_site_has_a_map_if_it_has_an_address(built):
     address, folder = built
     robots = (folder / "robots.txt").read_text()
     assert robots.startswith("User-agent: *\nAllow: /\n")
     assert (f"Sitemap: {HERE}sitemap.xml" in robots) == bool(address)
-    assert [(folder / name).exists() for name in ("sitemap.xml", "feed.xml")] == [bool(address)] * 2
+    assert (folder / "sitemap.xml").exists() == bool(address)
     if not address:
         return
     space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
     listed = [one.text for one in ElementTree.parse(folder / "sitemap.xml").iter(f"{space}loc")]
     assert listed == [HERE + "01_small.html", HERE + "references.html"]
-    atom = "{http://www.w3.org/2005/Atom}"
-    feed = ElementTree.parse(folder / "feed.xml").getroot()
-    titles = [entry.findtext(f"{atom}title") for entry in feed.iter(f"{atom}entry")]
-    assert titles == list(versions((folder.parents[3] / "CHANGELOG.md").read_text()))
-    assert titles[-1].startswith("0.1.0")
-    ids = [entry.findtext(f"{atom}id") for entry in feed.iter(f"{atom}entry")]
-    assert ids == [f"{HERE}#{title.split()[0]}" for title in titles], "another day makes no other entry"
-    assert feed.findtext(f"{atom}id") == HERE and "living edition" in feed.findtext(f"{atom}title")
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", feed.findtext(f"{atom}updated"))
 
 
 def test_a_page_that_is_not_there_leads_to_the_book(built):
@@ -226,10 +214,6 @@ def test_a_build_with_an_address_that_cannot_be_keeps_the_pages_that_are_there(t
     with pytest.raises(SystemExit, match="must say"):
         publish.build(checkout)
     assert (pages / "old.html").exists()
-
-
-def test_an_entry_of_the_feed_has_its_own_day():
-    assert day_of("0.2.0 (2026-12-24)", "2026-01-01") == "2026-12-24" and day_of("0.2.0", "2026-01-01") == "2026-01-01"
 
 
 def test_a_card_shows_the_first_figure_or_the_sentence_and_names_the_book():

@@ -1,7 +1,6 @@
 """Classifiers on the states of a transformer: any folder, frozen and fine-tuned, and the book's own."""
 
 import json
-import re
 import shutil
 import sys
 from copy import deepcopy
@@ -19,7 +18,7 @@ from uaftc_book.neighbours.yardsticks import left_out, reread
 from uaftc_book.transformers import masked_language_model as own
 from uaftc_book.transformers import pieces as cut
 from uaftc_book.transformers.classifier import TransformerClassifier
-from uaftc_lib import Corpus, Dataset, TrainingConfig, Vocabulary, fit, load_dataset
+from uaftc_lib import Corpus, Dataset, TrainingConfig, Vocabulary, fit
 from uaftc_lib.explain import contributions, leave_one_out, shapley
 from uaftc_lib.scores import score_frame
 
@@ -458,44 +457,3 @@ def test_the_own_transformer_needs_transformers(small_imdb, tmp_path, monkeypatc
     done = uaftc("transformer", "--data-home", tmp_path)
     assert done.exit_code == 2 and "training a transformer needs transformers, which is not installed" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-TRAIN = ["train", "--dataset", "synthetic-1", "--option", "class_sizes=(12,14)", "--lam", "2", "--optimizer", "adam"]
-TRAIN += ["--epochs", "2"]
-
-
-@pytest.mark.parametrize("tune", [[], ["--fine-tune"], ["--fine-tune", "0.01"]])
-def test_train_on_a_transformer(folders, tmp_path, tune, untyped):
-    out = tmp_path / "x.pt"
-    done = uaftc(*TRAIN, "--transformer", str(folders["bert"]), *tune, "--out", str(out))
-    assert done.exit_code == 0, done.output
-    kept = torch.load(out)
-    rate = {0: None, 1: 1e-4, 2: 0.01}[len(tune)]
-    assert kept["record"]["transformer"] == {"folder": str(folders["bert"]), "fine_tune": rate}
-    loaded = load_dataset("synthetic-1", class_sizes=(12, 14))
-    model = TransformerClassifier(folders["bert"], loaded.vocabulary, lam=2.0, frozen=not tune)
-    rates = model.rates(rate) if tune else {}
-    run = fit(model, loaded, TrainingConfig("adam", learning_rates=rates, epochs=2))
-    assert all(torch.equal(kept["parameters"][name], value) for name, value in model.state_dict().items())
-    assert kept["record"]["history"][-1]["loss"] == pytest.approx(run.history["loss"].iloc[-1])
-
-
-@pytest.mark.parametrize(
-    "more, message",
-    [
-        (["--transformer", "nosuch"], "nosuch is not there: give a folder that transformers' save_pretrained wrote"),
-        (["--transformer", "nosuch", "--vectors", "x.txt"], "both say what words start from: give one of them"),
-        (["--transformer", "nosuch", "--model", "DP-L"], "under the attention of DP: --model says DP-L"),
-        (["--transformer", "nosuch", "--dimension", "50"], "brings its own sizes: leave out --dimension"),
-        (["--transformer", "nosuch", "--vectors", "nosuch"], "both say what words start from: give one of them"),
-        (["--fine-tune"], "--fine-tune goes with --transformer FOLDER"),
-        (["--transformer", "BERT", "--fine-tune", "0"], "a learning rate, must be a finite number above 0, got 0.0"),
-        (["--transformer", "BERT", "--method", "fast", "--optimizer", "sgd"], "method=.fast. would not be exact"),
-    ],
-)
-def test_train_refuses_what_does_not_go_with_a_transformer(folders, tmp_path, monkeypatch, untyped, more, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x.txt").write_text("good 1 2\nbad 2 1\n")
-    done = uaftc(*TRAIN, *(str(folders["bert"]) if word == "BERT" else word for word in more))
-    assert done.exit_code == 2 and len(done.stderr.splitlines()) == 1, done.output
-    assert re.search(message, done.stderr)

@@ -7,7 +7,7 @@ import pytest
 from uaftc_book.chapters import map as figures
 from uaftc_book.contents import load_chapters
 from uaftc_book.equations import REGISTRY
-from uaftc_book.publish import chapters, code_cells, parameters_of, read_published, read_source
+from uaftc_book.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
 
 APPENDICES = {  # of the paper, and the page that holds each
     "A": "A_gradients", "B": "A_geometry", "C": "A_synthetic", "D": "A_variants", "E": "A_variants", "F": "A_variants",
@@ -57,6 +57,12 @@ def test_every_appendix_has_a_page(letter):
     named = re.findall(r"Appendix ([A-G])|Appendices ([A-G](?:, [A-G])* (?:and|to) [A-G])", text_of(APPENDICES[letter]))
     letters = {letter for one, many in named for letter in one or re.findall("[A-G]", many)}
     assert letter in letters
+
+
+def test_appendices_are_numbered_in_the_order_of_the_contents():
+    contents = (CHECKOUT / "_toc.yml").read_text(encoding="utf-8")
+    numbers = re.findall(r'file: A_\w+\n +title: "(A\d+)\. ', contents)
+    assert numbers == [f"A{n}" for n in range(1, contents.count("file: A_") + 1)]
 
 
 @pytest.mark.parametrize("chapter", chapters())

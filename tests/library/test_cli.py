@@ -370,11 +370,6 @@ AT_ONCE = [
     (["train", "--device", "cpu:x"], "device 'cpu:x' must be one of cpu, cuda, mps, xpu, or one with a number"),
     (["train", "--vectors", "words.docx"], "words.docx holds no word vectors: line 1 is .no table., expected"),
     (["explain", "right.csv", *FILE, "--vectors", "nosuch"], "nosuch is not there: give the path of a file"),
-    (
-        ["train", "--transformer", "nosuch"],
-        "nosuch is not there: give a folder that transformers' save_pretrained wrote",
-    ),
-    (["train", "--transformer", "."], "holds no config.json: give a folder"),
     (["vectors", "--file", "words.docx"], "words.docx holds no word vectors"),
     (["vectors", "--count", "0"], "count must be a whole number, at least 1, got 0"),
     (["data", "synthetic-1", "--option", "seed=x"], "seed must be a whole number, at least 0, got 'x'"),

@@ -39,7 +39,7 @@ EXTRA = {
     "tests": "test",
     "conftest.py": "test",
 }
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "bs4": "beautifulsoup4", "markdown_it": "markdown-it-py"}
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "yaml": "pyyaml", "bs4": "beautifulsoup4"}
 DISTRIBUTIONS |= {"PIL": "pillow", "fasttext": "fasttext-wheel", "xdist": "pytest-xdist"}  # of another name
 # What is used without being imported: the file that names it, and how.
 NAMED = {

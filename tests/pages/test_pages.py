@@ -47,6 +47,15 @@ def test_the_book_travels_light():
     assert {path.name for path, size in sizes.items() if path.suffix == ".html" and size > 1.5e6} == set()
 
 
+def test_no_two_equations_have_one_number():
+    numbers = [
+        number
+        for path in PAGES.glob("*.html")
+        for number in re.findall(r'class="eqno">\(([^)]*)\)', path.read_text(encoding="utf-8"))
+    ]
+    assert len(numbers) > 100 and len(set(numbers)) == len(numbers)
+
+
 def test_drawings_are_written_shortly_and_stay_what_they_are():
     drawn = '<svg xmlns="a:b"><path d="M 1.50 2 L 3 -4 z " style="stroke: red; fill: none; "/><use xlink:href="#a"/>'
     told = "<text>a: b; M 1 L 2 xmlns</text>"

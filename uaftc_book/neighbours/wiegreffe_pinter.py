@@ -26,15 +26,6 @@ from uaftc_lib.models import AttentionClassifier, Dropout, Output, sum_by_instan
 ELSEWHERE = 100  # added to a seed where a second model must start from another
 
 
-def both_adversaries(
-    model: AttentionClassifier, data: Dataset, seed: int, strengths: Sequence[float] = ADVERSARY.strengths
-) -> list[dict]:
-    """Rows of second models, from another seed than the first, and of what is exact."""
-    second = curve(model, data, seed + ELSEWHERE, strengths)
-    exact = ceiling(model, data.test)
-    return [{"kind": kind} | row for kind, rows in (("trained", second), ("exact", exact)) for row in rows]
-
-
 # ---
 # The adversary of Wiegreffe & Pinter (2019): a second model with the predictions of the first and other weights.
 #
@@ -168,6 +159,15 @@ def ceiling(
         apart = distance(out._replace(polarity=logits), out)
         rows.append({"tolerance": tolerance, "TVD": float(apart.mean()), "JSD": float(found.divergence.mean())})
     return rows
+
+
+def both_adversaries(
+    model: AttentionClassifier, data: Dataset, seed: int, strengths: Sequence[float] = ADVERSARY.strengths
+) -> list[dict]:
+    """Rows of second models, from another seed than the first, and of what is exact."""
+    second = curve(model, data, seed + ELSEWHERE, strengths)
+    exact = ceiling(model, data.test)
+    return [{"kind": kind} | row for kind, rows in (("trained", second), ("exact", exact)) for row in rows]
 
 
 # ---

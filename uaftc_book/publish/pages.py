@@ -77,7 +77,7 @@ def made_of(checkout: Path = CHECKOUT) -> dict[str, str]:
     """
     files = [path for folder in SOURCES for path in (checkout / folder).rglob("*") if path.is_file()]
     files = [path for path in files if not path.name.endswith("~") and not is_scratch(path.relative_to(checkout))]
-    files += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock", "CHANGELOG.md")]
+    files += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
     where = address.repository(address.configured(checkout))
     try:
         site = where and address.pages_address(where)

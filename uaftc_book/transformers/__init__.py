@@ -1,7 +1,6 @@
 """Attention over the states of a transformer.
 
-described              what its folder says of itself
-folder                 reading it, and what is refused
+folder                 what it says of itself, reading it, and what is refused
 states                 words as pieces, texts as windows, states that are kept
 classifier             the model
 pieces                 the texts of a masked language model

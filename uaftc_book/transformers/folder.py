@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +13,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from uaftc_book.transformers.described import described
 from uaftc_book.transformers.pieces import serial_tokenizers
 from uaftc_lib import checks
 from uaftc_lib.extras import needs
 
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 Tokenizer = Any  # of transformers, which need not be installed
 SEED = 0  # of the weights that a folder need not have, and that no state depends on
 
@@ -35,6 +36,35 @@ class Transformer(NamedTuple):
     unknown: int
     room: int
     size: int
+
+
+def described(folder: str | os.PathLike) -> dict:
+    """The config.json of a transformer's folder, once it is seen that a tokenizer and weights lie beside it.
+
+    Raises
+    ------
+    ValueError
+        If anything of these is not there, or config.json is none.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        found = "is a file" if folder.exists() else "is not there"
+        raise ValueError(f"{folder} {found}: give a folder that transformers' save_pretrained wrote")
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"{folder} holds no config.json: give a folder that transformers' save_pretrained wrote")
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        kind = config["model_type"]
+    except (ValueError, LookupError, TypeError):
+        raise ValueError(f"{folder / 'config.json'} is damaged, or names no model_type") from None
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise ValueError(
+            f"{folder} holds a transformer ({kind}) without a tokenizer (none of {', '.join(TOKENIZERS)}): "
+            "write it there too, tokenizer.save_pretrained"
+        )
+    if not any(folder.glob("*.safetensors")) and not any(folder.glob("pytorch_model*.bin")):
+        raise ValueError(f"{folder} holds no weights: neither model.safetensors nor pytorch_model.bin is there")
+    return config
 
 
 @contextmanager

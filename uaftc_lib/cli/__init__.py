@@ -122,11 +122,8 @@ app.add_command(word_vectors)
 @DEVICE
 @DATA_HOME
 @click.option("--out", type=PATH, help="Write the result to FILE.json, or with the model to FILE.pt.")
-def train(
-    file: Path | None, device: str, data_home: Path | None, out: Path | None, builder: object = None, **given
-) -> None:
+def train(file: Path | None, device: str, data_home: Path | None, out: Path | None, **given) -> None:
     """Train one classifier, and print its accuracies."""
-    # A command that extends this one may give a builder of the classifier and of its training, in place of the cell.
     if out:
         if out.suffix not in (".json", ".pt") or not out.parent.is_dir():
             raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
@@ -139,12 +136,12 @@ def train(
     loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))
     start = read and read.aligned(loaded.vocabulary, loaded.train)
     more = {"vectors": start.matrix} if start else {}
-    classifier = (builder or cell).classifier(loaded, device, **more)
+    classifier = cell.classifier(loaded, device, **more)
     click.echo(f"{cell.dataset}, {cell.model}, λ = {cell.lam:g}, seed {cell.seed}: {cell.epochs} epochs", err=True)
     if start:
         click.echo(start.told, err=True)
     started = time.perf_counter()
-    run = uaftc_lib.fit(classifier, loaded, builder.training(classifier) if builder else cell.training())
+    run = uaftc_lib.fit(classifier, loaded, cell.training())
     seconds = time.perf_counter() - started
     for name, value in (
         ("dev accuracy", as_percent(run.dev_accuracy)),
@@ -155,7 +152,7 @@ def train(
         click.echo(f"{name:14}{value}")
     if out:
         told = {"device": device, "seconds": seconds, "vectors": start and start.record}
-        keep_run(out, cell, told | ({"transformer": builder.record} if builder else {}), run, classifier)
+        keep_run(out, cell, told, run, classifier)
 
 
 @app.command()
