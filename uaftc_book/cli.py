@@ -11,13 +11,12 @@ import uaftc_lib
 from uaftc_book import choices, contents
 from uaftc_book.parameters import check_given
 from uaftc_book.verdicts import WORDS
-from uaftc_lib import checks
+from uaftc_lib import checks, files
 from uaftc_lib.cli import DASK, WORKERS, app
 from uaftc_lib.cli.options import PATH, parameters_from
 from uaftc_lib.experiments import tables as stored
 from uaftc_lib.experiments.cells import check_file, check_workers
 from uaftc_lib.extras import needs
-from uaftc_lib.locations import replaced
 
 
 @app.command()
@@ -71,7 +70,7 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
         raise ValueError(f"the folder of --out {out} does not exist")
     if out:
         check_file(out)
-    uaftc_lib.results_folder()  # outside a checkout there is nothing to judge
+    uaftc_lib.results_folder(existing=True)  # without one there is nothing to judge
     from uaftc_book import claims
 
     judged = claims.judge_all()
@@ -80,8 +79,7 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
             click.echo(f"{one.claim.section:4} {one.claim.name}: {one.verdict} ({one.tally}): {one.claim.said}")
     click.echo("; ".join(f"{n} {word}" for word, n in claims.counted(judged).items()))
     if out:
-        with replaced(out) as draft:
-            claims.scorecard(judged).to_csv(draft, index=False)
+        files.write(out, claims.scorecard(judged).to_csv(index=False))
         click.echo(f"{'written to':14}{out}")
 
 

@@ -1,11 +1,8 @@
-"""Where data and results live, and how a file is written whole."""
+"""Where data and results live."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -18,50 +15,28 @@ def data_home(path: str | os.PathLike | None = None) -> Path:
     return Path(chosen).expanduser()
 
 
-def results_folder(path: str | os.PathLike | None = None) -> Path:
+def results_folder(path: str | os.PathLike | None = None, existing: bool = False) -> Path:
     """The folder of measured results: the argument, else $UAFTC_RESULTS, else book/results of the checkout.
 
     Raises
     ------
     FileNotFoundError
         If no folder was named and the library was not installed from a checkout of the book.
+    NotADirectoryError
+        If it shall be ``existing``, to be read, and is not there.
     """
     chosen = path or os.environ.get("UAFTC_RESULTS")
     if chosen:
-        return Path(chosen).expanduser()
+        folder = Path(chosen).expanduser()
+        if existing and not folder.is_dir():
+            raise NotADirectoryError(f"the results folder {folder} is not there")
+        return folder
     checkout = Path(__file__).resolve().parents[1]
     if not (checkout / "_toc.yml").exists():
         raise FileNotFoundError(
             "the library runs outside a checkout of the book: name a results folder, or set UAFTC_RESULTS"
         )
     return checkout / "book" / "results"
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """A draft beside ``path`` that takes its place once it is written whole; else the file stays as it was.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; the message names ``path``.
-    """
-    if path.exists() and not path.is_file():  # a pipe or a device
-        yield path
-        return
-    path = path.resolve()  # a link stays one
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield draft
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, draft)
-        draft.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 PAPER_NAMES = {"sst": "SST", "imdb": "IMDB", "20news-1": "20News I", "20news-2": "20News II"}

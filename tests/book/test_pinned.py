@@ -8,8 +8,9 @@ from uaftc_book.publish import chapters
 from uaftc_lib import results_folder
 from uaftc_lib.experiments.tables import BENCHMARKS, remake
 
-# Rounding is each processor's own: Σρ of the one is nothing else, λ = 0.01 of the other amplifies it.
-OF_ROUNDING = {"law_drift", "short_terms_lams"}
+# Rounding is each processor's own: Σρ of the one is nothing else, λ = 0.01 of the other amplifies it, and vectors that
+# were trained anew turn which words are nearest, which moved the third by up to 3 % of its largest number.
+OF_ROUNDING = {"law_drift", "short_terms_lams", "lifted_by"}
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -1,7 +1,6 @@
 """Where data and results live, streams of random numbers, published values, records, progress bars."""
 
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from tqdm.notebook import tqdm_notebook
 import uaftc_lib
 from uaftc_lib import locations, progress, published, results_folder
 from uaftc_lib.experiments.provenance import provenance
-from uaftc_lib.locations import data_home, replaced
+from uaftc_lib.locations import data_home
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import PURPOSES, generator, stream_seed
 
@@ -34,6 +33,8 @@ def test_results_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
     assert results_folder() == tmp_path
     assert results_folder(tmp_path / "other") == tmp_path / "other"
+    with pytest.raises(NotADirectoryError, match="the results folder .*other is not there"):
+        results_folder(tmp_path / "other", existing=True)
 
 
 def test_results_folder_outside_a_checkout(monkeypatch, tmp_path):
@@ -103,12 +104,3 @@ def test_the_bar_of_a_notebook_is_silenced_too(monkeypatch, capsys):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     assert list(progress_bar(range(3))) == [0, 1, 2]
     assert not any(capsys.readouterr())
-
-
-def test_a_file_that_is_replaced_keeps_its_mode_and_a_device_stays_one(tmp_path):
-    file = tmp_path / "kept"
-    file.touch(mode=0o600)
-    for place in (file, Path(os.devnull)):
-        with replaced(place) as draft:
-            draft.write_text("new")
-    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o600) and not Path(os.devnull).is_file()

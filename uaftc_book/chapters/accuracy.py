@@ -28,11 +28,11 @@ from uaftc_book.claims import reading
 from uaftc_book.lab import Frame, LambdaSlider, train_frame
 from uaftc_book.readings import HUGE, not_made
 from uaftc_book.wording import short, with_interval
-from uaftc_lib import plots
+from uaftc_lib import files, plots
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.cells import Cell, cells_of, load_grid
 from uaftc_lib.experiments.registry import experiment
-from uaftc_lib.locations import PAPER_NAMES, published, replaced, results_folder
+from uaftc_lib.locations import PAPER_NAMES, published, results_folder
 from uaftc_lib.models import model_arguments
 from uaftc_lib.plots.figure import render
 from uaftc_lib.plots.theme import INK, series_style
@@ -87,7 +87,7 @@ def stored_slider(dataset: str, model: str, start: float | None = None) -> Lambd
 def keep_frames(frames: Iterable[Frame], path: Path) -> None:
     """Keep frames as JSON, so that a page can be drawn again without training."""
     rows = (json.dumps(asdict(frame), ensure_ascii=False) for frame in frames)
-    path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+    files.write(path, "[\n" + ",\n".join(rows) + "\n]\n")
 
 
 def kept_frames(path: Path) -> list[Frame]:
@@ -106,8 +106,7 @@ def frames(dataset: str, model: str, folder: Path) -> list[dict]:
     """What the λ sliders over stored frames show, in a file beside the table: two models that no page should train."""
     path, runs = folder / path_of(dataset, model).name, slider_cells(dataset, model)
     made = [frame_of(cell) for cell in runs]
-    with replaced(path) as part:
-        keep_frames(made, part)
+    keep_frames(made, path)
     return [{"file": path.name} | asdict(cell) for cell in runs]
 
 

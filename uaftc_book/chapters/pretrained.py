@@ -37,7 +37,7 @@ from uaftc_book.small_data import SEEDS, by_kind, ends, sst_config
 from uaftc_book.transformers.classifier import TransformerClassifier
 from uaftc_book.transformers.masked_language_model import own_transformer
 from uaftc_book.transformers.states import WordStates
-from uaftc_lib import checks, dynamics, explain
+from uaftc_lib import checks, dynamics, explain, files
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.datasets.cache import prepared_folder
@@ -46,7 +46,7 @@ from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.paper_models import table2_cell
 from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.extras import needs
-from uaftc_lib.locations import PAPER_NAMES, replaced, results_folder
+from uaftc_lib.locations import PAPER_NAMES, results_folder
 from uaftc_lib.locations import data_home as find_data_home
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.plots import Figure, scatter
@@ -534,8 +534,7 @@ def unseen_frames(dataset: str, folder: Path) -> list[dict]:
     shown = {lam: shown_at(dataset, lam) for lam in SHOWN_LAMS}
     frames = [{"lam": lam, "words": words} for lam, (words, _) in shown.items()]
     path = path_of_unseen(folder, dataset)
-    with replaced(path) as part:
-        part.write_text(json.dumps(frames, ensure_ascii=False), encoding="utf-8")
+    files.write(path, json.dumps(frames, ensure_ascii=False))
     return [{"lam": lam, "seed": UNSEEN_SEEDS[0], "words": len(words)} | row for lam, (words, row) in shown.items()]
 
 

@@ -40,7 +40,7 @@ from uaftc_book.real_scores import rated_words
 from uaftc_book.rules import resampled
 from uaftc_book.small_data import SEEDS
 from uaftc_book.wording import with_interval
-from uaftc_lib import explain
+from uaftc_lib import explain, files
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell, train_real
@@ -374,7 +374,7 @@ def explained(frame: pd.DataFrame, folder: Path, *options: str) -> pd.DataFrame:
         If the command refuses; with what it says.
     """
     file, out = folder / "emotions.csv", folder / "report"
-    frame.to_csv(file, index=False)
+    files.write(file, frame.to_csv(index=False))
     command = ["explain", str(file), "--text", "text", "--label", "label", "--out", str(out), *options]
     ran = subprocess.run(
         [sys.executable, "-c", "from uaftc_lib.cli import app; app()", *command], capture_output=True, text=True

@@ -34,7 +34,7 @@ from uaftc_book.publish.sources import (
     write,
 )
 from uaftc_book.same_sums import SAME_SUMS
-from uaftc_lib import __version__
+from uaftc_lib import __version__, files
 
 # What the chapter has measured, if it compares numbers with those of the published run.
 FINDINGS = """import json, sys
@@ -48,12 +48,10 @@ LONGEST_NAME = 90  # characters, of a connection file; that of a socket may have
 def recording(folder: Path, checkout: Path) -> Iterator[Path]:
     """Where the processes that are started meanwhile note the files that they open."""
     log = folder / "opened"
-    log.touch()
+    files.write(log, "")
     watched = [str(checkout / name) for name in FOLDERS]
     text = Path(record.__file__).read_text(encoding="utf-8")
-    (folder / "sitecustomize.py").write_text(
-        f"{text}\n\nstart_recording({watched!r}, {str(log)!r})\n", encoding="utf-8"
-    )
+    files.write(folder / "sitecustomize.py", f"{text}\n\nstart_recording({watched!r}, {str(log)!r})\n")
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     with patch.dict(os.environ, PYTHONPATH=path):
         yield log

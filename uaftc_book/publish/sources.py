@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from uaftc_book.parameters import default_parameters
-from uaftc_lib.locations import replaced
+from uaftc_lib import files
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CONFLICT = re.compile(r"^<{7} .*$(?=(?s:.*)^>{7} )", re.MULTILINE)
@@ -199,5 +199,4 @@ def write(notebook: NotebookNode, path: Path) -> None:
     text = nbformat.writes(notebook) + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
-    with replaced(path) as draft:
-        draft.write_text(text, encoding="utf-8")
+    files.write(path, text)

@@ -33,7 +33,7 @@ with stoppable():  # the first tenth of a second
     import click
 
     import uaftc_lib
-    from uaftc_lib import __version__, checks
+    from uaftc_lib import __version__, checks, files
     from uaftc_lib.cli.options import PATH, assignments, known_device, options_of, value_of
     from uaftc_lib.cli.records import as_percent, keep_run
     from uaftc_lib.cli.vectors import of_its_dimension, read_file, word_vectors
@@ -127,10 +127,8 @@ def train(file: Path | None, device: str, data_home: Path | None, out: Path | No
     if out:
         if out.suffix not in (".json", ".pt") or not out.parent.is_dir():
             raise ValueError(f"--out must be a .json or a .pt file in a folder that exists, got {out}")
-        from uaftc_lib.experiments.store import check_writable
-
         check_file(out)
-        check_writable(out)
+        files.check_writable(out)
     cell = Cell(**of_its_dimension(file, given))
     read = read_file(file) if file else None
     loaded = uaftc_lib.load_dataset(cell.dataset, data_home, **cell.table("options"))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from uaftc_lib import files
 from uaftc_lib.experiments.cells import TABLES, Cell
-from uaftc_lib.locations import replaced
 from uaftc_lib.settings import model_arguments
 
 if TYPE_CHECKING:  # whoever made a mistake need not wait for torch
@@ -34,13 +34,12 @@ def keep_run(out: Path, cell: Cell, told: dict, run: Run, classifier: AttentionC
     results = {name: getattr(run, name) for name in ("dev_accuracy", "test_accuracy", "best_epoch")}
     record = asked | sizes | told | results | provenance() | {"history": run.history.to_dict("records")}
     record = json.loads(json.dumps(record), parse_constant=lambda _: None)  # JSON has no nan
-    with replaced(out) as draft:
-        if out.suffix == ".json":
-            draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        else:
-            import torch
+    if out.suffix == ".json":
+        files.write(out, json.dumps(record, indent=1) + "\n")
+    else:
+        import torch
 
-            content = io.BytesIO()  # torch has words of its own for a full disk, and they name no file
-            torch.save({"record": record, "parameters": classifier.state_dict()}, content)
-            draft.write_bytes(content.getvalue())
+        content = io.BytesIO()
+        torch.save({"record": record, "parameters": classifier.state_dict()}, content)
+        files.write(out, content.getvalue())
     click.echo(f"{'written to':14}{out}")

@@ -8,20 +8,19 @@ or not at all. about.json holds the sha256 of every file, and each is checked wh
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
-import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 from filelock import FileLock
 
 import uaftc_lib
+from uaftc_lib import files
 from uaftc_lib.datasets.download import DataUnavailable
 from uaftc_lib.extras import needs
 
@@ -129,21 +128,11 @@ def read_about(folder: Path) -> dict:
 @contextmanager
 def made_whole(folder: Path, about: dict) -> Iterator[Path]:
     """A place whose files are in ``folder`` once all are written, with ``about`` as about.json: all there, or none."""
-    for left_over in folder.parent.glob(f".{folder.name}.*"):
-        shutil.rmtree(left_over, ignore_errors=True)
-    temporary = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        yield temporary
-        digests = {file.name: sha256(file.read_bytes()) for file in sorted(temporary.iterdir())}
+    with files.whole_folder(folder) as place:
+        yield place
+        digests = {file.name: sha256(file.read_bytes()) for file in sorted(place.iterdir())}
         digests["about.json"] = sha256(json.dumps(about).encode())
-        (temporary / "about.json").write_text(json.dumps(about | {"sha256": digests}, indent=1), encoding="utf-8")
-        for file in temporary.iterdir():  # on the disk before its name is, so that no crash leaves it half
-            with file.open("rb+") as written:
-                os.fsync(written.fileno())
-        temporary.chmod(0o755)
-        temporary.rename(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        files.write(place / "about.json", json.dumps(about | {"sha256": digests}, indent=1))
 
 
 def write_prepared(dataset: uaftc_lib.Dataset, folder: Path) -> None:
@@ -152,8 +141,10 @@ def write_prepared(dataset: uaftc_lib.Dataset, folder: Path) -> None:
     with made_whole(folder, about | {"splits": list(dataset.splits)}) as place:
         for split, corpus in dataset.splits.items():
             for array in ARRAYS:
-                np.save(place / f"{split}.{array}.npy", getattr(corpus, array).numpy(), allow_pickle=False)
-        (place / "words.json").write_text(json.dumps(dataset.vocabulary.words), encoding="utf-8")
+                content = io.BytesIO()
+                np.save(content, getattr(corpus, array).numpy(), allow_pickle=False)
+                files.write(place / f"{split}.{array}.npy", content.getvalue())
+        files.write(place / "words.json", json.dumps(dataset.vocabulary.words))
 
 
 def read_prepared(folder: Path) -> uaftc_lib.Dataset:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
 import pooch
 
+from uaftc_lib import files
 from uaftc_lib.progress import progress_bar
 
 
@@ -38,7 +37,8 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
             )
         return path
     try:
-        return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=True))
+        with files.named(f"{path} cannot be written"):
+            return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=True))
     except OSError as error:
         raise DataUnavailable(
             f"{path} is not there and could not be downloaded from {url} ({error}). "
@@ -57,18 +57,18 @@ def unpack(archive: Path, folder: Path, wanted: Callable[[str], bool] = lambda n
         If the archive holds anything but plain files and folders inside that folder: a path that leads out
         of it, a link, a device. Nothing is left behind.
     """
-    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary, tarfile.open(archive) as tar:
-        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Pythons before 3.11.4 have none
-        for member in progress_bar(tar, desc=f"unpacking {archive.name}", unit=" files", delay=3, leave=False):
-            path = PurePosixPath(member.name)
-            if path.parts[:1] != (folder.name,) or ".." in path.parts:
-                raise ValueError(f"{archive} is refused: {member.name!r} leads out of {folder.name}/")
-            if not (member.isfile() or member.isdir()):
-                raise ValueError(f"{archive} is refused: {member.name!r} is neither a file nor a folder")
-            if member.isfile() and wanted(member.name):
-                tar.extract(member, temporary)
-        try:
-            os.rename(Path(temporary) / folder.name, folder)
-        except OSError:
-            if not folder.exists():  # else another process was quicker, with the same files
-                raise
+    try:
+        with tarfile.open(archive) as tar, files.whole_folder(folder) as place:
+            tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Pythons before 3.11.4 have none
+            for member in progress_bar(tar, desc=f"unpacking {archive.name}", unit=" files", delay=3, leave=False):
+                path = PurePosixPath(member.name)
+                if path.parts[:1] != (folder.name,) or ".." in path.parts:
+                    raise ValueError(f"{archive} is refused: {member.name!r} leads out of {folder.name}/")
+                if not (member.isfile() or member.isdir()):
+                    raise ValueError(f"{archive} is refused: {member.name!r} is neither a file nor a folder")
+                if member.isfile() and wanted(member.name):
+                    member.name = path.relative_to(folder.name).as_posix()
+                    tar.extract(member, place)
+    except OSError:
+        if not folder.exists():  # else another process was quicker, with the same files
+            raise

@@ -16,6 +16,7 @@ import pandas as pd
 
 from uaftc_lib.experiments import sweep
 from uaftc_lib.experiments.store import ABOUT, StoredTable
+from uaftc_lib.experiments.tables import grid_names
 from uaftc_lib.locations import results_folder
 
 TOLERANCE = 0.02  # of the largest number of a column
@@ -115,15 +116,15 @@ def stored(name: str, folder: str | os.PathLike | None = None, **where) -> pd.Da
     ------
     FileNotFoundError
         If it has not been made; the message says how to.
+    NotADirectoryError
+        If the folder is not there.
     ValueError
-        If the file holds something else.
+        As :meth:`uaftc_lib.experiments.store.StoredTable.frame`.
     """
-    path = results_folder(folder) / f"{name}.csv"
-    if not path.exists() or not path.stat().st_size:
+    path = results_folder(folder, existing=True) / f"{name}.csv"
+    if not path.exists():
         raise FileNotFoundError(f"{path} is not there: make it with uaftc tables {name} --make")
-    with path.open(encoding="utf-8", errors="replace") as file:
-        of_grid = file.readline().rstrip() == ",".join(sweep.COLUMNS)
-    if of_grid:
+    if name in grid_names() or StoredTable(path, ()).lines()[0] == [*sweep.COLUMNS]:
         rows = sweep.sweep_table(path).frame().dropna(subset="best_epoch")  # without runs that diverged
     else:
         rows = (experiment_task(name, folder)[0] if name in EXPERIMENTS else StoredTable(path, ())).frame()

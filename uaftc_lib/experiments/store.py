@@ -1,26 +1,28 @@
 """How a stored table is kept, and how what it lacks is run.
 
-A table is a CSV file. A *job*, a dict of the columns that tell rows apart, has one row or several; they are written
-together, when the job is finished. Each write makes the whole file anew beside the old one and puts it in its place,
-under a lock, so that neither a kill nor a full disk nor a second maker loses or tears a row. What is there keeps its
-text, and is never computed again.
+A table is a CSV file. A *job*, a dict of the columns that tell rows apart, has one row or several. A finished job is
+one small file in a folder beside the table; when all are finished, or the run ends before, the table is gathered from
+them and written whole. What the table holds keeps its text, and is never computed again.
+
+There are two readers. Who resumes asks which jobs are whole, and what is not is made again (:meth:`StoredTable.done`);
+who reports gets every row, or an error with the file and the line (:meth:`StoredTable.frame`).
 """
 
 from __future__ import annotations
 
 import csv
-import ctypes
 import io
-import os
-import random
+import json
+import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import joblib
@@ -28,32 +30,25 @@ import numpy as np
 import pandas as pd
 from filelock import FileLock, Timeout
 
+from uaftc_lib import files
 from uaftc_lib.experiments.cells import check_file, check_workers
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.extras import needs
-from uaftc_lib.locations import replaced
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.threads import one_thread
 
 ABOUT = tuple(provenance())  # the columns that every table has
-MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # of glibc's mallopt
 DIVERGED = "diverged"  # stands in a row where its numbers would, of a training whose results are not finite
 TRIES = 3  # pools of processes that may break one after the other without a finished job
 
 
-def guard(path: Path, name: str = "lock") -> FileLock:
-    """The lock of a file, for all processes that write it."""
-    path = path.resolve()
-    return FileLock(path.with_name(f".{path.name}.{name}"), thread_local=False)
-
-
 def canonical(value: object) -> float | str:
-    """A value of a job as it is compared: 10, 10.0 and "10" are one, and so are True and "True"."""
+    """A value of a job as it is compared: 10, 10.0 and "10" are one, and so are True, "True" and "TRUE"."""
     text = str(value)
     try:
         number = float(text)
     except ValueError:
-        return text
+        return text.capitalize() if text.lower() in ("true", "false") else text
     return number if number == number else text
 
 
@@ -90,12 +85,8 @@ class StoredTable:
         """The job of a row, such that equal jobs are equal."""
         return tuple(canonical(row[name]) for name in self.key)
 
-    def read(self) -> tuple[list[str], list[dict[str, str]]]:
-        """The header and the rows, as text, without what a cut has left incomplete.
-
-        A file that something else has cut lacks the end of its last line. That line is dropped, and with it the job
-        before it, which may be the same: both are lacking then. Where the number of rows is known, every job that has
-        fewer is dropped, and no other; where it is not, a cut exactly between two rows of a job goes unseen.
+    def lines(self) -> tuple[list[str], list[tuple[int, list[str]]]]:
+        """The header, and each line of cells with its number in the file; a line that has no end lacks its last cell.
 
         Raises
         ------
@@ -104,49 +95,104 @@ class StoredTable:
         """
         check_file(self.path)
         content = self.path.read_bytes() if self.path.exists() else b""
-        whole, _, torn = content.rpartition(b"\n")
         try:
-            header, *lines = filter(None, csv.reader(io.StringIO(whole.decode("utf-8"), newline="")))
-        except (ValueError, csv.Error):  # no line that is whole, or no text
-            header, lines = [], []
-        begin = ",".join(self.columns or self.key).encode()
-        if header:
-            known = header == list(self.columns) if self.columns else {*self.key, *ABOUT} <= {*header} or not self.key
-        else:
-            known = not whole and (begin.startswith(torn) or torn.startswith(begin + b",") and not self.columns)
-        if not known:
-            found = content.partition(b"\n")[0][:60].decode("utf-8", "replace")
+            reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+            lines = [(reader.line_num, cells) for cells in reader if cells]
+        except (ValueError, csv.Error):  # no text
+            lines = [(1, [])]
+        if lines and not content.endswith((b"\n", b"\r")):
+            del lines[-1][1][-1:]
+        header = lines[0][1] if lines else []
+        known = header == list(self.columns) if self.columns else {*self.key, *(ABOUT if self.key else ())} <= {*header}
+        if lines and not (header and known):
+            begin = content.partition(b"\n")[0][:60].decode("utf-8", "replace")
             raise ValueError(
                 f"{self.path} holds something else than the table {self.path.stem}, it has other columns "
-                f"({found!r} ...): move it, or name another file or folder"
+                f"({begin!r} ...): move it, or name another file or folder"
             )
-        rows, doubtful = [], set()
-        for line in [*lines, []] if torn and header else lines:
-            row = dict(zip(header, line))
-            if len(line) == len(header) and row.get("date", "whole"):
-                rows.append(row)
-            elif rows:
-                doubtful.add(self.job(rows[-1]))
-        if self.rows:  # a job of one row is there or not
-            there = Counter(map(self.job, rows)) if self.rows > 1 else {}
-            doubtful = {job for job, count in there.items() if count < self.rows}
-        return header, [row for row in rows if self.job(row) not in doubtful] if doubtful and self.key else rows
+        return header, lines[1:]
+
+    def faults(self, header: list[str], lines: list[tuple[int, list[str]]]) -> Iterator[tuple[int, str, set]]:
+        """What is wrong with lines: the number of each, what, and the jobs that may not be whole."""
+        value, places = cache(canonical), [header.index(name) for name in self.key if lines]
+        jobs = [
+            tuple(value(cells[place]) for place in places) if len(cells) == len(header) else None for _, cells in lines
+        ]
+        begins, count, seen = {}, Counter(jobs), set()
+        for place, ((number, cells), job) in enumerate(zip(lines, jobs)):
+            begin = begins.setdefault(job, number)
+            if job is None:
+                around = {*jobs[max(place - 1, 0) : place + 2]}
+                yield number, f"has {len(cells)} whole cells for {len(header)} columns", around
+            elif tuple(cells) in seen or (self.key and number != begin and jobs[place - 1] not in (job, None)):
+                yield number, "stands there twice", {job}
+            seen.add(tuple(cells))
+        for job in count if self.key and self.rows else ():
+            if job is not None and count[job] != self.rows:
+                yield begins[job], f"begins a job of {count[job]} rows, not {self.rows}", {job}
+
+    def whole_rows(self) -> tuple[list[str], list[dict[str, str]]]:
+        """For who resumes: the header and, as text, the rows of the jobs that are whole, or finished since.
+
+        Raises
+        ------
+        ValueError
+            If the file holds something else.
+        """
+        header, lines = self.lines()
+        doubtful = set().union(*(jobs for *_, jobs in self.faults(header, lines)))
+        rows = [dict(zip(header, cells)) for _, cells in lines if len(cells) == len(header)]
+        return header, [row for row in rows if self.job(row) not in doubtful] + self.finished_rows()
+
+    def finished_rows(self) -> list[dict[str, str]]:
+        """The rows of the jobs that are finished and not in the table yet, as text."""
+        paths = sorted(self.finished.glob("[!.]*.json"))
+        return [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
 
     def done(self) -> set[tuple[float | str, ...]]:
-        """The jobs that are there."""
-        return {self.job(row) for row in self.read()[1]}
+        """For who resumes: the jobs that are whole."""
+        return {self.job(row) for row in self.whole_rows()[1]}
 
     def frame(self) -> pd.DataFrame:
-        """The table, numbers as numbers; what is empty is nan, but for text where the columns are fixed."""
-        header, rows = self.read()
-        if not header:
+        """For who reports: the table, numbers as numbers; what is empty is nan, but for text where columns are fixed.
+
+        It is empty if the file is not there.
+
+        Raises
+        ------
+        ValueError
+            If the file holds something else or no row, if a line or a job is not whole or stands there twice, or if
+            text stands among numbers; the message names the file and the line.
+        """
+        if not self.path.exists():
             return pd.DataFrame(columns=list(self.columns))
-        text = io.StringIO()
-        csv.writer(text).writerows([header, *(row.values() for row in rows)])
-        text.seek(0)
+        header, lines = self.lines()
+        for number, what, _ in self.faults(header, lines):
+            raise ValueError(f"{self.path}, line {number} {what}: restore the file, or make the table anew")
+        if not lines:
+            raise ValueError(f"{self.path} holds no rows: restore the file, or make the table anew")
+        frame = self.typed(self.path.read_text(encoding="utf-8-sig"))
+        for name in frame.columns.difference([*self.key]):
+            if pd.api.types.is_numeric_dtype(frame[name]):
+                continue
+            texts = frame[name].dropna().astype(str).str.lower().replace({"true": "1", "false": "0", "": None}).dropna()
+            odd = pd.to_numeric(texts, errors="coerce").isna()
+            if odd.any() and odd.mean() <= 0.25:
+                line, cell = lines[odd.idxmax()][0], frame[name][odd.idxmax()]
+                raise ValueError(f"{self.path}, line {line}: {cell!r} stands among the numbers of {name}")
+        return frame
+
+    def typed(self, text: str) -> pd.DataFrame:
+        """The text of a file as a table, numbers as numbers."""
         if not self.columns:
-            return pd.read_csv(text)
-        return pd.read_csv(text, keep_default_na=False, na_values=dict.fromkeys(self.gaps, ["", DIVERGED]))
+            return pd.read_csv(io.StringIO(text))
+        values = dict.fromkeys(self.gaps, ["", DIVERGED])
+        return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=values)
+
+    def whole_frame(self) -> pd.DataFrame:
+        """For who resumes: the rows of the jobs that are whole, or finished since, numbers as numbers."""
+        header, rows = self.whole_rows()
+        return self.typed(as_text(header or self.columns, rows))
 
     def text(self, name: str, value: object) -> str:
         """A value as it is written."""
@@ -157,8 +203,8 @@ class StoredTable:
         short = f"{value:.6g}"
         return short if name not in self.key or float(short) == value else str(value)
 
-    def add(self, rows: Sequence[Mapping], anew: bool = False) -> bool:
-        """Write the rows of a job; False if another maker has written them meanwhile. ``anew``: instead of those there.
+    def put(self, rows: Sequence[Mapping]) -> None:
+        """Write the table with these rows instead of those of their jobs; all others keep their text.
 
         Raises
         ------
@@ -167,63 +213,74 @@ class StoredTable:
         OSError
             If it cannot be written; it is then as it was.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with guard(self.path).acquire(timeout=60):  # others hold it for milliseconds
-            header, there = self.read()
-            jobs = {self.job(row) for row in rows}
-            others = [row for row in there if self.job(row) not in jobs]
-            if len(others) < len(there) and not anew:
-                return False
-            header = list(self.columns or dict.fromkeys([*header, *(name for row in rows for name in row)]))
-            lines = others + [{name: self.text(name, value) for name, value in row.items()} for row in rows]
-            ranks = {value: rank for rank, value in enumerate(self.order)}
-            lines.sort(key=lambda line: ranks.get(line[self.key[0]], len(ranks)))
-            with replaced(self.path) as part, part.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(lines)
-        return True
-
-    def check_writable(self) -> None:
-        """OSError, in words, unless the table can be written."""
-        with suppress(OSError):  # said below
+        header, before = self.whole_rows()
+        jobs = {self.job(row) for row in rows}
+        header = list(self.columns or dict.fromkeys([*header, *(name for row in rows for name in row)]))
+        lines = [row for row in before if self.job(row) not in jobs]
+        lines += [{name: self.text(name, value) for name, value in row.items()} for row in rows]
+        ranks = {value: rank for rank, value in enumerate(self.order)}
+        lines.sort(key=lambda line: ranks.get(line[self.key[0]], len(ranks)))
+        with files.named(f"{self.path} cannot be written"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        check_writable(self.path)
+        files.write(self.path, as_text(header, lines))
+
+    @property
+    def finished(self) -> Path:
+        """The folder of the jobs that are finished and not in the table yet."""
+        return self.path.with_name(f".{self.path.name}.jobs")
+
+    def file_of(self, job: tuple) -> Path:
+        """The file of a job that is finished and not in the table yet."""
+        return self.finished / f"{sha256(repr(job).encode()).hexdigest()[:16]}.json"
+
+    def gather(self, jobs: Iterable[tuple]) -> None:
+        """Put the rows of all finished jobs into the table, those of ``jobs`` in their order, then any others."""
+        ranks = {job: rank for rank, job in enumerate(jobs)}
+        if rows := self.finished_rows():
+            self.put(sorted(rows, key=lambda row: ranks.get(self.job(row), len(ranks))))
+        shutil.rmtree(self.finished, ignore_errors=True)
+
+    @contextmanager
+    def only_maker(self) -> Iterator[None]:
+        """For as long as this lasts no other process makes the table; OSError, in words, if one does already."""
+        with files.named(f"{self.path} cannot be written"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), blocking=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise OSError(f"another process makes {self.path}: wait for it, or give one more --workers") from None
+        try:
+            yield
+        finally:
+            lock.release()
 
 
-def check_writable(path: Path) -> None:
-    """OSError, in words, unless a file could be written there."""
-    try:
-        tempfile.TemporaryFile(dir=path.resolve().parent).close()
-    except OSError as error:
-        raise OSError(f"{path} cannot be written ({error.strerror}): name another file or folder") from None
+def as_text(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """Rows as CSV; ValueError if one has a column that the header lacks."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, header, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def run_job(job: dict, call: Callable[[], dict | list[dict]]) -> list[dict]:
-    """The rows of a job, run now, with their seconds and provenance, where they do not tell their own."""
-    keep_freed_memory()
+    """The rows of a job, run now, with their seconds and provenance, where they do not have their own."""
     begin = time.perf_counter()
     with one_thread():
-        found = call()
+        result = call()
     about = {"seconds": round(time.perf_counter() - begin, 2), **provenance()}
-    rows = [found] if isinstance(found, dict) else found
+    rows = [result] if isinstance(result, dict) else result
     return [job | row | {name: value for name, value in about.items() if name not in row} for row in rows]
 
 
-def keep_freed_memory() -> None:
-    """Have glibc keep what large arrays leave for those that follow, which else need new pages, and zeros, each time.
-
-    The gradient of all embeddings, at every step, takes half of the time of a training step on IMDB without it.
-    """
-    with suppress(OSError, AttributeError, TypeError):  # of systems with another allocator
-        for setting in (MMAP_THRESHOLD, TRIM_THRESHOLD):
-            ctypes.CDLL(None).mallopt(setting, 2**31 - 1)
-
-
 def fill(table: StoredTable, work: Iterable[tuple[dict, Callable]], workers: int = 1, dask: str | None = None) -> int:
-    """Run the jobs that a table lacks, each written when it is finished; how many were lacking.
+    """Run the jobs that a table lacks; how many were lacking.
 
-    A process that the system kills (mostly for memory) costs the jobs in work, which are begun again.
+    However the run ends, the table then holds what is finished; if the process itself is killed, it does so when the
+    next run begins. A process of ``workers`` that the system kills (mostly for memory) costs the jobs in work, which
+    are begun again.
 
     Parameters
     ----------
@@ -239,53 +296,55 @@ def fill(table: StoredTable, work: Iterable[tuple[dict, Callable]], workers: int
     ValueError
         If the file holds something else, or an argument is wrong.
     OSError
-        If the file cannot be written, or the processes are killed again and again.
+        If the file cannot be written, another process makes it, or the processes are killed again and again.
     """
     check_workers(workers, dask)
-    done = table.done()
-    todo = {table.job(job): (job, call) for job, call in work if table.job(job) not in done}
-    if not todo:
+    work = {table.job(job): (job, call) for job, call in work}
+    if work.keys() <= table.done() and not table.finished.exists():
         return 0
-    table.check_writable()
-    alone, turns = guard(table.path, "running"), list(todo)
-    try:
-        alone.acquire(blocking=False)
-    except Timeout:  # another maker fills this table: go another way through the jobs
-        random.Random(os.getpid()).shuffle(turns)
-    bar = progress_bar(total=len(todo), desc=table.path.name, unit="job", dynamic_ncols=True)
+    with table.only_maker():
+        table.gather(work)
+        done = table.done()
+        todo = {job: pair for job, pair in work.items() if job not in done}
+        try:
+            with cluster(dask, workers) as backend, joblib.parallel_config(**backend):
+                run(table, todo, workers)
+        finally:
+            table.gather(work)
+    return len(todo)
 
-    def unfinished() -> Iterator:
-        for turn in turns:
-            if turn not in table.done():
-                yield joblib.delayed(run_job)(*todo[turn])
 
-    def written() -> int:
-        return len(table.done() & todo.keys())
+def run(table: StoredTable, todo: Mapping[tuple, tuple[dict, Callable]], workers: int) -> None:
+    """Run jobs in joblib's processes; each that is finished has its file."""
+    paths = {job: table.file_of(job) for job in todo}
+    table.finished.mkdir(exist_ok=True)
+
+    def finished() -> int:
+        return sum(path.exists() for path in paths.values())
 
     def go_on() -> None:
-        # One job at a time to each worker, so that little is lost and nothing run twice.
+        # One job at a time to each worker, so that little is lost.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-        for rows in parallel(unfinished()):
-            table.add(rows)
-            bar.update(written() - bar.n)
+        for rows in parallel(joblib.delayed(run_job)(*todo[job]) for job in todo if not paths[job].exists()):
+            texts = [{name: table.text(name, value) for name, value in row.items()} for row in rows]
+            files.write(table.file_of(table.job(rows[0])), json.dumps(texts))
+            bar.update()
 
-    with alone if alone.is_locked else nullcontext(), bar, cluster(dask, workers) as backend:
-        with joblib.parallel_config(**backend):
-            failures, before = 0, 0
-            while True:
-                try:
-                    go_on()
-                    return len(todo)
-                except BrokenProcessPool:
-                    now = written()
-                    failures, before = (failures + 1 if now == before else 1), now
-                    if failures == TRIES:
-                        raise OSError(
-                            f"a worker process was killed {TRIES} times, and nothing finished in between: perhaps "
-                            f"memory ran out, try fewer workers than {workers}. {now} jobs are kept, and the "
-                            "same command goes on from there"
-                        ) from None
-                    bar.write("a worker process was killed, perhaps for memory: its job is begun again", sys.stderr)
+    failures, before = 0, 0
+    with progress_bar(total=len(todo), desc=table.path.name, unit="job", dynamic_ncols=True) as bar:
+        while finished() < len(todo):
+            try:
+                go_on()
+            except BrokenProcessPool:
+                now = finished()
+                failures, before = (failures + 1 if now == before else 1), now
+                if failures == TRIES:
+                    raise OSError(
+                        f"a worker process was killed {TRIES} times, and nothing finished in between: perhaps "
+                        f"memory ran out, try fewer workers than {workers}. {now} jobs are kept, and the "
+                        "same command goes on from there"
+                    ) from None
+                bar.write("a worker process was killed, perhaps for memory: its job is begun again", sys.stderr)
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def check_sweep(out: str | os.PathLike, workers: int = 1, dask: str | None = Non
     check_workers(workers, dask)
     if dask is None:
         usable_device(device)
-    sweep_table(out).read()
+    sweep_table(out).whole_rows()
 
 
 def sweep(
@@ -178,7 +178,7 @@ def estimate(cells: Iterable[Cell], out: str | os.PathLike, device: str = "cpu")
     a rough table.
     """
     stored = sweep_table(out)
-    done, known = stored.done(), stored.frame()
+    done, known = stored.done(), stored.whole_frame()
     known = known[(known["device"] == device) & (known["epochs"] > 0)]
     pace = (known["seconds"] / known["epochs"]).groupby([known["dataset"], known["model"]]).median().to_dict()
     rows = []

@@ -99,14 +99,14 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
         if names and name not in names:
             continue
         table, work = task(name, folder)
-        rows = table.read()[1]
+        rows = table.whole_rows()[1]
         took = seconds_of(table, rows)
         done = sum(table.job(job) in took for job, _ in work)
         found.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), said, maker))
     for name, command in BENCHMARKS.items():
         if names and name not in names:
             continue
-        rows = StoredTable(results_folder(folder) / f"{name}.csv", ()).read()[1]
+        rows = StoredTable(results_folder(folder) / f"{name}.csv", ()).whole_rows()[1]
         found.append(Listed(name, "benchmark", 0, 0, len(rows), 0.0, "", command))
     return found
 
@@ -176,7 +176,7 @@ def said_of_completed(
     table, work = task(name, folder)
     work = work if minutes is None else jobs_of_least_time(name, work, minutes)
     lacking = fill(table, work, workers, dask)
-    told = f"{name}: {lacking} of {len(work)} jobs computed, {len(table.read()[1])} rows in {table.path}"
+    told = f"{name}: {lacking} of {len(work)} jobs computed, {len(table.whole_rows()[1])} rows in {table.path}"
     return told if lacking or folder else f"{told}; --out FOLDER makes it anew, and compares", table, work
 
 
@@ -186,7 +186,7 @@ def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tup
     A job whose time is not stored is taken only where no other is.
     """
     table, _ = task(name)
-    took = {job: seconds or math.inf for job, seconds in seconds_of(table, table.read()[1]).items()}
+    took = {job: seconds or math.inf for job, seconds in seconds_of(table, table.whole_rows()[1]).items()}
     quickest = sorted((one for one in work if table.job(one[0]) in took), key=lambda one: took[table.job(one[0])])
     held = accumulate(took[table.job(job)] for job, _ in quickest)
     return quickest[: max(1, sum(total <= 60 * minutes for total in held))]
@@ -226,7 +226,7 @@ def said_of_comparison(name: str, folder: Path, workers: int, dask: str | None, 
     from uaftc_lib.experiments.registry import TOLERANCE, rows_of_job, same_rows
 
     older, jobs = task(name)
-    took = seconds_of(older, older.read()[1])
+    took = seconds_of(older, older.whole_rows()[1])
     before = f"{name}: {sum(took.values()) / 60:.1f} minutes of one process when its {len(took)} jobs were stored"
     if minutes is not None:
         some = [took[older.job(job)] for job, _ in jobs_of_least_time(name, jobs, minutes)]

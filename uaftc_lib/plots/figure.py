@@ -19,6 +19,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
+from uaftc_lib import files
 from uaftc_lib.plots.theme import DATA_LINK_ROWS, HOLLOW, INK, PANEL, THEME, Powers, legend_below
 
 CROWD = re.compile(r'<use xlink:href="#(\w+)" x="[^"]*" y="[^"]*" (style="[^"]*")/>'
@@ -68,10 +69,10 @@ class Figure:
         """Write the numbers, ``path``.csv, and the drawing, ``path``.svg; several: .1.svg, .2.svg, ..."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_name(f"{path.name}.csv").write_text(self._csv(), encoding="utf-8")
+        files.write(path.with_name(f"{path.name}.csv"), self._csv())
         for i, panel in enumerate(self.panels, start=1):
             end = ".svg" if len(self.panels) == 1 else f".{i}.svg"
-            path.with_name(path.name + end).write_text(panel.svg, encoding="utf-8")
+            files.write(path.with_name(path.name + end), panel.svg)
 
     def _csv(self) -> str:
         return self.data.to_csv(index=False, float_format="%.5g", lineterminator="\n")

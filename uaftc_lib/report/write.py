@@ -9,7 +9,6 @@ import base64
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
@@ -24,7 +23,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
-from uaftc_lib import __version__
+from uaftc_lib import __version__, files
 from uaftc_lib.report.judge import NEARLY_WHOLE, TOP, Judged, verdict_sentences
 from uaftc_lib.report.prepare import Prepared
 from uaftc_lib.report.request import FILES, Columns, Refused, check_folder
@@ -69,7 +68,7 @@ def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained |
 def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = False) -> list[str]:
     """Write words.csv, report.json and report.html; return the names of files that were replaced.
 
-    Nothing is put in its place before all three are written, so that an error leaves the former files.
+    All three are replaced, or none (:func:`uaftc_lib.files.write_together`).
 
     Parameters
     ----------
@@ -97,52 +96,11 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     counted = {"with_interval": len(words) // classes, "in_csv": len(rows) // classes}
     report = {"schema": SCHEMA["$id"]} | report | {"vocabulary": report["vocabulary"] | counted}
     as_json = json.dumps(finite(report), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    contents = dict(zip(FILES, (words_csv(rows), as_json, render_page(report, words, COLUMNS))))
-    drafts = {folder / name: folder / f".{name}.{os.getpid()}" for name in contents}
-    made = [place for place in (folder, *folder.absolute().parents) if not place.exists()]
+    texts = words_csv(rows), as_json, render_page(report, words, COLUMNS)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for (path, draft), text in zip(drafts.items(), contents.values()):
-            put(draft, text, path)
-        replaced = put_all(drafts)
+        return [path.name for path in files.write_together({folder / name: text for name, text in zip(FILES, texts)})]
     except OSError as error:
-        named = error.filename2 or error.filename or folder  # of a move, where to
-        raise Refused(f"{named} cannot be written: {error.strerror or error}") from None
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
-        for place in made:  # of a folder that was made in vain nothing stays
-            if place.is_dir() and not any(place.iterdir()):
-                place.rmdir()
-    return replaced
-
-
-def put(draft: Path, text: str, path: Path) -> None:
-    """Write the draft of a file; an error names the file."""
-    try:
-        draft.write_bytes(text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def put_all(drafts: dict[Path, Path]) -> list[str]:
-    """Every draft in its place, or, if one cannot go there, all files as they were; the names of those replaced."""
-    former = {path: draft.with_name(f"{draft.name}.former") for path, draft in drafts.items() if path.exists()}
-    try:
-        for path, draft in drafts.items():
-            if path in former:
-                path.replace(former[path])
-            draft.replace(path)
-    except BaseException:
-        for path in drafts:
-            if path not in former:
-                path.unlink(missing_ok=True)
-            elif former[path].exists():
-                former[path].replace(path)
-        raise
-    for old in former.values():
-        old.unlink()
-    return [path.name for path in former]
+        raise Refused(str(error)) from None
 
 
 def words_csv(words: pd.DataFrame) -> str:

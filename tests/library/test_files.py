@@ -1,0 +1,208 @@
+"""Every file is written whole or stays as it was, a report's together; nothing else in the project writes files."""
+
+import ast
+import errno
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from uaftc_lib import files
+from uaftc_lib.datasets.cache import made_whole
+
+ROOT = Path(files.__file__).parents[1]
+THREE = ("words.csv", "report.json", "report.html")
+# A process that dies at a step: each call of the system that could leave something half is counted.
+DIES = """
+import os, pathlib, shutil, signal, sys
+from uaftc_lib import files
+
+def counted(call):
+    def step(*given, **named):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*given, **named)
+    return step
+
+folder, left = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+for name in ("write_bytes", "replace", "unlink", "mkdir"):
+    setattr(pathlib.Path, name, counted(getattr(pathlib.Path, name)))
+os.fsync, shutil.copy2, shutil.rmtree = map(counted, (os.fsync, shutil.copy2, shutil.rmtree))
+if len(sys.argv) > 3:
+    files.write(folder / "words.csv", "new")
+else:
+    files.write_together({folder / name: "new" for name in ("words.csv", "report.json", "report.html")})
+print("lived")
+"""
+
+
+def texts(folder):
+    """What stands in a folder, hidden files included."""
+    return {path.name: path.read_text() if path.is_file() else "folder" for path in folder.iterdir()}
+
+
+def dies_at(step, folder, *more):
+    done = subprocess.run([sys.executable, "-c", DIES, folder, str(step), *more], capture_output=True, text=True)
+    assert not done.stderr
+    return not done.stdout
+
+
+@pytest.mark.parametrize("before", [{}, dict.fromkeys(THREE, "old"), {"report.html": "old", "other": "mine"}])
+def test_wherever_a_process_dies_the_next_leaves_all_files_or_none(tmp_path, before):
+    other, mixed, steps = {"other": "mine"}.items() & before.items(), 0, 0
+    while True:
+        folder = tmp_path / str(steps)
+        folder.mkdir()
+        for name, text in before.items():
+            (folder / name).write_text(text)
+        if not dies_at(steps, folder):
+            break
+        shown = {name: text for name, text in texts(folder).items() if not name.startswith(".")}
+        mixed += shown not in (before, dict.fromkeys(THREE, "new") | dict(other))
+        files.unfinished(folder / THREE[0], "draft")  # what the next one does first
+        assert texts(folder) in (before, dict.fromkeys(THREE, "new") | dict(other)), steps
+        steps += 1
+    assert texts(folder) == dict.fromkeys(THREE, "new") | dict(other)
+    assert steps > 10 and mixed == 2, "between the first of three files and the last"
+
+
+def test_wherever_a_process_dies_a_file_is_the_former_or_the_new_one(tmp_path):
+    steps = 0
+    while True:
+        (tmp_path / "words.csv").write_text("old")
+        if not dies_at(steps, tmp_path, "one"):
+            break
+        assert (tmp_path / "words.csv").read_text() in ("old", "new")
+        files.unfinished(tmp_path / "words.csv", "draft")
+        assert [*texts(tmp_path)] == ["words.csv"]
+        steps += 1
+    assert steps >= 3
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("moment", ["pathlib.Path.write_bytes", "os.fsync", "pathlib.Path.replace", "shutil.copymode"])
+@pytest.mark.parametrize("there", ["old", None])
+def test_an_error_names_the_file_and_leaves_everything_as_it_was(tmp_path, monkeypatch, moment, there):
+    before = {name: there for name in THREE if there}
+    for name, text in before.items():
+        (tmp_path / name).write_text(text)
+    if moment == "shutil.copymode" and not there:
+        pytest.skip("of a new file no mode is copied")
+    monkeypatch.setattr(moment, full)
+    with pytest.raises(OSError, match="words.csv cannot be written: No space left on device"):
+        files.write(tmp_path / "words.csv", "new")
+    with pytest.raises(OSError, match="cannot be written: No space left on device"):
+        files.write_together({tmp_path / name: "new" for name in THREE})
+    with pytest.raises(OSError, match="new cannot be written"), files.whole_folder(tmp_path / "new"):
+        full()
+    monkeypatch.undo()
+    assert texts(tmp_path) == before
+
+
+def test_a_move_that_fails_puts_the_former_files_back(tmp_path, monkeypatch):
+    for name in THREE:
+        (tmp_path / name).write_text("old")
+    move = Path.replace
+
+    def second(draft, path):
+        if Path(path).name == "report.json" and draft.read_text() == "new":
+            full()
+        return move(draft, path)
+
+    monkeypatch.setattr("pathlib.Path.replace", second)
+    with pytest.raises(OSError, match="report.json cannot be written: No space left"):
+        files.write_together({tmp_path / name: "new" for name in THREE})
+    assert texts(tmp_path) == dict.fromkeys(THREE, "old")
+
+
+def test_a_folder_that_was_made_in_vain_is_gone_and_one_of_files_is_whole(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(OSError, match="cannot be written"):
+            files.write_together({tmp_path / "a" / "b" / name: "new" for name in THREE})
+    assert not texts(tmp_path)
+    with made_whole(tmp_path / "data", {"words": 2}) as place:
+        files.write(place / "one", b"1")
+        assert not (tmp_path / "data").exists()
+    assert {*texts(tmp_path)} == {"data"} and {*texts(tmp_path / "data")} == {"one", "about.json"}
+
+
+def test_only_what_dead_processes_left_is_cleared(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    node = platform.node()
+    for process in (gone.pid, os.getpid(), os.getppid()):
+        (tmp_path / f".x.{node}-{process}-abcdef.draft").touch()
+    (tmp_path / f".x.elsewhere-{gone.pid}-abcdef.draft").touch()
+    files.write(tmp_path / "x", "new")
+    assert len(texts(tmp_path)) == 4 and (tmp_path / "x").read_text() == "new"
+
+
+def test_a_file_that_is_replaced_keeps_its_mode_a_link_stays_one_and_a_device_too(tmp_path):
+    file, link = tmp_path / "kept", tmp_path / "link"
+    file.touch(mode=0o600)
+    link.symlink_to(file)
+    for place in (link, Path(os.devnull)):
+        files.write(place, "new")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o600)
+    assert link.is_symlink() and not Path(os.devnull).is_file()
+
+
+WRITERS = {"write_text", "write_bytes", "to_parquet", "to_pickle", "to_excel", "tofile", "savez"}
+TO_A_PATH = {"to_csv", "to_json", "save", "savefig"}  # unless it is a buffer in memory, or nothing
+ELSEWHERE = {
+    ("uaftc_lib/experiments/sweep.py", "write_text"),  # to the kernel, which forgets the peak of memory
+    ("uaftc_book/publish/pages.py", "rename"),  # of the whole built book
+    ("uaftc_book/record.py", "open"),  # a log that several processes append to
+}
+
+
+def writes(call):
+    """Whether a call writes a file, or puts one in another's place."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    first = ast.unparse(call.args[0]) if call.args else ""
+    if name == "open":
+        modes = [one.value for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Constant)]
+        return "O_WRONLY" in ast.unparse(call) or any(re.fullmatch(r"[rbt+]*[wax][rbt+]*", str(one)) for one in modes)
+    if name in TO_A_PATH:
+        memory = ("content", "buffer", "small")
+        return bool(first) and not any(
+            getattr(one, "id", "") in memory or "BytesIO" in ast.unparse(one) for one in call.args
+        )
+    if name in ("replace", "rename"):  # a path has one argument, and no mapping of names
+        return (
+            len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Dict) and not first.isupper()
+        )
+    return name in WRITERS or (name == "touch" and not call.args)
+
+
+def test_nothing_else_writes_files():
+    rooms = ("uaftc_lib", "uaftc_book", "book", "benchmarks")
+    found = set()
+    for path in (path for room in rooms for path in (ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and writes(node):
+                found.add((path.relative_to(ROOT).as_posix(), getattr(node.func, "attr", "open")))
+    assert {name for file, name in found if file == "uaftc_lib/files.py"} >= {"write_bytes", "replace", "rename"}
+    assert {one for one in found if one[0] != "uaftc_lib/files.py"} == ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    "line", ["p.open('w')", "open(p, 'ab')", "p.write_text('')", "f.to_csv(p)", "q.replace(p)", "np.save(p, x)"]
+)
+def test_another_writer_is_noticed(line):
+    assert writes(ast.parse(line).body[0].value)
+
+
+@pytest.mark.parametrize("line", ["p.open('rb')", "f.to_csv(index=False)", "'a'.replace('b', 'c')", "json.dumps(x)"])
+def test_what_writes_nothing_is_not(line):
+    assert not writes(ast.parse(line).body[0].value)
