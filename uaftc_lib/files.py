@@ -68,10 +68,10 @@ def write_together(contents: Mapping[Path, str | bytes]) -> list[Path]:
     first = next(iter(contents))
     folder = first.parent
     made = [place for place in (folder, *folder.absolute().parents) if not place.exists()]
+    draft, former = (unfinished(first, end) for end in UNFINISHED)
     try:
         with named(f"{folder} cannot be written"):
             folder.mkdir(parents=True, exist_ok=True)
-            draft, former = (unfinished(first, end) for end in UNFINISHED)
             (draft / "former").mkdir(parents=True)
         replaced = [path for path in contents if path.exists()]
         for path, content in contents.items():
@@ -81,7 +81,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> list[Path]:
                 if path in replaced:
                     shutil.copy2(path, draft / "former")
                 else:
-                    (draft / "former" / f"no {path.name}").write_bytes(b"")
+                    (draft / "former" / f"no {path.name}").touch()
         exchange(draft, former, contents)
         return replaced
     finally:
@@ -100,12 +100,12 @@ def exchange(draft: Path, former: Path, paths: Mapping[Path, object]) -> None:
             with named(f"{path} cannot be written"):
                 (draft / path.name).replace(path)
         keep_names(former.parent)
+        with suppress(OSError):  # the new files stand, whatever is left
+            former.replace(draft / "former")
     except BaseException:
         with suppress(OSError):  # of a disk that takes nothing any more: the next call does it
             put_back(former)
         raise
-    with suppress(OSError):  # the new files stand, whatever is left
-        former.replace(draft / "former")
 
 
 def put_back(former: Path) -> None:

@@ -2,9 +2,11 @@
 
 import ast
 import errno
+import itertools
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,30 +18,12 @@ from uaftc_lib.datasets.cache import made_whole
 
 ROOT = Path(files.__file__).parents[1]
 THREE = ("words.csv", "report.json", "report.html")
-# A process that dies at a step: each call of the system that could leave something half is counted.
-DIES = """
-import os, pathlib, shutil, signal, sys
-from uaftc_lib import files
+STEPS = [(Path, name) for name in ("write_bytes", "replace", "unlink", "mkdir", "rmdir", "touch")]
+STEPS += [(os, "fsync"), (shutil, "copy2"), (shutil, "copymode"), (shutil, "rmtree")]
 
-def counted(call):
-    def step(*given, **named):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*given, **named)
-    return step
 
-folder, left = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-for name in ("write_bytes", "replace", "unlink", "mkdir"):
-    setattr(pathlib.Path, name, counted(getattr(pathlib.Path, name)))
-os.fsync, shutil.copy2, shutil.rmtree = map(counted, (os.fsync, shutil.copy2, shutil.rmtree))
-if len(sys.argv) > 3:
-    files.write(folder / "words.csv", "new")
-else:
-    files.write_together({folder / name: "new" for name in ("words.csv", "report.json", "report.html")})
-print("lived")
-"""
+class Dead(BaseException):
+    """Raised at the step where a process dies, and at each later one, so that none has an effect."""
 
 
 def texts(folder):
@@ -47,21 +31,43 @@ def texts(folder):
     return {path.name: path.read_text() if path.is_file() else "folder" for path in folder.iterdir()}
 
 
-def dies_at(step, folder, *more):
-    done = subprocess.run([sys.executable, "-c", DIES, folder, str(step), *more], capture_output=True, text=True)
-    assert not done.stderr
-    return not done.stdout
+@pytest.fixture
+def dies_at(monkeypatch):
+    """A function that calls another, which dies at a step; whether it did. What is left is then a dead process's."""
+    monkeypatch.setattr(files, "lives", lambda process: False)
+
+    def dies(step, call, *given):
+        steps = itertools.count()
+
+        def counted(real):
+            def one(*given, **named):
+                if next(steps) >= step:
+                    raise Dead
+                return real(*given, **named)
+
+            return one
+
+        with monkeypatch.context() as patch:
+            for place, name in STEPS:
+                patch.setattr(place, name, counted(getattr(place, name)))
+            try:
+                call(*given)
+            except Dead:
+                return True
+        return False
+
+    return dies
 
 
 @pytest.mark.parametrize("before", [{}, dict.fromkeys(THREE, "old"), {"report.html": "old", "other": "mine"}])
-def test_wherever_a_process_dies_the_next_leaves_all_files_or_none(tmp_path, before):
+def test_wherever_a_process_dies_the_next_leaves_all_files_or_none(tmp_path, dies_at, before):
     other, mixed, steps = {"other": "mine"}.items() & before.items(), 0, 0
     while True:
         folder = tmp_path / str(steps)
         folder.mkdir()
         for name, text in before.items():
             (folder / name).write_text(text)
-        if not dies_at(steps, folder):
+        if not dies_at(steps, files.write_together, {folder / name: "new" for name in THREE}):
             break
         shown = {name: text for name, text in texts(folder).items() if not name.startswith(".")}
         mixed += shown not in (before, dict.fromkeys(THREE, "new") | dict(other))
@@ -72,11 +78,11 @@ def test_wherever_a_process_dies_the_next_leaves_all_files_or_none(tmp_path, bef
     assert steps > 10 and mixed == 2, "between the first of three files and the last"
 
 
-def test_wherever_a_process_dies_a_file_is_the_former_or_the_new_one(tmp_path):
+def test_wherever_a_process_dies_a_file_is_the_former_or_the_new_one(tmp_path, dies_at):
     steps = 0
     while True:
         (tmp_path / "words.csv").write_text("old")
-        if not dies_at(steps, tmp_path, "one"):
+        if not dies_at(steps, files.write, tmp_path / "words.csv", "new"):
             break
         assert (tmp_path / "words.csv").read_text() in ("old", "new")
         files.unfinished(tmp_path / "words.csv", "draft")
@@ -108,20 +114,28 @@ def test_an_error_names_the_file_and_leaves_everything_as_it_was(tmp_path, monke
     assert texts(tmp_path) == before
 
 
-def test_a_move_that_fails_puts_the_former_files_back(tmp_path, monkeypatch):
-    for name in THREE:
-        (tmp_path / name).write_text("old")
-    move = Path.replace
+@pytest.mark.parametrize("error", [OSError(errno.EACCES, "Permission denied"), KeyboardInterrupt()])
+@pytest.mark.parametrize("before", [{}, dict.fromkeys(THREE, "old"), {"report.html": "old"}])
+@pytest.mark.parametrize("fails_at", range(5))  # the former files are set aside, three are moved in, all is confirmed
+def test_a_move_that_fails_leaves_all_files_or_none(tmp_path, monkeypatch, before, error, fails_at):
+    for name, text in before.items():
+        (tmp_path / name).write_text(text)
+    move, moves = Path.replace, iter(range(9))
 
-    def second(draft, path):
-        if Path(path).name == "report.json" and draft.read_text() == "new":
-            full()
-        return move(draft, path)
+    def refuse(path, target):
+        if next(moves) == fails_at:
+            raise error
+        return move(path, target)
 
-    monkeypatch.setattr("pathlib.Path.replace", second)
-    with pytest.raises(OSError, match="report.json cannot be written: No space left"):
+    monkeypatch.setattr(Path, "replace", refuse)
+    try:
         files.write_together({tmp_path / name: "new" for name in THREE})
-    assert texts(tmp_path) == dict.fromkeys(THREE, "old")
+    except (OSError, KeyboardInterrupt) as raised:
+        assert isinstance(raised, KeyboardInterrupt) or "cannot be written: Permission denied" in str(raised)
+        assert texts(tmp_path) == before
+    else:
+        assert fails_at == 4 and isinstance(error, OSError), "of what is left nobody need know"
+        assert {name: text for name, text in texts(tmp_path).items() if name[0] != "."} == dict.fromkeys(THREE, "new")
 
 
 def test_a_folder_that_was_made_in_vain_is_gone_and_one_of_files_is_whole(tmp_path, monkeypatch):

@@ -144,31 +144,6 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, fails_at, erro
     assert not (tmp_path / "new").exists(), "a folder that was made in vain goes again"
 
 
-@pytest.mark.parametrize("error", [OSError(13, "Permission denied"), KeyboardInterrupt()])
-@pytest.mark.parametrize("fails_at", range(5))  # two files are moved aside, and three moved in
-def test_files_go_in_place_together_or_not_at_all(tmp_path, monkeypatch, fails_at, error):
-    report, words = made_report()
-    former = tmp_path / "former"
-    write.write_report(report, words, former)
-    (former / "report.json").unlink()
-    before = {path.name: path.read_bytes() for path in former.iterdir()}
-    real, calls = Path.replace, []
-
-    def refuse(path, target):
-        calls.append(path)
-        if len(calls) - 1 == fails_at:
-            raise error
-        return real(path, target)
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    for folder in (former, tmp_path / "new")[: 2 if fails_at < 3 else 1]:
-        calls.clear()
-        with pytest.raises((Refused, KeyboardInterrupt)):
-            write.write_report(report | {"file": "another"}, words, folder)
-    assert {path.name: path.read_bytes() for path in former.iterdir()} == before
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_folder_in_the_place_of_a_file_mixes_nothing(tmp_path, name):
     report, words = made_report()

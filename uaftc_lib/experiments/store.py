@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -142,12 +142,17 @@ class StoredTable:
         header, lines = self.lines()
         doubtful = set().union(*(jobs for *_, jobs in self.faults(header, lines)))
         rows = [dict(zip(header, cells)) for _, cells in lines if len(cells) == len(header)]
-        return header, [row for row in rows if self.job(row) not in doubtful] + self.finished_rows()
+        rows = [row for row in rows if self.job(row) not in doubtful]
+        whole = {self.job(row) for row in rows} if (finished := self.finished_rows()) else set()
+        return header, rows + [row for row in finished if self.job(row) not in whole]
 
     def finished_rows(self) -> list[dict[str, str]]:
         """The rows of the jobs that are finished and not in the table yet, as text."""
-        paths = sorted(self.finished.glob("[!.]*.json"))
-        return [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
+        rows = []
+        for path in sorted(self.finished.glob("[!.]*.json")):
+            with suppress(FileNotFoundError):  # its maker has just gathered it
+                rows += json.loads(path.read_text(encoding="utf-8"))
+        return rows
 
     def done(self) -> set[tuple[float | str, ...]]:
         """For who resumes: the jobs that are whole."""
@@ -245,6 +250,7 @@ class StoredTable:
         """For as long as this lasts no other process makes the table; OSError, in words, if one does already."""
         with files.named(f"{self.path} cannot be written"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            files.check_writable(self.path)
             lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), blocking=False)
             try:
                 lock.acquire()
