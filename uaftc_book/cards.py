@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import jinja2
 from markupsafe import Markup, escape
 
-from uaftc_book.claims import GRADED, MARKS, READ_BY, Judged, counted, filled
-from uaftc_book.verdicts import OTHERS, WORDS
+from uaftc_book.claims import KINDS, MARKS, READ_BY, Judged, counted, filled
+from uaftc_book.verdicts import WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
@@ -38,7 +38,7 @@ CARD = CARDS.from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
 <span class="sentence"><q>{{ claim.quote | typeset }}</q>
-<small>{{ "" if claim.kind in others else "§ " }}{{ claim.section }}</small>
+<small>§ {{ claim.section }}</small>
 <span class="reading">{{ claim.said }}</span></span>
 <span class="tally">{{ tally }}{% if control %}<br>{{ control }}{% endif %}
 {% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
@@ -72,11 +72,10 @@ def dependence(one: Judged) -> str:
 
 def card(one: Judged) -> str:
     """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
-    claim, graded = one.claim, one.claim.kind in GRADED
+    claim, graded = one.claim, one.claim.kind == KINDS[0]
     word = one.verdict if graded else claim.kind
     return CARD.render(
         claim=claim,
-        others=OTHERS,
         word=word,
         sign=SIGNS[one.verdict] if graded else BADGE,
         tally=one.tally,

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 
 from uaftc_book.parameters import Allowed, AtLeast
-from uaftc_book.verdicts import OTHERS, STATUSES, WORDS
+from uaftc_book.verdicts import STATUSES, WORDS
 from uaftc_lib.datasets import dataset_names
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.settings import MODELS, PAPER_MODELS
@@ -26,7 +26,7 @@ STORED_SEEDS = {"seed": range(10)}
 def sections() -> list[str]:
     """The sections of the paper that claims are from."""
     text = (resources.files("uaftc_book") / "claims.toml").read_text(encoding="utf-8")
-    return sorted({claim["section"] for claim in tomllib.loads(text).values() if claim.get("kind") not in OTHERS})
+    return sorted({claim["section"] for claim in tomllib.loads(text).values()})
 
 
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {

@@ -24,7 +24,7 @@ import pandas as pd
 from uaftc_book import contents, rules
 from uaftc_book.cases import OPEN, SMALL, SURE, Part, Tables, exceeds
 from uaftc_book.nulls import null_of
-from uaftc_book.verdicts import OTHERS, WORDS
+from uaftc_book.verdicts import WORDS
 from uaftc_book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
 
 TOLD = {"contradicted": "contradict it", "undecided": "too wide", OPEN: "too few seeds"}
@@ -32,8 +32,7 @@ ALONE = {"supported": "which supports it", "contradicted": "which contradicts it
          OPEN: "too few seeds"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
 
-KINDS = ("claim", "identity", "definition", "assumption", "neighbour", "since 2020", "open question")
-GRADED = ("claim", *OTHERS)
+KINDS = ("claim", "identity", "definition", "assumption")  # the first alone is graded
 # Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
 UNNAMED = ("W₀ within ±0.1", "W ±0.1", "M ±0.1", "M ±3/√d")
 

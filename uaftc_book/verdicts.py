@@ -2,4 +2,3 @@
 
 STATUSES = ("reproduced", "in some seeds", "differs", "not yet")  # of a figure or table
 WORDS = ("holds", "mostly holds", "mixed", "mostly not", "does not hold", "undecided")  # on a claim
-OTHERS = ("neighbour", "since 2020", "open question")  # kinds of sentences of other papers, which are counted apart

@@ -1,9 +1,10 @@
-"""Claims against made-up results that decide them, the page against the data, the map against the book."""
+"""From cases to a verdict, accuracies against their claims, the page against the data, the map against the book."""
 
 import functools
 import re
 import shlex
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ import pytest
 from bs4 import BeautifulSoup
 from cases import uaftc
 from docutils.nodes import make_id
-from worlds import SEEDS, figure_scores, printed, table2, world
 
 from uaftc_book import accuracies, cards, claims, contents, rules
 from uaftc_book.cases import OPEN, Part, alike, contrast, exact, exceeds
@@ -21,134 +21,30 @@ from uaftc_book.panels import compare, in_print
 from uaftc_book.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
 from uaftc_lib.cli.options import parameters_from
 from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES
+from uaftc_lib.experiments.registry import stored
+from uaftc_lib.experiments.sweep import encode_errors
 from uaftc_lib.experiments.tables import grid_names
-from uaftc_lib.locations import PAPER_NAMES
+from uaftc_lib.locations import PAPER_NAMES, published
 
 HOLDS, MOSTLY, MIXED, MOSTLY_NOT, FAILS, UNDECIDED = claims.WORDS
-BETWEEN = (MOSTLY, MIXED, MOSTLY_NOT)
-ON_TABLE_2 = ("small_lam_is_worse", "proper_lam_is_best", "huge_lam_is_harmless", "lam_is_crucial_with_affine",
-              "lam_is_crucial_with_lstm", "table_2", "large_lam_still_works", "penalty_and_accuracy")  # fmt: skip
-CALCULATED = ("weighted_sum",)
-OTHERS = [name for name in claims.CLAIMS if name not in (*ON_TABLE_2, *CALCULATED)]
+ON_TABLE_2 = ("small_lam_is_worse", "proper_lam_is_best", "huge_lam_is_harmless")
+ALL_LAMS = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10000.0)
 
 
-@pytest.fixture(scope="module")
-def so():
-    return world(True)
+def table2(accuracy, datasets=("sst", "20news-1"), instances=300):
+    """Ten runs of DP a cell, given (dataset, λ) -> accuracy; the errors of a better run lie within a worse one's."""
+    rows = []
+    for dataset, lam, seed in product(datasets, ALL_LAMS, range(10)):
+        right = accuracy(dataset, lam)
+        wrong = np.arange(instances) < round((1 - right) * instances)
+        rows.append({"dataset": dataset, "model": "DP", "lam": lam, "seed": seed, "test_errors": encode_errors(wrong),
+                     "test_accuracy": right, "dev_accuracy": right})  # fmt: skip
+    return pd.DataFrame(rows)
 
 
-@pytest.fixture(scope="module")
-def not_so():
-    return world(False)
-
-
-def verdicts(tables, names=OTHERS):
-    stored = claims.Tables(tables)
-    return {name: claims.judge(claims.CLAIMS[name], stored) for name in names}
-
-
-AXES = (
-    "lam",
-    "penalty",
-    "noise",
-    "neutral_types",
-    "weight_range",
-    "embedding_range",
-    "perpendicular",
-)  # no measurements
-
-
-def cells_of(frame, but=()):
-    """The number of each row's cell: what tells rows apart but for seed and epoch."""
-    axes = [c for c in frame if c not in but and (c in AXES or not pd.api.types.is_numeric_dtype(frame[c]))]
-    return frame.groupby(axes).ngroup().to_numpy() if axes else np.zeros(len(frame), int)
-
-
-def mixed(so, not_so, rng, by_seed):
-    """Some seeds (and not all cells), or some cells (now and then columns) of the one world, the rest of the other."""
-    both, columnwise = {}, rng.random() < 0.5
-    chosen_seeds = rng.random(len(SEEDS)) < rng.choice([0.2, 0.35, 0.5, 0.65, 0.8])
-    for name, frame in so.items():
-        other, cells = not_so[name], cells_of(frame)
-        seeds = frame["seed"].to_numpy() % 10 if "seed" in frame else np.zeros(len(frame), int)
-        chosen = rng.random((cells.max() + 1, len(frame.columns) if columnwise else 1)) < 0.5
-        for i, column in enumerate(frame):
-            so_here = chosen_seeds[seeds] if by_seed else chosen[cells, i if columnwise else 0]
-            both.setdefault(name, {})[column] = np.where(so_here, frame[column], other[column])
-        runs = cells_of(frame, but=("type", "scores"))
-        kept = rng.random(runs.max() + 1) < (rng.choice([0.3, 0.7, 1.0]) if by_seed else 1.0)
-        both[name] = pd.DataFrame(both[name])[kept[runs]]
-    return both
-
-
-def made(judged):
-    """The claims, each with those of its cases that the tables have."""
-    for one in judged.values():
-        counting = replace(one.claim, beside=())  # second measures, too: some are all that is made up
-        yield claims.Judged(counting, tuple(part for part in one.parts if part.verdict != OPEN))
-
-
-@pytest.fixture(scope="module")
-def judged_so(so):
-    return verdicts(so)
-
-
-def test_what_the_paper_says_holds_where_it_is_so(judged_so):
-    assert not [one for one in made(judged_so) if one.verdict != HOLDS]
-
-
-def test_and_fails_where_it_is_not(not_so):
-    assert not [one for one in made(verdicts(not_so)) if one.verdict != FAILS]
-
-
-def open_ones(judged):
-    """The claims of which no case has enough seeds."""
-    return {name for name, one in judged.items() if {part.verdict for part in one.parts} == {OPEN}}
-
-
-def test_nothing_measured_decides_nothing():
-    judged = verdicts({}, [*OTHERS, *ON_TABLE_2])
-    assert {one.verdict for one in judged.values()} == {UNDECIDED} and open_ones(judged) == set(judged)
-
-
-def test_too_few_seeds_decide_nothing(so):
-    few = {name: frame[frame.seed < rules.LEAST_SEEDS - 1] if "seed" in frame else frame for name, frame in so.items()}
-    judged = verdicts(few)
-    assert set(judged) - open_ones(judged) == {"balanced", "table_1", "table_S1"}  # no "X exceeds Y"
-    assert "10 seeds are needed" in judged["pi_takes_sides"].parts[0].found
-    assert judged["pi_takes_sides"].tally == "0 of 4 cases support it, 4 too few seeds"
-
-
-def test_a_claim_that_is_asked_twice_has_the_same_cases():
-    asked = [{name: [part.case for part in one.parts] for name, one in verdicts({}).items()} for _ in range(2)]
-    assert asked[0] == asked[1]
-
-
-SIMILAR = ("patterns_are_similar", "trials_are_similar")
-
-
-def test_seeds_as_far_from_their_mean_as_that_from_zero_decide_nothing(so):
-    swings = {name: frame.copy() for name, frame in so.items() if {"seed", "attention positive"} <= set(frame)}
-    for frame in swings.values():
-        odd = frame.seed % 2
-        frame["attention positive"], frame["attention negative"], frame["attention neutral"] = 4.0 * odd, 2.0 * odd, 0.0
-    assert {one.verdict for one in verdicts(swings, SIMILAR).values()} == {UNDECIDED}
-
-
-def test_every_claim_can_be_undecided_or_hold_in_some_cases(so, not_so, judged_so):
-    several = {name for name, one in judged_so.items() if sum(part.verdict != OPEN for part in one.counted) > 1}
-    counts = ("balanced", "table_1", "table_S1")
-    open_ = {(name, UNDECIDED) for name in OTHERS if name not in (*counts, *SIMILAR)}
-    open_ |= {(name, BETWEEN) for name in several}
-    rng = np.random.default_rng(0)
-    for draw in range(240):  # what is found is asked no more
-        by_seed = draw % 2 == 1
-        left = sorted({name for name, word in open_ if (word == UNDECIDED) == by_seed})
-        if not left:
-            continue
-        for name, one in verdicts(mixed(so, not_so, rng, by_seed), left).items():
-            open_.discard((name, BETWEEN if one.verdict in BETWEEN else one.verdict))
-    assert not open_
+def judged_on(name, **tables):
+    """A claim on some tables."""
+    return claims.judge(claims.CLAIMS[name], claims.Tables(tables))
 
 
 YES, NO, WIDE = "supported", "contradicted", "undecided"
@@ -166,70 +62,33 @@ BY_LAM = {
 @pytest.mark.parametrize("name", BY_LAM)
 def test_claims_on_lam(name):
     accuracy, wanted = BY_LAM[name]
-    judged = verdicts({"table2": table2(lambda d, m, lam: accuracy(lam))}, ON_TABLE_2[:3])
-    case = {"small_lam_is_worse": "SST, DP, λ = 1"}
-    found = [
-        {part.case: part.verdict for part in judged[one].parts}[case.get(one, "SST, DP")] for one in ON_TABLE_2[:3]
-    ]
-    assert tuple(found) == wanted
-    assert {"IMDB, DP", "20News II, DP"} <= set(judged["small_lam_is_worse"].cases(OPEN))
-
-
-def test_the_other_columns_are_judged_in_the_same_way():
-    tables = {
-        "table2": table2(lambda d, m, lam: 0.6 if lam < 10 else 0.9, models=("DP-A", "DP-L"), datasets=PAPER_NAMES)
-    }
-    assert {one.verdict for one in verdicts(tables, ON_TABLE_2[3:5]).values()} == {HOLDS}
-    assert open_ones(verdicts(tables, ON_TABLE_2[:1]))
+    runs = table2(lambda d, lam: accuracy(lam))
+    judged = [judged_on(claim, table2=runs) for claim in ON_TABLE_2]
+    found = [{part.case.removesuffix(", λ = 1"): part.verdict for part in reversed(one.parts)} for one in judged]
+    assert tuple(cases["SST, DP"] for cases in found) == wanted
+    assert {found[0][f"{data}, DP"] for data in ("IMDB", "20News II")} == {OPEN}
 
 
 def noisy(shift):
     """Runs whose accuracies lie around the printed ones, less a shift."""
-    runs = table2(lambda d, m, lam: printed(d, m, lam) - shift(d, m, lam), models=("DP",))
+    values = published("table2").set_index(["dataset", "model", "scaling_factor"]).sort_index().test_accuracy_percent
+    runs = table2(lambda d, lam: values[PAPER_NAMES[d], "DP", lam] / 100 - shift(d, lam))
     return runs.assign(test_accuracy=runs.test_accuracy + 0.002 * np.random.default_rng(0).normal(size=len(runs)))
 
 
-@pytest.mark.parametrize("lams, verdict", [((), "supported"), ((10.0,), "supported"), ((10.0, 20.0), "contradicted")])
+@pytest.mark.parametrize("lams, verdict", [((), YES), ((10.0,), YES), ((10.0, 20.0), NO)])
 def test_two_printed_accuracies_of_a_column_must_lie_outside(lams, verdict):
-    runs = noisy(lambda d, m, lam: 0.1 * (lam in lams and d == "sst"))
-    found = {part.case: part.verdict for part in verdicts({"table2": runs}, ["table_2"])["table_2"].parts}
-    assert found["SST, DP"] == verdict and found["20News I, DP"] == "supported" and found["IMDB, DP"] == OPEN
-    few = verdicts({"table2": runs[runs.seed < 9]}, ["table_2"])["table_2"]
-    told = {part.case: part for part in few.parts}
-    assert told["SST, DP"].verdict == ("contradicted" if verdict == "contradicted" else OPEN)
-
-
-def test_a_column_with_one_seed_at_some_lam_is_not_judged():
-    runs = noisy(lambda *cell: 0.1)
-    for rows in (runs[(runs.seed < 1) | (runs.lam != 10)], runs[runs.lam != 10]):
-        assert open_ones(verdicts({"table2": rows}, ["table_2"]))
-    assert not open_ones(verdicts({"table2": runs}, ["table_2"]))
-
-
-def test_a_column_of_fewer_seeds_than_the_rules_ask_for_is_undecided():
-    accuracy = BY_LAM["as the paper has it"][0]
-    for shift in (0.0, 0.1):
-        runs = table2(lambda d, m, lam, shift=shift: accuracy(lam) - shift, models=("DP-L",))
-        judged = verdicts({"table2": runs[runs.seed < 9]}, ["lam_is_crucial_with_lstm"])["lam_is_crucial_with_lstm"]
-        assert judged.verdict == UNDECIDED and len(judged.cases(OPEN)) == len(judged.parts)
-        assert all("10 seeds are needed" in part.found for part in judged.parts if part.n)
+    runs = noisy(lambda d, lam: 0.1 * (lam in lams and d == "sst"))
+    found = {part.case: part.verdict for part in judged_on("table_2", table2=runs).parts}
+    assert found["SST, DP"] == verdict and found["20News I, DP"] == YES and found["IMDB, DP"] == OPEN
+    few = {part.case: part.verdict for part in judged_on("table_2", table2=runs[runs.seed < 9]).parts}
+    assert few["SST, DP"] == (NO if verdict == NO else OPEN)
 
 
 def test_a_column_compares_the_seeds_that_all_lam_share():
-    runs = table2(lambda d, m, lam: 0.8, models=("DP",), datasets=("sst",))
+    runs = table2(lambda d, lam: 0.8, datasets=("sst",))
     column = accuracies.compare_lams(runs[(runs.seed < 6) | (runs.lam == 10)])
     assert column.seeds == 6 and len(column.pairs) == 21 and column.optimum == "illusion"
-
-
-@pytest.mark.parametrize("gain, verdict", [(0.0, YES), (0.02, YES), (0.2, NO)])
-def test_what_a_penalty_gains_is_set_beside_what_a_small_lam_costs(gain, verdict):
-    """λ = 1 costs 28 points, of which a fifth is 5.6."""
-    free = table2(lambda d, m, lam: 0.8 if lam == 10 else 0.6 if lam < 10 else 0.9)
-    held = table2(lambda d, m, lam: 0.8 + gain, datasets=("sst",)).query("lam == 10")[["lam", "seed", "test_errors"]]
-    found = verdicts({"table2": free, "sst_penalty": held}, ON_TABLE_2[-1:])["penalty_and_accuracy"]
-    assert [part.verdict for part in found.parts] == [verdict, OPEN]
-    few = verdicts({"table2": free, "sst_penalty": held[held.seed < 9]}, ON_TABLE_2[-1:])["penalty_and_accuracy"]
-    assert {part.verdict for part in few.parts} == {OPEN}
 
 
 def judged_of(*parts):
@@ -282,23 +141,6 @@ def test_splits_that_overlap_tell_less_than_independent_ones():
     assert (overlapping.high - overlapping.low) / (plain.high - plain.low) == pytest.approx(3**0.5)
 
 
-@pytest.mark.parametrize(
-    "points, wide, verdict", [(-3.0, 1, "contradicted"), (0.0, 1, "supported"), (-0.9, 10, "undecided")]
-)
-def test_a_huge_lam_on_other_splits(points, wide, verdict):
-    spread = wide * np.linspace(-1, 1, 20) / 100
-    rows = [
-        {"dataset": "20news-2", "model": "DP", "lam": lam, "seed": 0, "options": f"{k}", "test_accuracy": accuracy}
-        for k, noise in enumerate(spread)
-        for lam, accuracy in ((20.0, 0.9), (10000.0, 0.9 + points / 100 + 0.3 * noise))
-    ]
-    counts = pd.DataFrame([{"dataset": "20news-2", "table": "1", "what": f"{split}, a", "ours": n}
-                           for split, n in (("train", 1000), ("test", 100))])  # fmt: skip
-    judged = verdicts({"splits": pd.DataFrame(rows), "data_counts": counts}, ["huge_lam_is_harmless"])
-    (part,) = (one for one in judged["huge_lam_is_harmless"].parts if one.case.endswith("other splits"))
-    assert part.verdict == verdict and "20 splits" in part.found
-
-
 def test_parts():
     steady = np.full(10, 2.0) + np.linspace(-1, 1, 10) * 0.1
     assert exceeds("x", steady).verdict == "supported" and exceeds("x", -steady).verdict == "contradicted"
@@ -327,8 +169,14 @@ def test_a_claim_is_read_once_and_has_a_sentence():
 
 
 @pytest.fixture(scope="module")
-def judged():
-    return claims.judge_all()
+def every():
+    """All sentences on the stored results."""
+    return claims.judge_all(kinds=claims.KINDS)
+
+
+@pytest.fixture(scope="module")
+def judged(every):
+    return [one for one in every if one.claim.kind == "claim"]
 
 
 def headings():
@@ -362,19 +210,7 @@ def whys():
 
 def test_claims_are_many_and_of_all_parts():
     assert sum(one.kind == "claim" for one in claims.CLAIMS.values()) >= 90
-    assert {one.section for one in claims.CLAIMS.values()} >= {
-        "4.1",
-        "4.2",
-        "5",
-        "6",
-        "B.1",
-        "B.2",
-        "C.3",
-        "D",
-        "E",
-        "F",
-        "G.2",
-    }
+    assert {one.section for one in claims.CLAIMS.values()} >= set("4.1 4.2 5 6 B.1 B.2 C.3 D E F G.2".split())
     assert len({one.said for one in claims.CLAIMS.values()}) == len(claims.CLAIMS)
 
 
@@ -418,14 +254,14 @@ def test_cards_name_the_file_that_reads_a_claim_and_the_tables(judged):
         file = contents.FOLDER / claims.READ_BY[one.claim.name]
         assert f'"{one.claim.name}"' in (text := file.read_text(encoding="utf-8")) or f"def {one.claim.name}(" in text
         assert f"Read by <code>{claims.READ_BY[one.claim.name]}</code>" in cards.card(one)
-        assert set(one.tables) <= {*STUDIES, *grid_names()} and (one.tables or one.claim.name in CALCULATED)
+        assert set(one.tables) <= {*STUDIES, *grid_names()} and one.tables
     (penalty,) = (one for one in judged if one.claim.name == "penalty_and_accuracy")
     assert penalty.tables == ("sst_penalty", "table2")
 
 
-def test_what_is_no_claim_is_not_graded(judged):
-    others = claims.judge_all(kinds=[kind for kind in claims.KINDS if kind not in claims.GRADED])
-    assert others and not {one.claim.name for one in others} & {one.claim.name for one in judged}
+def test_what_is_no_claim_is_not_graded(every, judged):
+    others = [one for one in every if one.claim.kind != "claim"]
+    assert others and [one.claim for one in claims.judge_all(claims.Tables({}))] == [one.claim for one in judged]
     for one in others:
         assert f'data-verdict="{one.claim.kind}"' in cards.card(one)
 
@@ -452,12 +288,8 @@ def test_the_map_has_every_figure_and_table():
     assert list(dict.fromkeys(map(plain, listed))) == ["Table 1", "Table 2", "Table S1", *numbers[:-3]]
     assert len(set(listed)) == len(listed)
     known = {case for item in figures.OTHERS for name, cases in item.shows.items() for case in cases}
-    cases = {
-        part.case
-        for name in claims.CLAIMS
-        if name not in ON_TABLE_2
-        for part in claims.CLAIMS[name].parts(claims.Tables({}))
-    }
+    shown = {name for item in figures.OTHERS for name in item.shows}
+    cases = {part.case for name in shown for part in claims.CLAIMS[name].parts(claims.Tables({}))}
     assert known <= cases, "a figure asks for a case that no claim has"
 
 
@@ -482,36 +314,38 @@ def test_every_command_of_the_map_parses():
     assert not parses("uaftc tables nosuch --make") and not parses("make coffee")
 
 
-def statuses(tables):
-    names = {name for item in figures.OTHERS for name in item.shows}
-    return figures.reproduction_map(verdicts(tables, names).values(), claims.Tables(tables)).set_index("number")
-
-
 @pytest.fixture(scope="module")
-def if_so(so):
-    return statuses(so)
+def made(every):
+    """The map of the stored results."""
+    return figures.reproduction_map(every)
 
 
-@pytest.fixture(scope="module")
-def if_not(not_so):
-    return statuses(not_so)
+def of_panels(rows):
+    """The map of these scores; of what the claims show nothing is known."""
+    nothing = [claims.Judged(one, ()) for one in claims.CLAIMS.values()]
+    return figures.reproduction_map(nothing, claims.Tables({"figure_scores": rows})).set_index("number")
 
 
-def test_the_status_of_a_figure_is_measured(if_so, if_not):
-    none, true, false = statuses({}), if_so, if_not
-    of_claims = [item.number for item in figures.OTHERS if item.number not in ("Fig 1", "Table 2")]
-    assert set(none.status.drop("Fig 1")) == {"not yet"}
-    assert set(true.status[of_claims]) == {"reproduced"} and set(false.status[of_claims]) == {"differs"}
-    assert false.reason[of_claims].str.contains("; not: ").all()
-    panels = {"Fig 2e", "Fig 3c", "Fig 4b"}  # those that only ask for polar above neutral words
-    assert set(true.status[list(panels)]) == {"reproduced"} and set(false.status[list(panels)]) == {"differs"}
-    assert true.reason["Fig 2e"] == "published order of the means in 10 of 10 seeds"
-    some = figure_scores(True)
-    some.loc[(some.seed < 5) & (some.type == "neutral"), "mean"] = 9.0
-    assert statuses({"figure_scores": some}).loc["Fig 2e", ["status", "reason"]].tolist() == [
-        "reproduced", "published order of the means in 5 of 10 seeds"]  # fmt: skip
-    some.loc[(some.seed < 6) & (some.type == "neutral"), "mean"] = 9.0
-    assert statuses({"figure_scores": some}).status["Fig 2e"] == "in some seeds"
+def test_the_status_of_a_figure_is_that_of_its_cases():
+    one = judged_of("a: supported", "b: supported", "c: contradicted", "d: open")
+    one = claims.Judged(one.claim, (*one.parts[:2], replace(one.parts[2], found="0 of 10"), one.parts[3]))
+
+    def status(*cases):
+        return figures.by_claims({one.claim.name: cases}, {one.claim.name: one})
+
+    assert status("a", "b") == ("reproduced", "2 of 2 cases hold")
+    assert status("a", "d") == ("reproduced", "1 of 1 cases hold, 1 open") and status("d") == ("not yet", "")
+    measure = one.claim.measured.partition(";")[0]
+    assert status() == ("differs", f"2 of 3 cases hold, 1 open; not: {measure} (c: 0 of 10)")
+    assert set(of_panels(pd.DataFrame()).status) == {"not yet"}
+
+
+def test_the_status_of_a_panel_is_that_of_its_seeds():
+    scores = stored("figure_scores")
+    for below, status in ((0, "reproduced"), (5, "reproduced"), (6, "in some seeds")):
+        turned = scores.assign(mean=scores["mean"].mask((scores.seed < below) & (scores.type == "neutral"), 9.0))
+        panel = of_panels(turned).loc["Fig 2e"]
+        assert panel.status == status and f"in {10 - below} of 10 seeds" in panel.reason
 
 
 # --- the command -----------------------------------------------------------------------------------------------
@@ -598,13 +432,13 @@ def test_dependent_cases_are_said_to_be():
 # --- the map, as it is shown -----------------------------------------------------------------------------------
 
 
-def test_why_is_told_of_what_differs_alone(if_so, if_not):
-    true, false = if_so.reset_index(), if_not.reset_index()
-    known = ["Table 1", "Table S1", "Fig S10", "Fig S18", "Fig S23"]
-    assert (false.set_index("number").status[known] == "differs").all() and set(whys()) <= set(false.number)
-    for made in (true, false):
-        told, differing = figures.differing(made, whys()), set(made.number[made.status.isin(figures.WRONG)])
-        assert told.count("* **") == len(differing)
+def test_why_is_told_of_what_differs_alone(made):
+    assert set(made.status) <= {"reproduced", *figures.WRONG}
+    every = made.assign(status="differs", reason="it does")
+    assert set(whys()) <= set(every.number)
+    for shown in (made, every):
+        told, differing = figures.differing(shown, whys()), set(shown.number[shown.status.isin(figures.WRONG)])
+        assert told.count("* **") == len(differing) > 0
         given = {number for number, (why, _) in whys().items() if f"**{number}**" in told and f"Why: {why} (" in told}
         assert given == differing & set(whys())
     table_2 = pd.DataFrame([{"number": "Table 2", "status": "differs", "reason": "", "page": "06_accuracy"}])
@@ -614,17 +448,15 @@ def test_why_is_told_of_what_differs_alone(if_so, if_not):
 
 
 def test_sizes_far_from_print_are_told():
-    scores = figure_scores(True)
-    printed_medians = in_print("S18").set_index("type")["median"]
+    scores = stored("figure_scores")
     s18 = scores[["dataset", "model", "scores"]].eq(["imdb", "DP-A", "attention"]).all(axis=1)
-    as_printed = scores.assign(median=scores["median"].where(~s18, scores.type.map(printed_medians)))
-    near, far = (compare(rows).set_index("figure").off for rows in (as_printed, scores.assign(median=99.0)))
-    for rows, off in ((as_printed, near), (scores.assign(median=99.0), far)):
-        reasons = statuses({"figure_scores": rows}).reason
+    printed = scores.type.map(in_print("S18").set_index("type")["median"])
+    for rows in (scores.assign(median=scores["median"].where(~s18, printed)), scores.assign(median=99.0)):
+        off, reasons = compare(rows).set_index("figure").off, of_panels(rows).reason
         for figure, distance in off.items():
             told = f"a median {distance:.1f} boxes off" in reasons[figures.cited_panel(figure)]
             assert told == (distance > figures.FAR), figure
-    assert near["S18"] < figures.FAR and (far.dropna() > figures.FAR).all() and far["S18"] > 0
+        assert (off["S18"] > figures.FAR) == (rows["median"] == 99).all()
 
 
 def test_numbers_commands_and_data_of_the_map():
@@ -653,8 +485,7 @@ def cells_text(source):
     return "".join(cell.source for cell in source.cells)
 
 
-def test_the_map_is_one_table(if_so):
-    made = if_so.reset_index()
+def test_the_map_is_one_table(made):
     shown = figures.map_table(made, whys())
     assert shown.count("<tr>") == len(made) + 1 and shown.count("<table>") == 1
     shown = shown.replace("\N{NO-BREAK SPACE}", " ")

@@ -7,7 +7,6 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from html import escape
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,6 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import xlogy
 from scipy.stats import kendalltau, spearmanr
 
-from uaftc_book.cases import SMALL, Part, Tables, exceeds
-from uaftc_book.claims import reading, reads
 from uaftc_book.controls import shuffled, with_permuted_labels
 from uaftc_book.lab.module import local_imports, part, read, style
 from uaftc_book.mean_field import MeanField, crossing
@@ -29,14 +26,12 @@ from uaftc_book.neighbours.one_step import signed_frequency
 from uaftc_book.neighbours.pairs import SIGNALS, kinds_of, told_by
 from uaftc_book.neighbours.score_and_length import descend_two_tables, law, missed
 from uaftc_book.random_models import Case
-from uaftc_book.readings import column, least, minus, rows_of, several
 from uaftc_book.small_data import SEEDS, WHOLE_STEPS, initial_model, small_config, small_data
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain import leave_one_out
-from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
 from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.scores import examined_types
@@ -678,72 +673,6 @@ def selected_after_a_step(data: str, texts: int, labels: str, length: float, var
 
 
 # ---
-# What sentences on the word that attention chooses are held against.
-
-
-SETTLED = 0.999  # a cosine above it is that of one direction
-LOW_ENTROPY = 0.5  # of log n: below it entropy counts as low
-FIFTY = rows_of("random problems", "words_selected", data=RANDOM)
-ON_WORDS = several(*(rows_of(f"SST, {n} texts", "words_selected", data=SST, texts=n) for n in SST_TEXTS))
-
-JOINT = several(
-    rows_of("random problems", "learned_together", data=RANDOM),
-    rows_of("small Data I", "learned_together", data=DATA_I),
-)
-POLARISED = several(
-    *(rows_of(f"random problems, {who}", "polarised", what=who) for who in WHO),
-    *(rows_of(f"small Data I, λ = {lam:g}", "polarised", what="everything", lam=lam) for lam in LAMS),
-)
-
-
-def settled(rows: pd.DataFrame) -> pd.Series:
-    """By how much the cosine with the programme exceeds :data:`SETTLED`."""
-    return column(rows, "cosine") - SETTLED
-
-
-reads(
-    "direction_of_greatest_margin",
-    several(FIFTY, rows_of("small Data I", "words_selected", data=DATA_I), ON_WORDS),
-    settled,
-)
-reads("votes_are_a_support_machine", JOINT, lambda rows: column(rows, "W at 1e+06") - SETTLED)
-reads("supporting_texts_shape_attention", JOINT, minus("V at 1e+06", "V, programme of all texts"))
-reads("weights_polarise", POLARISED, lambda rows: LOW_ENTROPY - column(rows, "entropy late"))
-
-
-@reading
-def predictive_words_selected(tables: Tables) -> list[Part]:
-    """From embeddings of ten epochs the best word; from those of one step, the theorem's, that of signed frequency."""
-    best = minus("best", "any word")
-    parts = [exceeds(case, best(rows)) for case, rows in several(FIFTY, ON_WORDS)(tables)]
-    for n in SST_TEXTS:
-        after = {"data": SST, "texts": n, "length": STEP, "variant": PLAIN}
-        real, dealt = (tables("selected_after_a_step", labels=labels, **after) for labels in LABELS)
-        by_chance = pd.concat([column(real, "any word"), column(dealt, "most frequent")], axis=1).max(axis=1)
-        parts.append(exceeds(f"SST, {n} texts, after one step", column(real, "most frequent") - by_chance))
-    return parts
-
-
-@reading
-def normalised_steps_are_faster(tables: Tables) -> list[Part]:
-    parts = []
-    for who in WHO:
-        plain, even = (to_be_had(tables("rates", who=who, rule=rule)) for rule in RULES)
-        parts.append(exceeds(f"random problems, {who}", (column(plain, "off") - column(even, "off")).dropna()))
-    return parts
-
-
-@reading
-def a_factor_flattens(tables: Tables) -> list[Part]:
-    plain, more = (tables("factor_more", loss=LOSSES[-1], model=name) for name in ("DP", "DP-A"))
-    flatter, less = (column(plain, name) - column(more, name) for name in ("ratio", "nuclear"))
-    return [
-        exceeds("random problems, nuclear norm", less / column(plain, "nuclear")),
-        exceeds("random problems, second singular value", flatter),
-    ]
-
-
-# ---
 # What the signed frequency of a word foretells of its scores, and polarity learnt without attention.
 
 
@@ -1153,120 +1082,3 @@ def length_aware(dataset: str, lam: float, rule: str, seed: int) -> list[dict]:
     long = lengths > np.median(lengths)
     row = {"dev": run.dev_accuracy, "test": run.test_accuracy, "test, longer half": right[long].mean()}
     return [row | {"test, shorter half": right[~long].mean(), "power": dispersion.power_of_length(lengths, largest)}]
-
-
-# ---
-# What sentences on what is learnt first, and on the length of texts, are held against.
-
-
-ORDERED = 0.5  # of a rank correlation: above it there is an order
-NEARLY = 0.9  # of the power one of 1/n
-AFTER_TRAINING = several(
-    *(
-        rows_of(f"{PAPER_NAMES[data]}, λ = {lam:g}", "polarity_first", dataset=data, lam=lam)
-        for data in DATASETS
-        for lam in LAMS
-    )
-)
-FORETOLD = several(
-    AFTER_TRAINING,
-    *(rows_of(f"{PAPER_NAMES[OF_CLASSES]}, λ = {lam:g}", "polarity_first_of_classes", lam=lam) for lam in LAMS),
-)
-BY_LENGTH = several(
-    *(
-        rows_of(f"{PAPER_NAMES[data]}, λ = {lam:g}", "weights_by_length", dataset=data, lam=lam)
-        for data in DATASETS
-        for lam in LAMS
-    )
-)
-
-reads(
-    "order_of_signed_frequency",
-    AFTER_TRAINING,
-    minus("end: s, signed frequency", "end: s, signed frequency of permuted labels"),
-)
-reads(
-    "polarity_foretells_attention",
-    FORETOLD,
-    minus("τ a, |s| alone", "τ a, |s| alone of permuted labels", "τ a, frequency"),
-)
-reads(
-    "attention_foretells_no_polarity",
-    FORETOLD,
-    minus("τ a at the end, |s| of the first epoch", "τ |s| at the end, a of the first epoch"),
-)
-reads(
-    "score_over_association_is_a_u",
-    several(
-        *(
-            rows_of(f"{PAPER_NAMES[data]}, λ = {lam:g}{how}", table, dataset=data, lam=lam)
-            for table, sets, how in (
-                ("u_of_full_batches", RATES, ", full batches"),
-                ("u_of_permuted_labels", DATASETS, ""),
-            )
-            for data, lam in product(sets, LAMS)
-        )
-    ),
-    lambda rows: least(*(sign * (column(rows, arm) - column(rows, PERMUTED + arm)) for arm, sign in ARMS.items())),
-)
-reads(
-    "one_step_tells_importance", AFTER_TRAINING, lambda rows: column(rows, "first slope: s, signed frequency") - ORDERED
-)
-reads("weights_disperse", BY_LENGTH, lambda rows: -NEARLY - column(rows, "power"))
-
-
-@reading
-def attention_needs_less_strength(tables: Tables) -> list[Part]:
-    rows = tables("needle_strengths")
-    if not len(rows):
-        return [exceeds("Data III", [])]
-    found = thresholds(rows).dropna()
-    power = {name: of.groupby("seed").apply(exponent) for name, of in found.groupby("pooling")}
-    attention, pooled = (power[name] for name in POOLINGS)
-    return [exceeds("Data III", np.asarray(pooled - attention))]
-
-
-@reading
-def no_attention_without_telling_words(tables: Tables) -> list[Part]:
-    parts = []
-    for lam in LAMS:
-        gains = {}
-        for signal in ("words", "pairs"):
-            rows = tables("signal_in_pairs", signal=signal, lam=lam)
-            gains[signal] = (
-                column(rows, "share") / column(rows, "share at first") - 1 if len(rows) else column(rows, "")
-            )
-        parts.append(exceeds(f"Data IV, λ = {lam:g}", SMALL * gains["words"] - gains["pairs"]))
-    return parts
-
-
-@reading
-def strength_grows_with_the_logarithm(tables: Tables) -> list[Part]:
-    rows = tables("needle_strengths")
-    if not len(rows):
-        return [exceeds("Data III", [])]
-    found = thresholds(rows).dropna()
-    better = {
-        name: np.array([logarithm_over_power(own) for _, own in of.groupby("seed") if len(own) > 2])
-        for name, of in found.groupby("pooling")
-    }
-    return [exceeds("Data III", better[POOLINGS[0]])]
-
-
-def gains(tables: Tables, name: str, rule: str) -> list[Part]:
-    """What a λ that falls with the length changes of a column, beside another rule."""
-    parts = []
-    for data, lam in product(DATASETS, AWARE_LAMS):
-        own, other = (tables("length_aware", dataset=data, lam=lam, rule=one) for one in ("length", rule))
-        parts.append(exceeds(f"{PAPER_NAMES[data]}, λ = {lam:g}", column(own, name) - column(other, name)))
-    return parts
-
-
-@reading
-def sharper_for_longer_texts(tables: Tables) -> list[Part]:
-    return gains(tables, "test", "fixed")
-
-
-@reading
-def temperature_sharpens(tables: Tables) -> list[Part]:
-    return gains(tables, "power", "dealt")

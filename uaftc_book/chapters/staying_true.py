@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from math import log
-
 import numpy as np
 import pandas as pd
 
-from uaftc_book.cases import Part, Tables, exceeds
-from uaftc_book.claims import reading
-from uaftc_book.neighbours import measured, settings
+from uaftc_book.cases import Tables
 from uaftc_book.neighbours.jain_wallace import area_under_curve, classifier_quality, default_lam
 from uaftc_book.neighbours.measured import LOO, SPREAD, all_measures, looked_at
 from uaftc_book.neighbours.people import asked
@@ -20,7 +15,7 @@ from uaftc_book.neighbours.word_level import WordLevelClassifier, kept, train_ki
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, jobs_over, stored
-from uaftc_lib.locations import PAPER_NAMES, data_home
+from uaftc_lib.locations import data_home
 
 # ---
 # The classifiers of every objective, their seeds and strengths, and all that is measured of them.
@@ -154,59 +149,3 @@ def beyond_spread(rows: pd.DataFrame, tables: Tables | None = None) -> pd.Series
             slope, level = np.polyfit(np.log(own[SPREAD]), own[LOO], 1)
             above[seed] = row[LOO] - level - slope * np.log(row[SPREAD])
     return pd.Series(above, dtype=float)
-
-
-# ---
-# What the claims of the papers that proposed the objectives are held against.
-
-
-KEEP = ("[h; e]", "h + e", "tied", "masked words")  # Tutek & Šnajder's; the others are Mohankumar et al.'s
-VARY = ("diverse", "orthogonal")
-
-
-def parts_by_objective(
-    tables: Tables,
-    names: tuple[str, ...],
-    above: Callable[[pd.DataFrame, pd.DataFrame], pd.Series],
-    beside: str = "",
-    datasets: Iterable[str] = tuple(settings.WORD_LEVEL.usual),
-) -> list[Part]:
-    """A case for each data set and objective: ``above`` of the seeds without it and with it."""
-    found = []
-    for dataset in datasets:
-        for name in variants(dataset):
-            if name.partition(",")[0] in names:
-                pair = (BASE, name)
-                base, held = (seeds_of_variant(one, dataset, tables=tables) for one in pair)
-                case = f"{PAPER_NAMES[dataset]}, {name}{beside}"
-                found.append(exceeds(case, above(base, held) if len(base) and len(held) else []))
-    return found
-
-
-def change_by_seed(column: str, sign: float = 1.0) -> Callable[[pd.DataFrame, pd.DataFrame], pd.Series]:
-    """What an objective adds to a number, seed by seed."""
-    return lambda base, held: sign * (held[column] - base[column])
-
-
-@reading
-def states_tell_more(tables: Tables) -> list[Part]:
-    return parts_by_objective(tables, KEEP, change_by_seed("told"))
-
-
-@reading
-def other_weights_harder(tables: Tables) -> list[Part]:
-    return parts_by_objective(tables, KEEP, change_by_seed("exact JSD at 0.01", -1 / log(2)))
-
-
-@reading
-def attention_made_truer(tables: Tables) -> list[Part]:
-    def beyond(_base: pd.DataFrame, held: pd.DataFrame) -> pd.Series:
-        return beyond_spread(held, tables)
-
-    at_the_same = parts_by_objective(tables, KEEP, beyond, ", same spread", ["sst"])
-    return parts_by_objective(tables, KEEP, change_by_seed(measured.LOO)) + at_the_same
-
-
-@reading
-def diverse_states_and_gradients(tables: Tables) -> list[Part]:
-    return parts_by_objective(tables, VARY, change_by_seed("tau attention, gradient"))
