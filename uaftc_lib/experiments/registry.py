@@ -82,7 +82,7 @@ def rows_from(made: Experiment, job: dict, folder: Path) -> list[dict]:
     return rows
 
 
-def found(name: str) -> Experiment:
+def registered(name: str) -> Experiment:
     """An experiment by name; ValueError if no module that was imported registers one."""
     if name not in EXPERIMENTS:
         raise ValueError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}: import the module it stands in")
@@ -97,7 +97,7 @@ def experiment_task(name: str, folder: str | os.PathLike | None = None) -> tuple
     ValueError
         If there is no such experiment.
     """
-    made, folder = found(name), results_folder(folder)
+    made, folder = registered(name), results_folder(folder)
     table = StoredTable(folder / f"{name}.csv", tuple(made.jobs[0]), rows=made.rows)
     return table, [(job, partial(rows_from, made, job, folder)) for job in made.jobs]
 
@@ -143,7 +143,7 @@ def rows_of_job(stored: pd.DataFrame, job: dict) -> pd.DataFrame:
 def computed(name: str, job: dict) -> pd.DataFrame:
     """The rows of a job, run now; files that it writes beside its table are not kept."""
     with TemporaryDirectory() as folder:
-        return pd.DataFrame([job | row for row in rows_from(found(name), job, Path(folder))])
+        return pd.DataFrame([job | row for row in rows_from(registered(name), job, Path(folder))])
 
 
 def same_rows(now: pd.DataFrame, stored: pd.DataFrame, tolerance: float = TOLERANCE) -> bool:

@@ -49,38 +49,38 @@ def table_names(*places: str | os.PathLike) -> list[str]:
     places
         Python files, or folders of such, in which experiments stand.
     """
-    found = []
+    names = []
     for place in map(Path, places):
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 for call in getattr(node, "decorator_list", []):
                     if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "experiment":
-                        found.append(node.name)
-    return [*found, *grid_names(), *BENCHMARKS]
+                        names.append(node.name)
+    return [*names, *grid_names(), *BENCHMARKS]
 
 
 def task(name: str, folder: str | os.PathLike | None = None) -> tuple:
     """The table of an experiment or a grid in a folder, and its jobs."""
     from uaftc_lib.experiments import registry, sweep
 
-    found = sweep.grid_task if name in grid_names() else registry.experiment_task
-    return found(name, folder)
+    task_of = sweep.grid_task if name in grid_names() else registry.experiment_task
+    return task_of(name, folder)
 
 
 def about() -> dict[str, tuple[str, str, str]]:
     """Of every experiment and grid: which of the two it is, what, in words, and the file that makes it."""
     from uaftc_lib.experiments.registry import EXPERIMENTS
 
-    found = {
+    descriptions = {
         name: ("experiment", one.function.__doc__.splitlines()[0], file_of(one.function))
         for name, one in EXPERIMENTS.items()
     }
     here = f"{PACKAGE.name}/experiments"
     for name in grid_names():
         lines = (GRIDS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
-        told = " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
-        found[name] = "grid", told, f"{here}/grids/{name}.toml (run_cell in {here}/sweep.py)"
-    return found
+        comment = " ".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), lines))
+        descriptions[name] = "grid", comment, f"{here}/grids/{name}.toml (run_cell in {here}/sweep.py)"
+    return descriptions
 
 
 def file_of(function: Callable) -> str:
@@ -94,21 +94,21 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
     from uaftc_lib.experiments.store import StoredTable
     from uaftc_lib.locations import results_folder
 
-    found = []
-    for name, (kind, said, maker) in about().items():
+    listed = []
+    for name, (kind, description, maker) in about().items():
         if names and name not in names:
             continue
         table, work = task(name, folder)
         rows = table.whole_rows()[1]
         took = seconds_of(table, rows)
         done = sum(table.job(job) in took for job, _ in work)
-        found.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), said, maker))
+        listed.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), description, maker))
     for name, command in BENCHMARKS.items():
         if names and name not in names:
             continue
         rows = StoredTable(results_folder(folder) / f"{name}.csv", ()).whole_rows()[1]
-        found.append(Listed(name, "benchmark", 0, 0, len(rows), 0.0, "", command))
-    return found
+        listed.append(Listed(name, "benchmark", 0, 0, len(rows), 0.0, "", command))
+    return listed
 
 
 def chosen_tables(names: Sequence[str]) -> list[str]:
@@ -122,12 +122,12 @@ def chosen_tables(names: Sequence[str]) -> list[str]:
     from uaftc_lib.experiments.registry import EXPERIMENTS
     from uaftc_lib.locations import results_folder
 
-    there = [*EXPERIMENTS, *grid_names()]
+    makers = [*EXPERIMENTS, *grid_names()]
     check_made_here(names)
     for name in names:
-        if name not in there:
-            raise ValueError(f"no table {name!r}; there are {', '.join([*there, *BENCHMARKS])}")
-    begun = [name for name in there if name in EXPERIMENTS or (results_folder() / f"{name}.csv").exists()]
+        if name not in makers:
+            raise ValueError(f"no table {name!r}; there are {', '.join([*makers, *BENCHMARKS])}")
+    begun = [name for name in makers if name in EXPERIMENTS or (results_folder() / f"{name}.csv").exists()]
     return list(dict.fromkeys(names or begun))
 
 
@@ -164,20 +164,20 @@ def complete(names: Sequence[str] = (), workers: int = 1, dask: str | None = Non
     OSError
         If data cannot be had, or a file cannot be written.
     """
-    return (said_of_completed(name, None, workers, dask)[0] for name in chosen_tables(names))
+    return (completed(name, None, workers, dask)[0] for name in chosen_tables(names))
 
 
-def said_of_completed(
+def completed(
     name: str, folder: Path | None, workers: int, dask: str | None, minutes: float | None = None
 ) -> tuple:
-    """What to say of a table that was completed, the table and its jobs: of them those that minutes hold."""
+    """Complete a table; a message, the table and its jobs: of them those that ``minutes`` hold."""
     from uaftc_lib.experiments.store import fill
 
     table, work = task(name, folder)
     work = work if minutes is None else jobs_of_least_time(name, work, minutes)
     lacking = fill(table, work, workers, dask)
-    told = f"{name}: {lacking} of {len(work)} jobs computed, {len(table.whole_rows()[1])} rows in {table.path}"
-    return told if lacking or folder else f"{told}; --out FOLDER makes it anew, and compares", table, work
+    message = f"{name}: {lacking} of {len(work)} jobs computed, {len(table.whole_rows()[1])} rows in {table.path}"
+    return message if lacking or folder else f"{message}; --out FOLDER makes it anew, and compares", table, work
 
 
 def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tuple]:
@@ -218,11 +218,11 @@ def remake(
     """
 
     names, folder = chosen_tables(names), check_remade(out)
-    return (line for name in names for line in said_of_comparison(name, folder, workers, dask, minutes))
+    return (line for name in names for line in compared(name, folder, workers, dask, minutes))
 
 
-def said_of_comparison(name: str, folder: Path, workers: int, dask: str | None, minutes: float | None) -> Iterator[str]:
-    """What to say of a table made in another folder: how long it took, and how much came out as stored."""
+def compared(name: str, folder: Path, workers: int, dask: str | None, minutes: float | None) -> Iterator[str]:
+    """Make a table in another folder; messages: how long it took, and how much came out as stored."""
     from uaftc_lib.experiments.registry import TOLERANCE, rows_of_job, same_rows
 
     older, jobs = task(name)
@@ -232,9 +232,9 @@ def said_of_comparison(name: str, folder: Path, workers: int, dask: str | None, 
         some = [took[older.job(job)] for job, _ in jobs_of_least_time(name, jobs, minutes)]
         before += f"; of these {len(some)}, which took {sum(some) / 60:.1f}"
     yield before
-    told, table, work = said_of_completed(name, folder, workers, dask, minutes)
+    message, table, work = completed(name, folder, workers, dask, minutes)
     now, stored = table.frame(), older.frame()
     pairs = [(rows_of_job(now, job), rows_of_job(stored, job)) for job, _ in work]
-    same, lacking = sum(same_rows(*pair) for pair in pairs), sum(not len(there) for _, there in pairs)
-    told += f"; {same} of {len(work)} jobs as stored, within {100 * TOLERANCE:g} %"
-    yield f"{told} ({lacking} not stored)" if lacking else told
+    same, lacking = sum(same_rows(*pair) for pair in pairs), sum(not len(before) for _, before in pairs)
+    message += f"; {same} of {len(work)} jobs as stored, within {100 * TOLERANCE:g} %"
+    yield f"{message} ({lacking} not stored)" if lacking else message
