@@ -11,7 +11,7 @@ import recurrent
 import torch
 from measure import Line, Setup, clock, load, median, single_thread, take_turns, words_of_types, zipf_corpus
 
-from uaftc_book.lab.sliders import sliders
+from uaftc_book.lab import lambda_slider
 from uaftc_lib import AttentionClassifier, Dataset, TrainingConfig, load_dataset
 from uaftc_lib.datasets import cache, imdb
 from uaftc_lib.locations import data_home
@@ -117,8 +117,7 @@ def slider(setup: Setup) -> list[Line]:
     """From a move of the λ slider to the new picture, training from scratch in between."""
     single_thread()
     config = TrainingConfig(epochs=1 if setup.quick else 20)
-    box = sliders(setup.dataset("sst"), config, controls=("lam",))
-    control, picture = box.children
+    control, picture = lambda_slider(setup.dataset("sst"), (1, 100), config).live().children
     seconds = []
     for lam in [3.0, 20.0, 5.0, 50.0, 8.0, 30.0, 15.0][: max(2, setup.rounds)]:
         before = picture.value

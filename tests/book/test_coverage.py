@@ -15,7 +15,9 @@ APPENDICES = {  # of the paper, and the page that holds each
 }  # fmt: skip
 WITH_SLIDER = {"00_intro", "02_training", "03_attention_order", "05_real_words", "06_accuracy"}
 WITH_SLIDER |= {"07_words_and_classes", "08_is_it_explanation"}
-LAM_SLIDER = re.compile(r'^(?: *slider = )?lambda_slider\(|^Slider\("scaling factor", .*, trained_now\)$', re.MULTILINE)
+LAM_SLIDER = re.compile(
+    r'^(?: *slider = )?lambda_slider\(|^Slider\("scaling factor", .*, (?:trained_now|stop_at)\)$', re.MULTILINE
+)
 
 
 def text_of(chapter: str) -> str:
@@ -78,5 +80,5 @@ def test_every_chapter_has_parameters_and_is_replayed(chapter):
 
 @pytest.mark.parametrize("chapter", sorted(WITH_SLIDER))
 def test_a_slider_over_the_scaling_factor_retrains(chapter):
-    # tests/book/test_lab_kernel.py moves each of them in a live kernel.
+    # tests/book/test_slider.py moves each of them in a live kernel.
     assert any(LAM_SLIDER.search(cell.source) for cell in code_cells(read_source(chapter)))

@@ -170,7 +170,7 @@ def test_what_beats_one_control_alone_is_not_beyond_both():
 
 def test_the_slider_shows_what_is_stored():
     shown, told = pretrained.unseen_slider("sst"), stored("unseen_frames")
-    assert [stop.value for stop in shown.stops] == [*told.lam] and shown.stops[shown.start].value == pretrained.FIRST
+    assert [stop.value for stop in shown.stops] == [*told.lam] and shown.stops[shown.first].value == pretrained.FIRST
     for stop, part in zip(shown.stops, told["unseen: positive over negative"]):
         assert f"{part:.0%} of the pairs" in stop.says
     assert len(shown._repr_html_()) < 200_000

@@ -201,3 +201,34 @@ def test_with_the_head_held_scores_come_to_one_size_whatever_lam_and_the_exponen
     found = [since_2020.law_departure(lam, 5, "held", 0.1, False, 1) for lam in (1.0, 3.0, 10.0)]
     assert [row["score"] for row in found] == pytest.approx([found[0]["score"]] * 3, rel=0.02)
     assert all(row["score"] > 2 and row["error"] < 0.002 and row["with a line for it"] > 0.3 for row in found)
+
+
+def in_plane(*problem) -> since_2020.Selected:
+    return since_2020.select(*since_2020.in_plane(*problem))
+
+
+def test_the_plane_shows_what_is_said_of_it():
+    toy = in_plane(since_2020.TOY)
+    assert (toy.chosen == toy.texts.best(toy.texts.gamma)).all() and selection.cosine(
+        toy.path.V[-1], toy.margin.V
+    ) > 0.9999
+    stays, turns, leaves = (
+        in_plane(since_2020.STAYS, -35),
+        in_plane(since_2020.STAYS, 60),
+        in_plane(since_2020.LEAVES, -35),
+    )
+    assert [one.texts.type[one.chosen].tolist() for one in (stays, turns, leaves)] == [[0], [2], [2]]
+    gamma = stays.texts.gamma
+    assert gamma[2] > gamma[0] > gamma[1], "c is better than a, b is worse"
+    assert np.flatnonzero(stays.margin.slack < 1e-6).tolist() == [1], "only b stands in the way of a"
+    assert not selection.tight_and_better(stays.texts, stays.chosen, stays.margin).any()
+    assert min(selection.cosine(one.path.V[-1], one.margin.V) for one in (stays, turns)) > 0.9999
+    texts, held = leaves.texts, np.array([0])
+    assert selection.tight_and_better(texts, held, selection.max_margin(texts, held)).tolist() == [False, False, True]
+    leads = leaves.path.V @ (texts.E[0] - texts.E[2]) > 0
+    times = leaves.path.log_times
+    assert leads[times < 70].all() and not leads[times > 75].any(), "it leaves a late"
+    course = since_2020.course(leaves).set_index("log τ")["cosine"]
+    assert course[(course.index > 20) & (course.index < 70)].min() > 0.98 and course[course.index > 70].min() < 0.6
+    figure = since_2020.draw_plane(leaves, "V leaves a")
+    assert figure.data.chosen.tolist() == [False, False, True] and "chosen in the end: c;" in figure.alt

@@ -21,6 +21,7 @@ ELEMENT = re.compile(r"<uaftc-lab([^>]*)><p>(.*?)</p></uaftc-lab>", re.DOTALL)
 EXPECTED = {"00_intro", "01_model", "02_training", "A_synthetic", "06_accuracy"}
 
 
+@cache
 def outputs(name: str) -> str:
     """All that the cells of an executed chapter have put out as HTML."""
     cells = nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
@@ -97,6 +98,8 @@ def test_every_caption_of_a_notebook_is_what_pytorch_finds(name):
     assert len(embedded(text)) == text.count("<uaftc-lab")
     assert wrong_captions(text) == []
     assert text.count("const REFERENCE = ") == 1, "the module stands once in a notebook"
+    names = [attributes["name"] for attributes, _ in embedded(text)]
+    assert len(set(names)) == len(names), "labs of a chapter differ in name"
 
 
 def test_a_caption_with_another_number_is_seen():
@@ -105,12 +108,6 @@ def test_a_caption_with_another_number_is_seen():
     assert wrong_captions(one) == []
     assert len(wrong_captions(one.replace(f">{number}<", ">0.123<", 1))) == 1
     assert len(wrong_captions(one.replace("&quot;lam&quot;: 30", "&quot;lam&quot;: 31"))) == 1
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_labs_of_a_chapter_differ_in_name(name):
-    names = [attributes["name"] for attributes, _ in embedded(outputs(name))]
-    assert len(set(names)) == len(names)
 
 
 TRAINED = """(i) => { const lab = document.querySelectorAll('uaftc-lab')[i];
@@ -133,12 +130,13 @@ def test_nothing_is_cut_on_paper(browser, name):
     context.close()
 
 
-READ_BY_AXE = [("00_intro", 390), ("06_accuracy", 1280)]  # trained; test_pages.py reads all pages as they open
+READ_BY_AXE = ("00_intro", "06_accuracy")  # trained; test_pages.py reads all pages as they open
 
 
-@pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, request, name, width, scheme):
+def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, request, name):
+    """By turns on a desk in the light and on a phone in the dark: test_pages.py opens every page in all four."""
+    width, scheme = [(390, "dark"), (1280, "light")][CHAPTERS.index(name) % 2]
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
     )
@@ -161,7 +159,7 @@ def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, request, name
         assert labs.nth(i).evaluate("lab => lab.dataset.scheme") == scheme
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     assert troubles == []
-    if (name, width) in READ_BY_AXE:
+    if name in READ_BY_AXE:
         assert violations(page, request.getfixturevalue("axe")) == []
     context.close()
 

@@ -312,8 +312,7 @@ SHADES = """() => [[".uaftc-phase", "backgroundColor"], [".uaftc-phase", "color"
     .map((text) => text.match(/[0-9.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0))"""
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
 def test_it_fits_desk_and_phone_in_both_schemes(opened, axe, width, scheme):
     with opened(width, scheme) as page:
         assert page.evaluate(WIDER) <= 0

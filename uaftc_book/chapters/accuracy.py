@@ -25,7 +25,7 @@ from uaftc_book.accuracies import (
 )
 from uaftc_book.cases import OPEN, Part, Tables, contrast
 from uaftc_book.claims import reading
-from uaftc_book.lab import Frame, LambdaSlider, train_frame
+from uaftc_book.lab import Frame, Slider, train_frame
 from uaftc_book.readings import HUGE, not_made
 from uaftc_book.wording import short, with_interval
 from uaftc_lib import files, plots
@@ -72,7 +72,7 @@ def frame_of(cell: Cell) -> Frame:
     return train_frame(load_dataset(cell.dataset), cell.lam, cell.training(), **sizes, **model_arguments(cell.model))
 
 
-def stored_slider(dataset: str, model: str, start: float | None = None) -> LambdaSlider:
+def stored_slider(dataset: str, model: str, start: float = 10) -> Slider:
     """The λ slider over the stored frames; in a live kernel too it switches them, and trains nothing.
 
     Raises
@@ -81,7 +81,7 @@ def stored_slider(dataset: str, model: str, start: float | None = None) -> Lambd
         If none is stored for this data set and model.
     """
     slider_cells(dataset, model)
-    return LambdaSlider(kept_frames(path_of(dataset, model)), start=start)
+    return Slider.over(kept_frames(path_of(dataset, model)), start)
 
 
 def keep_frames(frames: Iterable[Frame], path: Path) -> None:

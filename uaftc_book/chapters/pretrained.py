@@ -27,7 +27,7 @@ from uaftc_book.claims import CLAIMS
 from uaftc_book.controls import with_permuted_labels
 from uaftc_book.inner_products import growing_vector
 from uaftc_book.lab import Frame, Slider, Stop
-from uaftc_book.lab.frames import counts, draw_scores
+from uaftc_book.lab.slider import counts, draw_scores
 from uaftc_book.neighbours.word_level import alone_and_in_texts
 from uaftc_book.neighbours.yardsticks import agreement, change, left_out, part_shares, whole_output
 from uaftc_book.panels import score_rows, tilt
@@ -590,12 +590,12 @@ def unseen_slider(dataset: str) -> Slider:
     frames, told = unseen_scores(dataset), stored("unseen_frames", dataset=dataset).set_index("lam")
     stops = [stop_of(lam, words, told.loc[lam].to_dict()) for lam, words in frames.items()]
 
-    def trained(lam: float) -> str:
+    def trained(lam: float) -> Stop:
         words, row = shown_at(dataset, lam)
-        return stop_of(lam, pd.DataFrame(words), row).html()
+        return stop_of(lam, pd.DataFrame(words), row)
 
-    shown, redraw = list(frames).index(FIRST), trained if vectors_are_there() else None
-    return Slider("scaling factor", "λ", stops, shown, redraw, counts(frame_of_unseen(FIRST, frames[FIRST])))
+    redraw = trained if vectors_are_there() else None
+    return Slider("scaling factor", "λ", stops, FIRST, redraw, counts(frame_of_unseen(FIRST, frames[FIRST])))
 
 
 # ---

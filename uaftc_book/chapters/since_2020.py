@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from scipy.special import xlogy
 from scipy.stats import kendalltau, spearmanr
 
 from uaftc_book.controls import shuffled, with_permuted_labels
-from uaftc_book.lab.module import local_imports, part, read, style
 from uaftc_book.mean_field import MeanField, crossing
 from uaftc_book.neighbours import dispersion, one_step, selection
 from uaftc_book.neighbours.dispersion import LENGTH_RULES, LengthAwareClassifier, LengthAwareTrainer
@@ -34,6 +33,10 @@ from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain import leave_one_out
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
 from uaftc_lib.models.separate_tables import SeparateTables
+from uaftc_lib.plots import Figure
+from uaftc_lib.plots.figure import render
+from uaftc_lib.plots.summaries import number
+from uaftc_lib.plots.theme import DASHED, GREEN, INK, PANEL
 from uaftc_lib.scores import examined_types
 from uaftc_lib.token_lists import association
 from uaftc_lib.training import TrainingConfig, fit
@@ -188,49 +191,60 @@ def words_selected_many(texts: int, seed: int) -> list[dict]:
 
 
 # ---
-# V turning to the programme of the words that it chooses, E and W held: a small live figure that needs no kernel.
+# The same where it can be seen: few words in the plane, with W = (0, 1), so that the higher word votes more.
 
 
-WITHOUT = "Live figure: turn V's first direction and follow it in time, here in your browser. It needs JavaScript."
+TOY = [(0.0, 0.0), (1.0, 1.0), (1.0, -1.0), (0.5, 1.0)]  # the authors' first example
+STAYS = [(1.0, 0.0), (0.5, -0.25), (-0.75, 2.0)]  # one text: its first word can be kept, its last is the best
+LEAVES = [(1.0, 0.0), (0.5, -0.25), (-0.6, 2.0)]  # the best word a little nearer: the first cannot be kept
+ARROWS = (-5.0, 3.0, 10.0, 100.0, 1000.0)  # log τ
 
 
-@cache
-def choosing_presets() -> dict[str, dict]:
-    """Problems in the plane by name: words, W, texts as (class ±1, words), and V₀/λ as angle and length."""
-    return json.loads(read("choosing.json"))
+def in_plane(words: Sequence[tuple[float, float]], degrees: float | None = None) -> tuple[AttentionClassifier, Corpus]:
+    """Words of the plane: the authors' three texts with V = 0, or one positive text of all words and a V of length 5 at
+    an angle to the first axis."""
+    texts, labels = ([[0, 1], [0, 2], [0, 3]], [1, 0, 1]) if degrees is None else ([[*range(len(words))]], [1])
+    model = AttentionClassifier(len(words), dimension=2, lam=1.0, dtype=torch.float64)
+    turn = np.radians(degrees or 0)
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor(words))
+        model.W.copy_(torch.tensor([0.0, 1.0]))
+        model.V.copy_((degrees is not None) * 5 * torch.tensor([np.cos(turn), np.sin(turn)]))
+    return model, Corpus.from_lists(texts, labels)
 
 
-class ChoosingFigure:
-    """Words fixed, V alone in gradient flow: the last expression of a cell shows it, see js/turning.js.
+def draw_plane(found: Selected, title: str) -> Figure:
+    """Words, filled if a text chooses them in the end; V at :data:`ARROWS`, pale to dark; the programme, dashed."""
+    texts, path, chosen, margin = found
+    among = set(texts.type[chosen].tolist())
+    data = pd.DataFrame(texts.E, columns=["x", "y"]).assign(word=list("abcd"[: len(texts.E)]))
+    data["chosen"] = [word in among for word in range(len(data))]
 
-    Parameters
-    ----------
-    preset : str
-        The problem that is shown first, one of :func:`choosing_presets`.
+    def draw(axes: Axes) -> list:
+        axes.set(xlim=(-1.4, 1.5), ylim=(-1.4, 2.3), aspect="equal")
+        for x, y, word, filled in data.itertuples(index=False):
+            axes.plot(x, y, "o", color=INK, markerfacecolor=INK if filled else "none", markersize=6)
+            axes.annotate(word, (x, y), (6, -11), textcoords="offset points")
+        axes.plot(*np.transpose([(0, 0), 1.4 * margin.V / np.linalg.norm(margin.V)]), color=INK, linestyle=DASHED)
+        for time, alpha in zip(ARROWS, np.linspace(0.25, 1, len(ARROWS))):
+            V = path.V[min(np.searchsorted(path.log_times, time), len(path.V) - 1)]
+            if V.any():
+                style = {"arrowstyle": "->", "color": GREEN, "alpha": alpha, "linewidth": 1.8}
+                axes.annotate("", V / np.linalg.norm(V), (0, 0), arrowprops=style | {"shrinkA": 0, "shrinkB": 0})
+        return [Line2D([], [], color=GREEN, label="V"), Line2D([], [], color=INK, linestyle=DASHED, label="programme")]
 
-    Raises
-    ------
-    ValueError
-        For an unknown preset.
-    """
+    end = ", ".join(number(x) for x in path.V[-1] / np.linalg.norm(path.V[-1]))
+    alt = f"{title}: words of the plane; chosen in the end: {', '.join(data.word[data.chosen])}; V ends along ({end})."
+    return render(draw, data, title, alt, (PANEL[0], 3.3), title=title)
 
-    def __init__(self, preset: str = "first toy"):
-        if preset not in choosing_presets():
-            raise ValueError(f"no preset {preset!r}; there are {', '.join(choosing_presets())}")
-        self.preset = preset
 
-    def __repr__(self) -> str:
-        return WITHOUT
-
-    def _repr_html_(self) -> str:
-        presets = json.dumps(choosing_presets(), ensure_ascii=False, separators=(",", ":"))
-        parts = "".join(map(part, ("elements", "player", "plane", "choosing")))
-        script = f"const PRESETS = {presets};\n{parts}{local_imports(read('js/turning.js'))}"
-        return (
-            f"{style()}<style>{read('choosing.css')}</style>"
-            f'<div class="uaftc-frames uaftc-choosing" data-preset="{escape(self.preset)}">'
-            f'<p class="caption">{WITHOUT}</p><script>(() => {{\n"use strict";\n{script}}})();</script></div>'
-        )
+def course(found: Selected) -> pd.DataFrame:
+    """Along log τ, from 1 on, the cosine of V with the programme of the words that it chooses just then."""
+    texts, path, *_ = found
+    choices = [tuple(selection.chosen_by(texts, V)) for V in path.V]
+    programmes = {choice: selection.max_margin(texts, np.array(choice)).V for choice in set(choices)}
+    cosines = [selection.cosine(V, programmes[choice]) for V, choice in zip(path.V, choices)]
+    return pd.DataFrame({"log τ": path.log_times, "cosine": cosines}).query("`log τ` >= 1")
 
 
 # ---

@@ -10,7 +10,7 @@ from html import escape, unescape
 
 from uaftc_book.lab import parity
 from uaftc_book.lab.module import module_source
-from uaftc_book.lab.stops import VIEW_KEY, in_kernel
+from uaftc_book.lab.slider import VIEW_KEY, in_kernel
 from uaftc_lib.plots.summaries import number
 
 MODES = ("full", "compact")
@@ -160,4 +160,4 @@ class Lab:
         return bundle
 
 
-lab = Lab  # a verb, as :func:`sliders` is
+lab = Lab  # a verb, as :func:`lambda_slider` is
