@@ -44,6 +44,11 @@ test: $(VENV)/test.installed
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/jupytext --quiet --pipe-fmt py:percent --check "$(BIN)/ruff check --quiet --ignore E501 {}" notebooks/*.md
+	$(BIN)/actionlint
+	$(BIN)/zizmor --quiet --offline --persona=auditor .github/workflows
+	$(BIN)/check-jsonschema --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci .gitlab-ci.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 # Each loop is compiled once, and kept, before the processes of a test run would compile it each for itself.
 loops: $(VENV)/test.installed
@@ -76,7 +81,7 @@ lab: $(VENV)/lab.installed
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 bench: $(VENV)/bench.installed
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/page.py
 
 # torch comes first, as its CPU build where one is offered: from wherever pip looks, else from PyTorch's own

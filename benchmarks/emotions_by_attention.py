@@ -6,7 +6,6 @@ emotions_by_attention.csv in the results folder; rows that are there stay.
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -96,17 +95,7 @@ def emotions_by_attention(encoder: str, labels: str, seed: int) -> list[dict]:
     return [{"method": name, "listed": listed} | answered(enough, column) for name, column in METHODS.items()]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--out", type=Path, help="folder of emotions_by_attention.csv; default: the results folder")
-    given = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    path = (given.out or results_folder()) / "emotions_by_attention.csv"
-    table = StoredTable(path, tuple(JOBS[0]), rows=len(METHODS))
-    fill(table, [(job, partial(emotions_by_attention, **job)) for job in JOBS if job["seed"] < given.seeds])
-    print(f"written to {table.path}")
-
-
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    table = StoredTable(results_folder() / "emotions_by_attention.csv", tuple(JOBS[0]), rows=len(METHODS))
+    fill(table, [(job, partial(emotions_by_attention, **job)) for job in JOBS])

@@ -6,7 +6,6 @@ versions to explain_scale.csv in the results folder.
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
@@ -43,43 +42,27 @@ def write_reviews(path: Path, rows: int, seed: int = 0) -> None:
             begin += length
 
 
-def explain(path: Path, out: Path) -> None:
-    """In a process of its own: explain, and say how long it took and the largest memory."""
-    from uaftc_lib.report import explain_file
-    from uaftc_lib.report.settings import Settings
-
-    begin = time.perf_counter()
-    report = explain_file(path, "text", "label", out, Settings(), progress=sys.stderr.isatty())
-    told = {
+def main(rows: int = 1_000_000) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path, out = Path(scratch, "reviews.csv"), Path(scratch, "report")
+        write_reviews(path, rows)
+        size, begin = path.stat().st_size, time.perf_counter()
+        command = ["explain", path, "--text", "text", "--label", "label", "--out", out]
+        subprocess.run([sys.executable, "-m", "uaftc_lib", *command], check=True)
+        seconds = time.perf_counter() - begin
+        report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    row = {
         "rows": report["rows"]["read"],
         "words": report["vocabulary"]["words"],
         "epochs": max(report["settings"]["best_epochs"]),
-        "seconds": round(time.perf_counter() - begin, 1),
-        "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "seconds": round(seconds, 1),
+        "peak_memory": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "test_accuracy": report["quality"]["attention"]["accuracy"],
         "linear_accuracy": report["quality"]["linear"]["accuracy"],
     }
-    print(json.dumps(told))
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path, help="folder of explain_scale.csv; default: the results folder")
-    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
-    if given.file:
-        return explain(given.file, given.file.with_name("report"))
-    folder = given.out or results_folder()
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "reviews.csv"
-        write_reviews(path, given.rows)
-        size = path.stat().st_size
-        done = subprocess.run([sys.executable, __file__, "--file", path], check=True, stdout=subprocess.PIPE, text=True)
-    row = json.loads(done.stdout.splitlines()[-1]) | {"file_size": size, "seeds": FOLDS, "load": load()} | provenance()
-    table = folder / "explain_scale.csv"
-    StoredTable(table, tuple(row), rows=1).add([row])
-    print(f"{row['rows']:,} rows: {row['seconds']:.0f} s, {row['peak_memory'] / 1e9:.2f} GB; written to {table}")
+    row |= {"file_size": size, "seeds": FOLDS, "load": load()} | provenance()
+    StoredTable(results_folder() / "explain_scale.csv", tuple(row), rows=1).add([row])
+    print(f"{row['rows']:,} rows: {row['seconds']:.0f} s, {row['peak_memory'] / 1e9:.2f} GB")
 
 
 if __name__ == "__main__":

@@ -7,9 +7,6 @@ whose interval leaves zero out.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import torch
@@ -69,18 +66,10 @@ def coverage(files: int) -> pd.DataFrame:
     return by.agg(words=("held", "size"), held=("held", "mean"), off=("off", "mean")).reset_index()
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--files", type=int, default=FILES)
-    parser.add_argument("--out", type=Path, help="folder of interval_coverage.csv; default: the results folder")
-    given = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    rows = given.files * len(SUPPORTS) * len(EFFECTS)
-    table = StoredTable((given.out or results_folder()) / "interval_coverage.csv", ("files",), rows=rows)
-    fill(table, [({"files": given.files}, lambda: coverage(given.files).to_dict("records"))])
-    print(table.frame().groupby(["texts", "effect"]).agg({"words": "sum", "held": "mean", "off": "mean"}))
-    print(f"written to {table.path}")
-
-
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    table = StoredTable(
+        results_folder() / "interval_coverage.csv", ("files",), rows=FILES * len(SUPPORTS) * len(EFFECTS)
+    )
+    fill(table, [({"files": FILES}, lambda: coverage(FILES).to_dict("records"))])
+    print(table.frame().groupby(["texts", "effect"]).agg({"words": "sum", "held": "mean", "off": "mean"}))

@@ -30,7 +30,7 @@ occurrences. It builds no padded batch, and trains the same model as automatic d
 The *textbook* is the loop that one writes first in PyTorch: padded batches, an embedding layer, automatic
 differentiation, with the number of threads that suits it best. *fastText* averages word vectors and has no attention.
 Where there is a peer, it takes turns with ours, and each time is the median of its turns. The ratio is how many times
-as long the peer takes; for fastText and memory it is our time over theirs, and of accuracies ours over theirs.
+as long the peer takes; for fastText it is our time over theirs, and of accuracies ours over theirs.
 Targets are bounds that the project set itself; remarks stand in `book/results/benchmarks.csv`.
 
 {table}
@@ -40,24 +40,18 @@ measures all of it again, and writes this page.
 """
 
 
-def number(value: float) -> str:
-    """Three digits, or all before the point; nothing where nothing was measured."""
-    return "" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.3g}"
-
-
 def page(lines: pd.DataFrame) -> str:
     """The page of a table of benchmarks."""
-    measured = lines[lines.ours.notna()]
-    about = {name: " and ".join(map(str, measured[name].unique())) for name in MACHINE}
+    about = {name: " and ".join(map(str, lines[name].unique())) for name in MACHINE}
+    unit = " " + lines.unit.fillna("")
     table = pd.DataFrame(
         {
-            "what": measured.what,
-            "ours": measured.ours.map(number)
-            + (" " + measured.unit.fillna("")).where(~measured.unit.isin(["ratio", "slope"]), ""),
-            "peer": measured.peer.map(number) + (" " + measured.unit.fillna("")).where(measured.peer.notna(), ""),
-            "ratio": measured.ratio.map(number),
-            "target": (measured.sense.fillna("") + " " + measured.target.map(number)).str.strip(),
-            "met": measured.met.fillna(""),
+            "what": lines.what,
+            "ours": lines.ours.map("{:.3g}".format) + unit,
+            "peer": lines.peer.map("{:.3g}".format) + unit,
+            "ratio": lines.ratio.map("{:.3g}".format),
+            "target": lines.sense + " " + lines.target.map("{:.3g}".format),
+            "met": lines.met,
         }
     )
     rows = [table.columns, ["---"] * len(table.columns), *table.apply(lambda row: row.str.strip(), axis=1).to_numpy()]

@@ -5,7 +5,11 @@
 What a slider switches has no number.
 """
 
+import html
 import re
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import unquote
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
@@ -15,10 +19,11 @@ from uaftc_book.publish.sources import with_drawings
 LINK = re.compile(r"#figure-(above|below|)([+-]?\d+)?")
 FIGURE = re.compile(r'<figure class="uaftc"(.*?<figcaption[^>]*>)([^<]*)', re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.?!])(?<!Fig\.)\s+")
+NUMBERS = re.compile(r'href="data:text/csv;charset=utf-8,([^"]{10000,})"')  # of a figure with many points
 SWITCHED = 'class="uaftc-frames"'
 
 
-def numbered(html, count):
+def numbered(text, count):
     """The HTML with its figures numbered from ``count`` + 1 on, and the number of the last."""
 
     def caption(match):
@@ -28,7 +33,26 @@ def numbered(html, count):
         told = f'<strong>Figure {count}.</strong> <span class="finding">{first}</span> {"".join(rest)}'
         return f'<figure class="uaftc" id="figure-{count}"{match[1]}{told}'
 
-    return (html, count) if SWITCHED in html else (FIGURE.sub(caption, html), count)
+    return (text, count) if SWITCHED in text else (FIGURE.sub(caption, text), count)
+
+
+def with_numbers_apart(text, folder):
+    """The HTML with a file in the folder for each figure that has many numbers."""
+
+    def stored(match):
+        numbers = unquote(html.unescape(match[1])).encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{sha256(numbers).hexdigest()[:16]}.csv"
+        path.write_bytes(numbers)
+        return f'href="{folder.name}/{path.name}"'
+
+    return NUMBERS.sub(stored, text)
+
+
+def keep_numbers_apart(app, doctree):
+    for node in doctree.findall(nodes.raw):
+        if "html" in node["format"]:
+            node.children[:] = [nodes.Text(with_numbers_apart(node.astext(), Path(app.outdir, "_numbers")))]
 
 
 def number_figures(app, doctree):
@@ -39,8 +63,8 @@ def number_figures(app, doctree):
                 begins = {"above": count, "below": count + 1, "": 0}
                 links.append((node, begins[link[1]] + int(link[2] or 0)))
         elif "html" in node["format"]:
-            html, count = numbered(with_drawings(node.astext()), count)
-            node.children[:] = [nodes.Text(html)]
+            text, count = numbered(with_drawings(node.astext()), count)
+            node.children[:] = [nodes.Text(text)]
     for node, number in links:
         if not 0 < number <= count:
             raise ExtensionError(f"{app.env.docname} has {count} figures, and refers to Figure {number}")
@@ -56,5 +80,6 @@ def role(name, rawtext, text, lineno, inliner, options=None, content=()):
 
 def setup(app):
     app.add_role("fig", role)
+    app.connect("doctree-read", keep_numbers_apart)
     app.connect("doctree-read", number_figures)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

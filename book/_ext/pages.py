@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from html import unescape
 from pathlib import Path
 from pprint import pformat
 
@@ -10,43 +9,50 @@ from docutils import nodes
 from sphinx.application import ENV_PICKLE_FILENAME
 
 from uaftc_book import publish
-from uaftc_book.publish import head, site
-from uaftc_book.publish.address import binder, pages_address, provider, repository
+from uaftc_book.publish import address
+from uaftc_book.publish.pages import changed_on
 
-# Pages that are no text of the book: what they are for.
-SERVICE = {
-    "404": "Its chapter may have got another name; the list of chapters and the search stand beside.",
-    "search": "Finds the pages of this book on which a word stands.",
-}
-OF_INDEX = "Where the symbols and words of this book are explained."
+SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z“])")
 
 
 def configure(app, config):
     # As SVG: the fonts of the other output are not found under file://.
     config.mathjax_path = "mathjax/tex-svg.js"
+    config.html_baseurl = config.ogp_site_url = address.site(Path(app.srcdir).parent)
+    config.ogp_site_name = config.html_title
+    config.ogp_social_cards |= {"enable": bool(config.html_baseurl)}  # a preview asks for its card by its address
     options = config.html_theme_options
-    written = options.get("repository_url")
-    if not written or provider(written) != "github":  # notebooks say it to Colab, where it is written down
-        options.get("launch_buttons", {}).pop("colab_url", None)
-    options["repository_url"] = repository(written)
-    if options["repository_url"]:
-        config.html_baseurl = pages_address(options["repository_url"])
-        options.update(use_repository_button=True, use_issues_button=True)
-        options["repository_provider"] = provider(options["repository_url"])
-    else:
+    if not options.get("repository_url"):
         options["launch_buttons"] = {}
+        return
+    options.update(use_repository_button=True, use_issues_button=True)
+    if not options["repository_url"].startswith("https://github.com/"):
+        options["launch_buttons"].pop("colab_url", None)  # Colab reads GitHub alone
+
+
+def describe(app, pagename, templatename, context, doctree):
+    """Leave of a page that is written the one sentence that shall describe it: opengraph takes its first words."""
+    if doctree:
+        doctree[:] = [nodes.paragraph("", sentence_of(doctree))]
+
+
+def sentence_of(doctree):
+    """A chapter's sentence: the first that is set in bold, which is what it found; else the first of all."""
+    paragraphs = [one for one in doctree.findall(nodes.paragraph) if not isinstance(one.parent, nodes.entry)]
+    paragraphs = [one for one in paragraphs if "page-needs" not in one["classes"]]
+    bold = [one for one in doctree.findall(nodes.strong) if one.parent in paragraphs and len(one.astext().split()) > 4]
+    parts = bold[0].parent[bold[0].parent.index(bold[0]) :] if bold else paragraphs[:1]
+    text = "".join(one.astext() for one in parts).replace("\\", "")
+    return SENTENCE.split(" ".join(text.split()), maxsplit=1)[0]
 
 
 def complete_page(app, pagename, templatename, context, doctree):
+    checkout = Path(app.srcdir).parent
     if pagename == "404":
         context["title"], context["pageurl"] = "This page is not here", ""
         if app.config.html_baseurl:  # shown at any address, it must know where the others are
             context["metatags"] = f'<base href="{app.config.html_baseurl}" />{context.get("metatags", "")}'
-    checkout, tags = Path(app.srcdir).parent, context.get("metatags", "")
-    if pagename in SERVICE:
-        context["metatags"] = f'{tags}<meta name="description" content="{SERVICE[pagename]}" />'
     if pagename == "genindex":
-        context["metatags"] = tags + head_of(app, pagename, "book/symbols.toml", "Index", f"<p>{OF_INDEX}</p>")
         context["provenance"] = provenance("book/symbols.toml", checkout)
     context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
     # The live-code scripts are unused, declare a constant twice, and name a server.
@@ -67,7 +73,7 @@ def complete_page(app, pagename, templatename, context, doctree):
         # A list has items; the role that calls them entries of a bibliography is deprecated.
         body = body.replace('role="doc-biblioentry"', 'role="listitem"')
         context["body"] = above + body + below
-        context["metatags"] = tags + head_of(app, pagename, f"{text}/{pagename}.md", context["title"], body)
+        context["author"], context["changed"] = app.config.author, changed_on(f"{text}/{pagename}.md", checkout)
 
 
 def pages_to_write(app, env):
@@ -83,47 +89,10 @@ def provenance(file, checkout):
     return f'<footer class="provenance"><p>{publish.edition(file, checkout)}</p></footer>'
 
 
-def correct_links(app, pagename, templatename, context, doctree):
-    """What the theme does not know: Binder's names of repositories on other hosts, and that a page may not be there."""
-    options = app.config.html_theme_options
-    for button in [one for group in context.get("header_buttons", []) for one in group.get("buttons", [])]:
-        if button.get("text") == "Binder":
-            name = f"{binder(options['repository_url'])}/{options.get('repository_branch') or 'main'}"
-            button["url"] = re.sub(r"(?<=/v2/)[^?]*", name, button["url"])
-        elif button.get("label") == "source-issues-button" and pagename == "404":
-            button["url"] = button["url"].replace("on%20page%20%2F404.html", "with%20a%20page%20that%20is%20missing")
-
-
-def first_figure(app):
-    """The outputs of the book's first page that draws something."""
-    for name in sorted(app.env.found_docs):
-        html = "".join(raw.astext() for raw in app.env.get_doctree(name).findall(nodes.raw))
-        if head.FIGURE.search(html):
-            return html
-    return ""
-
-
-def head_of(app, name, file, title, body):
-    checkout, here = Path(app.srcdir).parent, app.config.html_baseurl or ""
-    book = {"title": app.config.html_title, "author": app.config.author}
-    changed, sentence = head.changed_on(file, checkout), head.sentence_of(body)
-    title, url, card = unescape(title), here and f"{here}{name}.html", ""
-    if here:  # a preview asks for it by its address
-        card = f"_static/cards/{name}.png"
-        target = Path(app.outdir) / card
-        target.parent.mkdir(parents=True, exist_ok=True)
-        drawn = first_figure(app) if name == app.config.root_doc and not head.FIGURE.search(body) else body
-        icon = Path(app.srcdir, "_static", "icon.svg").read_text(encoding="utf-8")
-        target.write_bytes(head.png(head.preview_card(title, sentence, drawn, book["title"], icon)))
-    linked_data = head.linked_data(title, sentence, book, url, changed)
-    values = {"book": book, "title": title, "sentence": sentence, "changed": changed, "url": url, "site": here}
-    return site.template(checkout, "head.html").render(linked_data=linked_data, card=card, **values)
-
-
 def complete_site(app, exception):
     if exception is None and app.builder.name == "html":
-        names = sorted(app.env.found_docs)
-        site.add_files(Path(app.outdir), Path(app.srcdir).parent, app.config.html_baseurl or "", names)
+        if app.config.html_baseurl:
+            Path(app.outdir, "robots.txt").write_text(f"Sitemap: {app.config.html_baseurl}sitemap.xml\n")
         # Sphinx keeps what it knows before the index of the search is whole, which a build of one page then lacks.
         Path(app.doctreedir, ENV_PICKLE_FILENAME).write_bytes(pickle.dumps(app.env))
 
@@ -132,6 +101,6 @@ def setup(app):
     app.connect("config-inited", configure)
     app.connect("env-updated", pages_to_write)
     app.connect("html-page-context", complete_page)
-    app.connect("html-page-context", correct_links, priority=502)  # after the theme has made them
+    app.connect("html-page-context", describe, priority=400)  # before opengraph reads it
     app.connect("build-finished", complete_site)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import compare
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -76,3 +77,27 @@ def test_a_failed_replay_says_chapter_cell_old_and_new_and_the_command(said):
     many = shown.index("  100 → 0")
     expected = shown[: many + 1] + [f"  {100 + n} → {n}" for n in range(1, 10)] + shown[many + 1 :]
     assert [line for line in mine if line] == expected
+
+
+def test_a_run_is_compared_with_what_is_committed(tmp_path, capsys):
+    path = tmp_path / "book" / "01_small.ipynb"
+    path.parent.mkdir()
+
+    def executed(first: str, second: str) -> None:
+        cells = [new_code_cell("1"), new_code_cell("2", metadata={"tags": ["nbval-ignore-output"]})]
+        for number, (cell, text) in enumerate(zip(cells, (first, second))):
+            cell.id = f"cell-{number}"
+            cell.outputs = [new_output("stream", name="stdout", text=text)]
+        nbformat.write(new_notebook(cells=cells), path)
+
+    executed("slope 0.51, error 2e-16\n", "one")
+    as_nobody = ["git", "-c", "user.name=nobody", "-c", "user.email=nobody@localhost"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*as_nobody, *words], cwd=tmp_path, check=True)
+    executed("slope 0.51, error 4e-15\n", "two")
+    assert compare.main(checkout=tmp_path) == 0
+    executed("slope 0.52, error 4e-15\n", "two")
+    assert compare.main(checkout=tmp_path) == 1
+    same, different, line = capsys.readouterr().out.splitlines()
+    assert (same, different) == ("- 01_small: the same", "- 01_small: lines that differ: 1")
+    assert "[1] slope 0.51" in line and "[1] slope 0.52" in line

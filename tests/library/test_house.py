@@ -1,4 +1,4 @@
-"""The house: a library that knows no book, a core that knows no wing, chapters with a module each."""
+"""The house: a library that knows no book, a core that knows no wing, chapters that know no other."""
 
 import ast
 import re
@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 import uaftc_lib
-from uaftc_book import claims, contents
-from uaftc_book.equations import REGISTRY
-from uaftc_lib.experiments.registry import EXPERIMENTS
+from uaftc_book import contents
 
 CHECKOUT = Path(uaftc_lib.__file__).parents[1]
 CORE = ("corpus", "datasets", "token_lists", "scores", "checks", "settings", "streams", "locations", "progress")
@@ -74,10 +72,6 @@ def test_the_core_imports_no_wing(part):
     assert {(one, other) for one, other in mine if room(other) in (*WINGS, BOOK)} == set()
 
 
-def test_what_the_package_offers_lives_in_the_core():
-    assert {home.partition(".")[0] for home in uaftc_lib.HOMES.values()} <= set(CORE)
-
-
 @pytest.mark.parametrize("wing", WINGS)
 def test_a_wing_imports_only_what_it_may(wing):
     allowed = {"", wing, *CORE, *ENGINE, *WINGS[wing]}
@@ -94,12 +88,6 @@ def test_there_is_no_circle_of_imports():
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_a_chapter_has_one_notebook_and_one_module_of_its_name():
-    there = {path.name for path in (CHECKOUT / BOOK / "chapters").iterdir()} - {"__init__.py", "__pycache__"}
-    assert there == {f"{module}.py" for module in contents.MODULES.values()}
-    assert len(set(contents.NAMES.values())) == len(contents.NAMES)
-
-
 def test_nothing_imports_a_chapter_but_its_notebook():
     chapters = {name for name in sources() if name.startswith(f"{contents.PACKAGE}.")}
     assert {one: others & chapters for one, others in arrows().items() if others & chapters} == {}
@@ -108,24 +96,3 @@ def test_nothing_imports_a_chapter_but_its_notebook():
         named = {name for one, several in imports for name in [one, *re.split(", | as .*", several)] if name}
         # Every equation stands in the errata, some with a check of another chapter.
         assert path.stem == "A_errata" or named <= {contents.MODULES.get(path.stem)}, path
-
-
-def readings_in(tree: ast.Module) -> set[str]:
-    """The claims that a chapter's module reads."""
-    calls = [node.value for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
-    registering = [call for call in calls if ast.unparse(call.func) in ("reads", "reading")]
-    named = {arg.value for call in registering for arg in call.args if isinstance(arg, ast.Constant)}
-    decorated = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return named | {node.name for node in decorated if any(ast.unparse(d) == "reading" for d in node.decorator_list)}
-
-
-def test_what_is_registered_stands_in_the_module_of_its_chapter():
-    contents.load_chapters()
-    for entry in REGISTRY.values():
-        assert entry.page == contents.chapter_of(entry.check.__module__)
-    assert set(claims.READINGS) == set(claims.CLAIMS)
-    for module, tree in sources().items():
-        for name in readings_in(tree) if module.startswith(contents.PACKAGE) else ():
-            assert contents.chapter_of(module) == claims.CLAIMS[name].page.partition("#")[0], name
-    for experiment in EXPERIMENTS.values():
-        assert contents.chapter_of(experiment.function.__module__)

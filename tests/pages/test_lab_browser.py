@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +19,35 @@ from uaftc_lib import dynamics
 from uaftc_lib.plots.summaries import number
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(CHECKOUT / "benchmarks"))  # as `python benchmarks/run.py` has it
-
-from lab_page import NO_WORKER, STOPWATCH, TARGETS  # noqa: E402
-
 QUICK = {"instances": 1200, "batch": 100, "lr": 1.0, "epochs": 5}
+TARGETS = {"data-one": 0.6, "first": 0.1, "slice": 0.016}  # seconds
+# A dragged λ, then [seconds until all is trained and drawn, seconds until the first new lines are].
+STOPWATCH = """() => new Promise((resolve) => {
+    const lab = document.querySelector('uaftc-lab'), hear = lab.hear.bind(lab), begun = performance.now();
+    const passed = () => (performance.now() - begun) / 1000;
+    let seen = null;
+    lab.hear = (message) => {
+        hear(message);
+        if (message.snapshot?.epoch === 1) requestAnimationFrame(() => { seen ??= passed(); });
+        if (message.done === undefined) return;
+        delete lab.hear;
+        requestAnimationFrame(() => resolve([passed(), seen]));
+    };
+    window.resumed = begun;
+    lab.change({ lam: lab.state.lam === 20 ? 21 : 20 }, { dragging: true });
+})"""
+# A page that has no workers, and notes how long it trains between two pauses: these are messages to itself.
+NO_WORKER = """
+window.Worker = undefined; window.slices = []; window.resumed = null;
+const { prototype } = MessagePort, { set } = Object.getOwnPropertyDescriptor(prototype, "onmessage");
+const { postMessage } = prototype;
+Object.defineProperty(prototype, "onmessage", { set(hear) {
+    set.call(this, (event) => { resumed = performance.now(); hear(event); });
+} });
+prototype.postMessage = function (message) {
+    if (resumed !== null) slices.push((performance.now() - resumed) / 1000);
+    postMessage.call(this, message);
+};"""
 OF_KIND = {"positive": slice(1000, 1050), "negative": slice(1050, 1100), "neutral": slice(0, 1000)}
 
 

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from uaftc_book import record
-from uaftc_book.publish.address import configured
+from uaftc_book.publish.address import repository
 from uaftc_book.publish.keys import ABSENT, FOLDERS, every_file, is_edited, is_stale, key, recorded_files
 from uaftc_book.publish.sources import (
     CHECKOUT,
@@ -132,7 +132,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
     # Roughly: another run takes about as long, and its copy is the same.
     known = seconds_of(name, checkout)
     provenance["seconds"] = known if known / 3 < seconds < 3 * known else float(f"{seconds:.0e}")
-    finished = assemble(source, executed, provenance, configured(checkout))
+    finished = assemble(source, executed, provenance, repository(checkout))
     finished.metadata.uaftc.outputs = digest_of_outputs(finished)
     write(finished, checkout / "book" / f"{name}.ipynb")
     return seconds, "", ""
@@ -186,7 +186,7 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
     for name in names:
         if name not in stale:
             executed = read_published(name, checkout)
-            fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc, configured(checkout))
+            fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc, repository(checkout))
             write(fresh, checkout / "book" / f"{name}.ipynb")
     files = [*(checkout / "book").glob("*.ipynb"), *(checkout / "notebooks").glob("*.md")]
     if others := sorted(str(path.relative_to(checkout)) for path in files if path.stem not in names):

