@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_book.chapters import words_and_classes
-from uaftc_lib import explain, results_folder
+from uaftc_lib import explain, files, results_folder
 from uaftc_lib.experiments.store import StoredTable, fill
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report.judge import word_table
@@ -49,7 +49,7 @@ def lift_of(association: Float[Tensor, "words classes"]) -> Float[Tensor, "words
 def read(frame: pd.DataFrame) -> Prepared:
     """The texts as the command reads them from a file."""
     with TemporaryDirectory() as folder:
-        frame.to_csv(file := Path(folder, "emotions.csv"), index=False)
+        files.write(file := Path(folder, "emotions.csv"), frame.to_csv(index=False))
         return prepare(read_table(file, Columns("text", "label")), Cutter())
 
 

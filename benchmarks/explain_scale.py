@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from measure import load
 
-from uaftc_lib import results_folder
+from uaftc_lib import files, results_folder
 from uaftc_lib.experiments.provenance import provenance
 from uaftc_lib.experiments.store import StoredTable
 from uaftc_lib.report.train import FOLDS
@@ -34,12 +34,12 @@ def write_reviews(path: Path, rows: int, seed: int = 0) -> None:
     ids = np.searchsorted(heights, draws.random(lengths.sum()) * heights[-1])
     telling, wrong = draws.integers(0, TELLING, rows), draws.random(rows) < 0.1
     spelt, begin = words[ids], 0
-    with path.open("w", encoding="utf-8") as file:
-        file.write("text,label\n")
-        for length, word, flipped in zip(lengths.tolist(), telling.tolist(), wrong.tolist()):
-            label = "good" if (word % 2 == 1) != flipped else "bad"
-            file.write(f"{' '.join(spelt[begin : begin + length])} telling{word},{label}\n")
-            begin += length
+    lines = ["text,label"]
+    for length, word, flipped in zip(lengths.tolist(), telling.tolist(), wrong.tolist()):
+        label = "good" if (word % 2 == 1) != flipped else "bad"
+        lines.append(f"{' '.join(spelt[begin : begin + length])} telling{word},{label}")
+        begin += length
+    files.write(path, "\n".join(lines) + "\n")
 
 
 def main(rows: int = 1_000_000) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from uaftc_lib import Dataset
+from uaftc_lib import Dataset, files
 
 try:
     import fasttext
@@ -27,7 +27,7 @@ def write(dataset: Dataset, folder: Path) -> dict[str, str]:
         if not path.exists():
             order = torch.randperm(len(corpus), generator=torch.Generator().manual_seed(0)).tolist()
             lines = (f"__label__{int(corpus.labels[t])} {' '.join(dataset.text(split, t))}\n" for t in order)
-            path.write_text("".join(lines), encoding="utf-8")
+            files.write(path, "".join(lines))
         paths[split] = str(path)
     return paths
 

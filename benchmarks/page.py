@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from uaftc_lib import files
 from uaftc_lib.locations import results_folder
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -69,11 +71,13 @@ def picture(lines: pd.DataFrame, path: Path) -> None:
         place.set(title=label, xscale="log", xlabel="seconds for an epoch", xlim=(min(seconds) / 2, max(seconds) * 5))
         place.spines[["top", "right"]].set_visible(False)
     with plt.rc_context({"svg.hashsalt": "speed", "svg.fonttype": "none"}):
-        figure.savefig(path, metadata={"Date": None}, facecolor="white")
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, facecolor="white")
+    files.write(path, buffer.getvalue())
     plt.close(figure)
 
 
 if __name__ == "__main__":
     stored = pd.read_csv(results_folder() / "benchmarks.csv")
-    (DOCS / "speed.md").write_text(page(stored), encoding="utf-8")
+    files.write(DOCS / "speed.md", page(stored))
     picture(stored, DOCS / "speed.svg")

@@ -24,6 +24,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
 from sklearn.pipeline import make_pipeline
 
+from uaftc_lib import files
 from uaftc_lib.cli import app
 
 LISTED = 20  # words of a class that a method lists which knows no threshold
@@ -92,7 +93,7 @@ def ours(file: File, seed: int) -> tuple[pd.DataFrame, dict]:
     """``uaftc explain``, as its user calls it: what it lists, and then all else, in its order."""
     with tempfile.TemporaryDirectory() as scratch:
         path, out = Path(scratch) / "file.csv", Path(scratch) / "report"
-        file.rows.to_csv(path, index=False)
+        files.write(path, file.rows.to_csv(index=False))
         given = ["explain", str(path), "--text", "text", "--label", "label", "--out", str(out), "--seed", str(seed)]
         with contextlib.redirect_stdout(io.StringIO()):
             app(given, standalone_mode=False)

@@ -14,7 +14,7 @@ import torch
 from measure import compare, load, seconds, take_turns
 from textbook import TextbookTrainer
 
-from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, fit, load_dataset, results_folder
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, files, fit, load_dataset, results_folder
 from uaftc_lib.experiments.provenance import cores, provenance
 from uaftc_lib.streams import generator
 from uaftc_lib.training import batches_of, choose_trainer
@@ -114,7 +114,7 @@ def main() -> None:
             folder = Path(scratch)
             rows += [fasttext(sst, folder), accuracy(sst, folder, 3, EPOCHS, (5, 10, 15))]
             rows += [fasttext(imdb, folder), accuracy(imdb, folder, 1, EPOCHS, (5, 10))]
-    pd.DataFrame(rows).to_csv(results_folder() / "benchmarks.csv", index=False, float_format="%.6g")
+    files.write(results_folder() / "benchmarks.csv", pd.DataFrame(rows).to_csv(index=False, float_format="%.6g"))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 from uaftc_book.publish.sources import with_drawings
+from uaftc_lib import files
 
 LINK = re.compile(r"#figure-(above|below|)([+-]?\d+)?")
 FIGURE = re.compile(r'<figure class="uaftc"(.*?<figcaption[^>]*>)([^<]*)', re.DOTALL)
@@ -43,7 +44,7 @@ def with_numbers_apart(text, folder):
         numbers = unquote(html.unescape(match[1])).encode()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{sha256(numbers).hexdigest()[:16]}.csv"
-        path.write_bytes(numbers)
+        files.write(path, numbers)
         return f'href="{folder.name}/{path.name}"'
 
     return NUMBERS.sub(stored, text)

@@ -11,6 +11,7 @@ from sphinx.application import ENV_PICKLE_FILENAME
 from uaftc_book import publish
 from uaftc_book.publish import address
 from uaftc_book.publish.pages import changed_on
+from uaftc_lib import files
 
 SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z“])")
 
@@ -92,9 +93,9 @@ def provenance(file, checkout):
 def complete_site(app, exception):
     if exception is None and app.builder.name == "html":
         if app.config.html_baseurl:
-            Path(app.outdir, "robots.txt").write_text(f"Sitemap: {app.config.html_baseurl}sitemap.xml\n")
+            files.write(Path(app.outdir, "robots.txt"), f"Sitemap: {app.config.html_baseurl}sitemap.xml\n")
         # Sphinx keeps what it knows before the index of the search is whole, which a build of one page then lacks.
-        Path(app.doctreedir, ENV_PICKLE_FILENAME).write_bytes(pickle.dumps(app.env))
+        files.write(Path(app.doctreedir, ENV_PICKLE_FILENAME), pickle.dumps(app.env))
 
 
 def setup(app):

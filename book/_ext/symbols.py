@@ -14,6 +14,8 @@ from docutils.statemachine import StringList
 from sphinx.addnodes import index
 from sphinx.util.docutils import SphinxDirective
 
+from uaftc_lib import files
+
 FILE = "symbols.toml"
 SCRIPTS = ("symbols-data.js", "symbols.js")
 HEADER = ["| symbol | what it is | first in, and in the code |", "|---|---|---|"]
@@ -71,7 +73,7 @@ def add_scripts(app):
     if app.builder.format == "html":
         target = Path(app.outdir) / "_static" / SCRIPTS[0]
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(scripted(read(app.srcdir)), encoding="utf-8")
+        files.write(target, scripted(read(app.srcdir)))
         app.add_js_file(SCRIPTS[0])  # book/_static/symbols.js is added with all that stands there
 
 

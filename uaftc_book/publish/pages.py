@@ -16,7 +16,7 @@ from uaftc_book.publish import address
 from uaftc_book.publish.keys import digests, has_its_outputs, is_scratch, is_stale
 from uaftc_book.publish.size import slim
 from uaftc_book.publish.sources import CHECKOUT, chapters, listed, parameters_of, read_published
-from uaftc_lib import __version__
+from uaftc_lib import __version__, files
 
 SOURCES = ("book", "notebooks", "uaftc_lib", "uaftc_book")
 BUILT_FROM = "made-of.json"  # beside the pages
@@ -129,7 +129,7 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     changed = {key for key, _ in now.items() ^ built.items() if not UNSEEN.match(key)}
     texts = [OF_A_PAGE.fullmatch(key) for key in changed]
     if built and not changed and not whole:
-        (target / BUILT_FROM).write_text(json.dumps(now))
+        files.write(target / BUILT_FROM, json.dumps(now))
         return target / "_build" / "html"
     whole = whole or not built or bool(now["site"]) or not all(texts)
     command = [Path(sys.executable).with_name("jupyter-book"), "build", checkout / "book"]
@@ -148,7 +148,7 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     made = draft / "_build" / "html"
     slim(made)
     lead_on(made)
-    (draft / BUILT_FROM).write_text(json.dumps(now))
+    files.write(draft / BUILT_FROM, json.dumps(now))
     shutil.rmtree(former, ignore_errors=True)
     if target.exists():
         target.rename(former)
@@ -172,7 +172,7 @@ def lead_on(pages: Path) -> None:
     icon = quote((pages / "_static" / "icon.svg").read_text(encoding="utf-8").strip())
     head.append(f'<link rel="icon" href="data:image/svg+xml,{icon}" />')
     refresh = f'<meta http-equiv="Refresh" content="0; url={target[1]}" />'
-    index.write_text(
+    files.write(
+        index,
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8" />\n{refresh}\n' + "\n".join(head) + "\n</html>\n",
-        encoding="utf-8",
     )

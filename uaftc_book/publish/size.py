@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 
 from uaftc_book.publish.sources import code_cells
+from uaftc_lib import files
 
 # Maps of scripts and styles, the theme's words in other languages, letters for old browsers; and a script of all
 # extensions of MathJax, each of which stands there alone.
@@ -29,4 +30,4 @@ def slim(pages: Path) -> None:
         notebook = nbformat.read(path, as_version=4)
         for cell in code_cells(notebook):
             cell.outputs = []
-        path.write_text(nbformat.writes(notebook, indent=None, separators=(",", ":")), encoding="utf-8")
+        files.write(path, nbformat.writes(notebook, indent=None, separators=(",", ":")))

@@ -166,9 +166,7 @@ def complete(names: Sequence[str] = (), workers: int = 1, dask: str | None = Non
     return (completed(name, None, workers, dask)[0] for name in chosen_tables(names))
 
 
-def completed(
-    name: str, folder: Path | None, workers: int, dask: str | None, minutes: float | None = None
-) -> tuple:
+def completed(name: str, folder: Path | None, workers: int, dask: str | None, minutes: float | None = None) -> tuple:
     """Complete a table; a message, the table and its jobs: of them those that ``minutes`` hold."""
     from uaftc_lib.experiments.store import fill
 
