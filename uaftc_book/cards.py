@@ -9,7 +9,8 @@ from collections.abc import Iterable
 import jinja2
 from markupsafe import Markup, escape
 
-from uaftc_book.claims import KINDS, MARKS, READ_BY, Judged, counted, filled
+from uaftc_book.claims import KINDS, MARKS, Judged, counted, filled
+from uaftc_book.contents import MODULES
 from uaftc_book.verdicts import WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
@@ -83,7 +84,7 @@ def card(one: Judged) -> str:
         turned="; ".join(named(part.case) for part in one.turned_by) if graded else "",
         dependent=dependence(one),
         address=address(claim.page),
-        reader=READ_BY.get(claim.name, "no file"),
+        reader=f"{MODULES[claim.page.partition('#')[0]]}.py",
         tables=", ".join(one.tables),
         parts=sorted(one.parts, key=lambda part: not one.counts(part)),
         counts=one.counts,

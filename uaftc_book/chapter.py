@@ -2,8 +2,9 @@
 
 An *identity* is proved: it is true whatever is chosen, and is shown with the error by which its sides differ. A
 *finding* is what was measured with the published parameters, shown with its number, how many runs that is from, and an
-interval; with other parameters the page says whether it holds there too, with the published number beside. What only
-keeps the page in order is *housekeeping*: it raises, and is not shown.
+interval; with other parameters the page says whether it holds there too, and repeats the published number. Each shows
+itself where it is made; the foot of the page counts them. What only keeps the page in order is *housekeeping*: it
+raises, and is not shown.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from uaftc_book import same_sums  # noqa: F401 (numpy and torch come later)
 import json
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -22,14 +24,14 @@ import torch
 from IPython.display import Markdown, display
 from jaxtyping import Float
 
-from uaftc_book import choices, contents, rules
+from uaftc_book import choices, contents, equations, rules
 from uaftc_book.parameters import check_parameters, default_parameters
-from uaftc_book.wording import Lines, short, with_interval
+from uaftc_book.wording import Line, Lines, error_in_words, with_interval
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
 ROUNDING = 1e-9  # what two sides computed in float64 may differ by, unless an identity says otherwise
-FINDINGS: dict[str, float] = {}  # the numbers of this run, which its executed copy keeps for later ones
+NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def published_parameters(name: str, cells: Collection[str]) -> dict[str, object]:
@@ -40,12 +42,16 @@ def published_parameters(name: str, cells: Collection[str]) -> dict[str, object]
     return default_parameters(cells)
 
 
-def published_findings(name: str) -> dict[str, float]:
-    """The numbers that the executed copy of a chapter keeps; none without one."""
-    copy = CHECKOUT / "book" / f"{name}.ipynb"
-    if not copy.exists():
-        return {}
-    return json.loads(copy.read_text(encoding="utf-8"))["metadata"].get("uaftc", {}).get("findings", {})
+def published_numbers(name: str) -> dict[str, list[str]]:
+    """What the executed copy of a chapter shows of its findings, in order, by their sentences without numbers."""
+    copy, numbers = CHECKOUT / "book" / f"{name}.ipynb", defaultdict(list)
+    cells = json.loads(copy.read_text(encoding="utf-8"))["cells"] if copy.exists() else []
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    for line in ("".join(output.get("data", {}).get("text/plain", "")) for output in outputs):
+        if line.startswith("measured: "):
+            sentence, _, number = line.removeprefix("measured: ").rpartition(": ")
+            numbers[NUMBER.sub("", sentence)].append(number)
+    return numbers
 
 
 def measured(value: object, n: int) -> rules.Interval:
@@ -83,13 +89,19 @@ class Chapter:
         check_parameters(namespace, **choices.allowed(name))
         choices.check_together(name, namespace)
         contents.load_chapters({name} & contents.MODULES.keys())  # its equations, experiments and claims
-        self.name, self.lines, self.broken = name, [], []
+        self.kinds, self.broken = Counter(), []
         self.usual = published_parameters(name, namespace.get("In", []))
         self.changed = {key: namespace[key] for key, value in self.usual.items() if namespace.get(key) != value}
+        self.published = published_numbers(name) if self.changed else {}
         if self.changed:
             told = ", ".join(f"`{key}` = {new!r} instead of {self.usual[key]!r}" for key, new in self.changed.items())
             display(Markdown(f"*Run with {told}. Tables and figures show this run; the words were written about the "
                              "published parameters, and the checks below say which of them still hold.*"))  # fmt: skip
+
+    def add(self, line: Line) -> None:
+        """Show a statement, and count it."""
+        self.kinds[line.kind] += 1
+        display(Lines([line]))
 
     def identity(self, name: str, error: object, bound: float = ROUNDING) -> None:
         """State what is true whatever the parameters; ``error``: the greatest relative difference, or violation.
@@ -102,7 +114,7 @@ class Chapter:
         worst = float(np.max(np.asarray(torch.as_tensor(error, dtype=torch.float64))))
         if not worst < bound:
             raise AssertionError(f"{name}: error {worst:.3g}, of which less than {bound:g} is allowed")
-        self.lines.append(f"proved: {name} (error {max(worst, 0):.1g})")
+        self.add(Line("proved", f"{name} (", error_in_words([max(worst, 0)]), ")"))
 
     def housekeeping(self, name: str, holds: object) -> None:
         """Check what keeps the page in order and says nothing of its subject: it is not shown.
@@ -141,45 +153,48 @@ class Chapter:
         of : str
             What was counted, if not runs.
         """
-        line = name
         try:
             held = bool(holds() if callable(holds) else holds)
-            found = measured(value() if callable(value) else value, n)
+            number = number_in_words(measured(value() if callable(value) else value, n), of)
         except Exception as error:
             if not self.changed:
                 raise
-            held, found = False, rules.Interval(math.nan, math.nan, math.nan, 0)
-            line += f" ({type(error).__name__})"
-        usual = published_findings(self.name).get(self.usual_name(name)) if self.changed else None
-        if math.isfinite(found.mean):
-            FINDINGS[name] = number = float(f"{found.mean:.6g}")  # as many digits as processors agree on
-            line += f": {number_in_words(found, of)}"
-            if number == usual:
-                line, usual = f"{line}, as with the published parameters", None
-        if usual is not None:
-            line += f"; with the published parameters {short(usual)}"
+            held, number = False, f"not measured ({type(error).__name__})"
+        after = ""
+        if twins := self.published.get(NUMBER.sub("", name)):
+            same = (twin := twins.pop(0)) == number
+            after = ", as with the published parameters" if same else f"; with the published parameters {twin}"
         kind = "measured" if not self.changed else "holds here too" if held else "does not hold here"
-        self.lines.append(f"{kind}: {line}")
+        self.add(Line(kind, f"{name}: ", number, after))
         if not held:
             self.broken.append(name)
 
-    def usual_name(self, name: str) -> str:
-        """The name of a finding with the published parameters: numbers in it may be those that were changed."""
-        for key, new in self.changed.items():
-            if isinstance(new, int | float) and isinstance(old := self.usual[key], int | float):
-                name = re.sub(rf"(?<![\w.]){re.escape(f'{new:g}')}(?![\w.])", f"{old:g}", name)
-        return name
+    def exercise(self, answer: object, check: Callable[[object], bool], right: object, tempting: object) -> None:
+        """Say whether the reader's answer passes a check; ``...`` stands for none yet.
+
+        Raises
+        ------
+        AssertionError
+            If the check refuses the right answer, or accepts the tempting one.
+        """
+        self.housekeeping("the check accepts the right answer alone", check(right) and not check(tempting))
+        if answer is not ...:
+            print("Right." if check(answer) else "Not yet.")
 
     def show(self) -> None:
-        """Show how every statement so far came out, a line each.
+        """Show how many statements there were of each kind, and which findings do not hold.
 
         Raises
         ------
         AssertionError
             If a finding does not hold with the published parameters.
         """
-        if self.lines:
-            display(Lines(self.lines))
+        if total := self.kinds.total():
+            line = f"{total} statements checked: {', '.join(f'{n} {kind}' for kind, n in self.kinds.items())}"
+            line += f"; {len(equations.PROVED)} equations checked above" * bool(equations.PROVED)
+            line += f"; these do not hold: {'; '.join(self.broken)}" * bool(self.broken)
+            display(Lines([], line))
         if self.broken and not self.changed:
             raise AssertionError(f"with the published parameters: {'; '.join(self.broken)}")
-        self.lines, self.broken = [], []
+        self.kinds, self.broken = Counter(), []
+        equations.PROVED.clear()

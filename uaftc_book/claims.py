@@ -9,13 +9,11 @@ measures, stand beside: told, not counted.
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
-from pathlib import Path
 from string import Formatter
 
 import numpy as np
@@ -108,7 +106,6 @@ def read_claims() -> dict[str, Claim]:
 
 CLAIMS = read_claims()
 READINGS: dict[str, Callable[[Tables], Iterable[Part]]] = {}
-READ_BY: dict[str, str] = {}  # claim -> the file whose reading it is
 Cases = Callable[[Tables], Iterable[tuple[str, pd.DataFrame]]]
 
 
@@ -125,16 +122,8 @@ def reading(function: Callable[[Tables], Iterable[Part]], name: str = "") -> Cal
         raise ValueError(f"no claim {name!r} in claims.toml: add its sentence there")
     if name in READINGS:
         raise ValueError(f"the claim {name} is read twice")
-    READINGS[name], READ_BY[name] = function, reading_file()
+    READINGS[name] = function
     return function
-
-
-def reading_file() -> str:
-    """The file that registers a reading just now, from the folder of chapters; empty if it is none of theirs."""
-    frame = sys._getframe()
-    while frame and not frame.f_globals["__name__"].startswith(contents.PACKAGE):
-        frame = frame.f_back
-    return Path(frame.f_code.co_filename).relative_to(contents.FOLDER).as_posix() if frame else ""
 
 
 def reads(name: str, cases: Cases, value: Callable[[pd.DataFrame], pd.Series], null: bool = False) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from textwrap import dedent
-from types import CodeType
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ import torch
 from uaftc_book import contents
 from uaftc_book.contents import chapter_of
 from uaftc_book.random_models import Case
-from uaftc_book.wording import Lines
+from uaftc_book.wording import Line, Lines, error_in_words
 
 STATUSES = ("definition", "exact", "approximate", "conditional", "misprinted", "not legible in our copy")
 STANDINGS = {
@@ -64,6 +65,12 @@ class CheckResult:
     bound: str
     passed: bool
 
+    @property
+    def kind(self) -> str:
+        """What it shows: that its equation is proved, or derived from others; or fails."""
+        derived = REGISTRY[self.number].standing == "derived"
+        return "fails" if not self.passed else "derived" if derived else "proved"
+
     def __str__(self) -> str:
         verdict = "holds" if self.passed else "fails"
         name = f" {self.name}" if self.name else ""
@@ -87,6 +94,7 @@ class Equation:
 
 
 REGISTRY: dict[int, Equation] = {}
+PROVED: set[int] = set()  # the equations that :func:`prove` has shown
 
 
 def equation(number: int, title: str, status: str, printed=None, correction: str = "", standing: str = ""):
@@ -215,22 +223,42 @@ def prove(*numbers: int, case: Case | None = None) -> None:
     ValueError
         If there is no such equation.
     """
-    lines, sources, shown, unexpected = [], [], [], []
+    lines, shown, results, unexpected = [], [], [], []
     for number in numbers:
         entry = lookup(number)
         found = [(check(number, case), entry.check, True)]
         if entry.printed is not None:
             found.append((check_printed(number, case), entry.printed, False))
         for result, computed, expected in found:
-            lines.append(proof_line(result))
-            sources.append(source_of_check(result, computed, shown))
+            value = f"{result.value:.1g}" if result.value < TOLERANCE else f"{result.value:.3g}"
+            text = f"{' '.join(filter(None, (f'Eq {number}', result.name)))}, {result.measure} {value}"
+            lines.append(Line(result.kind, text, source=source_of_check(result, computed, shown)))
+            results.append(result)
             if result.passed != expected:
                 unexpected.append(str(result))
     from IPython.display import display  # of the extra "book"
 
-    display(Lines(lines, sources))
+    display(Lines(lines, summary(results)))
+    PROVED.update(numbers)
     if unexpected:
         raise AssertionError("; ".join(unexpected))
+
+
+def summary(results: list[CheckResult]) -> str:
+    """What came of a proof: which equations hold, how nearly, and where they do not."""
+    groups = {}
+    for one in results:
+        groups.setdefault(one.kind if one.passed else f"fails {one.name}", []).append(one)
+    parts = []
+    for kind, group in groups.items():
+        parts.append(f"{kind}: Eq {', '.join(str(one.number) for one in group)}")
+        if group[0].passed:
+            errors = [one.value for one in group if one.measure == "relative error"]
+            by_measure = groupby(group, key=lambda one: one.measure)
+            measures = ", ".join(f"{name} {', '.join(f'{one.value:.3g}' for one in same)}" for name, same in by_measure)
+            parts[-1] += f" ({error_in_words(errors) if errors else measures})"
+    text = "; ".join(parts).replace("e-", "e−").replace(" -", " −")
+    return f"✓ {text[0].upper()}{text[1:]}"
 
 
 def source_of_check(result: CheckResult, computed: Callable[[Case], object], shown: list[Callable]) -> str:
@@ -238,30 +266,12 @@ def source_of_check(result: CheckResult, computed: Callable[[Case], object], sho
 
     What is in ``shown`` already is not repeated; the others are added to it.
     """
-    registering = re.compile(r"\A@.*?\)\n(?=def )", flags=re.DOTALL)
-    parts, called = [registering.sub("", dedent(inspect.getsource(computed)))], [computed]
-    homes = computed.__module__, "uaftc_book.paths"
-    for one in map(inspect.unwrap, called):  # which grows
-        functions = filter(inspect.isfunction, vars(one).values()) if inspect.isclass(one) else [one]
-        known = (each.__globals__.get(name) for each in functions for name in looked_up(each.__code__))
-        own = [each for each in known if inspect.isroutine(each) or inspect.isclass(each)]
-        called += [each for each in own if each.__module__ in homes and each not in called + shown]
+    homes, called, parts = (computed.__module__, "uaftc_book.paths"), [computed], []
+    for one in called:  # which grows
+        parts.append(re.sub(r"\A@\w+\(.*?\)\n(?=def )", "", dedent(inspect.getsource(one)).strip(), flags=re.DOTALL))
+        known = map(vars(sys.modules[one.__module__]).get, re.findall(r"\w{2,}", parts[-1]))
+        own = (each for each in known if callable(each) and each.__module__ in homes)
+        called += [each for each in dict.fromkeys(own) if each not in called + shown]
     shown += called
-    code = "\n\n\n".join(part.strip() for part in parts + [inspect.getsource(one) for one in called[1:]])
-    told = f"# {result.measure} {result.value:.1g}, allowed: {result.bound}\n"
-    return told + code.replace("def _(", f"def equation_{result.number}(")
-
-
-def looked_up(code: CodeType) -> list[str]:
-    """The names that a piece of code looks up, those of its inner functions and comprehensions, too."""
-    inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in looked_up(part)]
-    return [*code.co_names, *inner]
-
-
-def proof_line(result: CheckResult) -> str:
-    """What a check found, with its measurement."""
-    proof = "proved" if result.measure in ("relative error", "measured order") else "measured"
-    proof = "derived" if lookup(result.number).standing == "derived" else proof
-    name = f" {result.name}" if result.name else ""
-    value = f"{result.value:.1g}" if result.value < TOLERANCE else f"{result.value:.3g}"
-    return f"{proof if result.passed else 'fails'}: Eq {result.number}{name}, {result.measure} {value}"
+    code = "\n\n\n".join(parts).replace("def _(", f"def equation_{result.number}(")
+    return f"# {result.measure} {result.value:.1g}, allowed: {result.bound}\n{code}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from pygments import highlight
@@ -14,31 +15,51 @@ from pygments.lexers import PythonLexer
 MINUS = re.compile(r"(`[^`]*`|\$[^$]*\$|\]\([^)]*\))|(?<![\w-])-(?=\d)")
 
 
+@dataclass(frozen=True)
+class Line:
+    """What came of a check. ``value``: what was measured; ``after``: what follows it; ``source``: the check's code."""
+
+    kind: str
+    text: str
+    value: str = ""
+    after: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}{self.value}{self.after}"
+
+    def as_html(self) -> str:
+        """The kind in bold, the value in a ``span``; with a source what opens to it."""
+        text, value, after = map(escape, (self.text, self.value, self.after))
+        value = f'<span class="value">{value}</span>' if value else ""
+        line = f"<b>{escape(self.kind)}</b> {text}{value}{after}"
+        if not self.source:
+            return line
+        return f"<details><summary>{line}</summary>{highlight(self.source, PythonLexer(), HtmlFormatter())}</details>"
+
+
 class Lines:
-    """Lines of the form "proved: this": on a page a list whose lines wrap, elsewhere text.
+    """Lines of checks: on a page a list, elsewhere text. A summary opens to the list, or stands alone without lines."""
 
-    ``sources``: Python that a line opens to on a page, "" where there is none; as many as lines, or none at all.
-    """
-
-    def __init__(self, lines: Sequence[str], sources: Sequence[str] = ()):
-        self.lines, self.sources = lines, sources or [""] * len(lines)
+    def __init__(self, lines: Sequence[Line], summary: str = ""):
+        self.lines, self.summary = lines, summary
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(map(str, self.lines)) or self.summary
 
     def _repr_html_(self) -> str:
-        items = (f"<li>{as_html(line, source)}</li>" for line, source in zip(self.lines, self.sources))
-        return f'<ul class="uaftc-checks">{"".join(items)}</ul>'
+        items = "".join(f"<li>{line.as_html()}</li>" for line in self.lines)
+        items, summary = f'<ul class="uaftc-checks">{items}</ul>', escape(self.summary)
+        if not self.lines:
+            return f'<p class="uaftc-statements">{summary}</p>'
+        if not summary:
+            return items
+        return f'<details class="uaftc-statements"><summary>{summary}</summary>{items}</details>'
 
 
-def as_html(line: str, source: str) -> str:
-    """A line, its first word bold; with a source what opens to it."""
-    kind, _, told = line.partition(": ")
-    told = f"<b>{escape(kind)}</b> {escape(told)}"
-    if not source:
-        return told
-    code = highlight(source, PythonLexer(), HtmlFormatter())
-    return f"<details><summary>{told}</summary>{code}</details>"
+def error_in_words(errors: Sequence[float]) -> str:
+    """The largest of some errors of rounding: "error at most 4e-16"."""
+    return f"error {'at most ' * (len(errors) > 1)}{max(errors):.1g}"
 
 
 def true_minus(text: str) -> str:

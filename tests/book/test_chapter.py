@@ -1,5 +1,6 @@
 """What a chapter states: proofs with their errors, measurements with their numbers, and the order behind the page."""
 
+import json
 import re
 
 import numpy as np
@@ -7,32 +8,34 @@ import pytest
 import torch
 
 from uaftc_book import chapter as chapters
-from uaftc_book import paragraphs, rules
+from uaftc_book import equations, paragraphs, rules
 from uaftc_book.chapter import Chapter
-from uaftc_book.wording import Lines, true_minus, with_interval
+from uaftc_book.wording import Line, Lines, true_minus, with_interval
 
 
 @pytest.fixture
-def page(monkeypatch) -> Chapter:
+def page() -> Chapter:
     """A chapter with its published parameters."""
-    monkeypatch.setattr(chapters, "FINDINGS", {})
     return Chapter("30_none", {"__annotations__": {}, "In": []})
 
 
 @pytest.fixture
-def changed(page, monkeypatch) -> Chapter:
-    """The same chapter with another λ; its copy keeps one number."""
-    kept = {"the gap closes": 0.25, "stored": 7.0, "λ = 10, d = 30: it is narrow": 4.0}
-    monkeypatch.setattr(chapters, "published_findings", lambda name: kept)
-    page.changed, page.usual = {"lam": 3.0}, {"lam": 10.0}
-    return page
+def changed(monkeypatch, tmp_path) -> Chapter:
+    """A chapter whose published copy shows four findings, with another λ."""
+    lines = "measured: the gap closes: 0.25 (one run)", "measured: λ = 10, d = 30: it is narrow: 4 (10 runs)"
+    lines += "measured: λ = 100, d = 30: it is narrow: 6 (10 runs)", "measured: stored: 7 (10 runs)"
+    outputs = [{"data": {"text/plain": [line]}} for line in lines]
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "30_none.ipynb").write_text(json.dumps({"cells": [{}, {"outputs": outputs}]}))
+    monkeypatch.setattr(chapters, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(chapters, "published_parameters", lambda name, cells: {"lam": 10.0})
+    return Chapter("30_none", {"__annotations__": {"lam": float}, "lam": 3.0})
 
 
 def test_a_proof_is_shown_with_its_error(page, capsys):
     page.identity("two sides", 2.3e-16)
     page.identity("every word", torch.tensor([1e-17, 4e-12]), 1e-11)
     page.identity("no violation", -0.5)
-    page.show()
     assert capsys.readouterr().out.splitlines() == [
         "proved: two sides (error 2e-16)",
         "proved: every word (error 4e-12)",
@@ -52,7 +55,6 @@ def test_a_measurement_is_shown_with_its_number_interval_and_runs(page, capsys):
     page.finding("of each run", True, [1.0, 2.0, 3.0])
     page.finding("in most", True, rules.share(np.array([True] * 9 + [False])), of="seeds")
     page.finding("asked when needed", lambda: True, lambda: 1234.0, n=1500, of="words")
-    page.show()
     assert capsys.readouterr().out.splitlines() == [
         "measured: of one run: 0.43 (one run)",
         "measured: the least of ten: −3 (10 runs)",
@@ -60,7 +62,6 @@ def test_a_measurement_is_shown_with_its_number_interval_and_runs(page, capsys):
         "measured: in most: 0.9 [0.6, 0.98] (10 seeds)",
         "measured: asked when needed: 1234 (1,500 words)",
     ]
-    assert chapters.FINDINGS["of one run"] == 0.4321 and chapters.FINDINGS["of each run"] == 2
 
 
 def test_a_finding_that_fails_stops_the_published_page(page, capsys):
@@ -75,17 +76,42 @@ def test_a_finding_that_fails_stops_the_published_page(page, capsys):
 def test_with_other_parameters_it_is_said_whether_a_finding_holds_there_too(changed, capsys):
     changed.finding("the gap closes", False, 0.5)
     changed.finding("both rise", True, 2.0)
-    changed.finding("nothing to ask", True, lambda: {}["x"])
+    changed.finding("no number", True, lambda: {}["x"])
     changed.finding("stored", True, 7.0, n=10)
     changed.finding("λ = 3, d = 30: it is narrow", True, 5.0)
+    changed.finding("λ = 30, d = 30: it is narrow", True, 6.0, n=10)
+    changed.finding("λ = 300, d = 30: it is narrow", True, 8.0)
     changed.show()
     assert capsys.readouterr().out.splitlines() == [
-        "does not hold here: the gap closes: 0.5 (one run); with the published parameters 0.25",
+        "does not hold here: the gap closes: 0.5 (one run); with the published parameters 0.25 (one run)",
         "holds here too: both rise: 2 (one run)",
-        "does not hold here: nothing to ask (KeyError)",
+        "does not hold here: no number: not measured (KeyError)",
         "holds here too: stored: 7 (10 runs), as with the published parameters",
-        "holds here too: λ = 3, d = 30: it is narrow: 5 (one run); with the published parameters 4",
+        "holds here too: λ = 3, d = 30: it is narrow: 5 (one run); with the published parameters 4 (10 runs)",
+        "holds here too: λ = 30, d = 30: it is narrow: 6 (10 runs), as with the published parameters",
+        "holds here too: λ = 300, d = 30: it is narrow: 8 (one run)",
+        "7 statements checked: 2 does not hold here, 5 holds here too; these do not hold: the gap closes; no number",
     ]
+
+
+def test_the_foot_counts_what_stands_above_it_once(page, capsys, monkeypatch):
+    monkeypatch.setattr(equations, "PROVED", {8, 9})
+    page.identity("two sides", 0)
+    page.finding("of one run", True, 0.4321)
+    page.show()
+    page.show()
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "2 statements checked: 1 proved, 1 measured; 2 equations checked above"
+    ]
+
+
+def test_an_exercise_refuses_the_tempting_answer_and_judges_the_readers(page, capsys):
+    for answer in (..., 2, 3):
+        page.exercise(answer, lambda n: n == 2, right=2, tempting=3)
+    assert capsys.readouterr().out == "Right.\nNot yet.\n"
+    for check in (lambda n: True, lambda n: False):
+        with pytest.raises(AssertionError, match="accepts the right answer alone"):
+            page.exercise(..., check, right=2, tempting=3)
 
 
 def test_housekeeping_raises_and_is_not_shown(page, capsys):
@@ -97,18 +123,19 @@ def test_housekeeping_raises_and_is_not_shown(page, capsys):
 
 
 def test_lines_are_a_list_on_a_page_and_text_elsewhere():
-    lines = Lines(["proved: |a| < b (error 0)", "fails: Eq 3 as printed, relative error 0.5"])
-    assert repr(lines) == "proved: |a| < b (error 0)\nfails: Eq 3 as printed, relative error 0.5"
-    assert lines._repr_html_() == (
-        '<ul class="uaftc-checks"><li><b>proved</b> |a| &lt; b (error 0)</li>'
-        "<li><b>fails</b> Eq 3 as printed, relative error 0.5</li></ul>"
-    )
+    lines = Lines([Line("proved", "|a| < b (", "error 0", ")"), Line("fails", "Eq 3")])
+    items = '<ul class="uaftc-checks"><li><b>proved</b> |a| &lt; b (<span class="value">error 0</span>)</li>'
+    assert repr(lines) == "proved: |a| < b (error 0)\nfails: Eq 3"
+    assert lines._repr_html_() == f"{items}<li><b>fails</b> Eq 3</li></ul>"
+    opening = '<details class="uaftc-statements"><summary>a &lt; b</summary><ul class="uaftc-checks"><li>'
+    assert Lines(lines.lines, "a < b")._repr_html_().startswith(opening)
+    foot = Lines([], "1 < 2")
+    assert repr(foot) == "1 < 2" and foot._repr_html_() == '<p class="uaftc-statements">1 &lt; 2</p>'
 
 
 def test_a_line_with_a_source_opens_to_it():
-    html = Lines(["proved: a < b", "proved: c"], ["assert a < b", ""])._repr_html_()
-    assert '<li><details><summary><b>proved</b> a &lt; b</summary><div class="highlight">' in html
-    assert "<li><b>proved</b> c</li>" in html and repr(Lines(["a: b"], ["code"])) == "a: b"
+    html = Line("proved", "a < b", source="assert a < b").as_html()
+    assert html.startswith('<details><summary><b>proved</b> a &lt; b</summary><div class="highlight">')
 
 
 def test_a_minus_is_one_before_a_number_and_nowhere_else():

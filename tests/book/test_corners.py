@@ -139,7 +139,7 @@ def test_every_chapter_runs_to_its_end_at_other_settings(name, corner, tmp_path,
 
 
 CODE = re.compile(r"<(script|style|pre)\b.*?</\1>|<[^>]*>", re.DOTALL)
-CHECKS = ("proved ", "measured ", "holds here too ", "does not hold here ")  # lines that say what they are
+CHECKS = ("✓ ", "proved ", "measured ", "holds here too ", "does not hold here ")  # lines that say what they are
 OF_THIS_RUN = re.compile(r"\b(this run|these runs)\b", re.IGNORECASE)
 # Or of stored runs.
 TRUE_OF_ANY = {"For the simple model, to which these runs belong, the verdict depends on λ.", "These runs are live;"}

@@ -1,5 +1,7 @@
 """Every numbered equation, on random cases; every misprint fails as printed."""
 
+import re
+
 import pytest
 import torch
 from cases import cases, few
@@ -21,6 +23,7 @@ from uaftc_book.equations import (
     measure,
     relative_error,
     source_of_check,
+    summary,
 )
 from uaftc_book.random_models import Case
 from uaftc_lib import Corpus
@@ -67,6 +70,22 @@ def test_the_source_of_a_check_is_its_own_and_what_it_calls_once():
 def test_the_source_of_a_check_holds_its_formula(number, found):
     told = source_of_check(check(number), REGISTRY[number].check, [])
     assert found in told and "\n@" not in told
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ([24], r"✓ Proved: Eq 24 \(error \de−1\d\)"),
+        ([30], r"✓ Proved: Eq 30 \(error \de−1\d\); fails outside its condition: Eq 30"),
+        ([48], r"✓ Derived: Eq 48 \(smallest margin \S+\); fails outside its condition: Eq 48"),
+        ([64, 8], r"✓ Proved: Eq 64, 8 \(error \de−1\d\); fails as printed: Eq 64"),
+        ([8, 45], r"✓ Proved: Eq 8, 45 \(measured order 1\S*, −\S+\); fails as printed: Eq 45"),
+    ],
+)
+def test_a_proof_says_in_a_line_which_equations_hold_and_how_nearly(numbers, words):
+    results = [check(number) for number in numbers]
+    results += [check_printed(number) for number in numbers if REGISTRY[number].printed]
+    assert re.fullmatch(words, summary(results))
 
 
 @pytest.mark.parametrize("number", ORDERS)

@@ -222,11 +222,7 @@ def forge(notebook) -> None:
     publish.code_cells(notebook)[-1].outputs[0].text = "forged\n"
 
 
-def forge_finding(notebook) -> None:
-    notebook.metadata.uaftc.findings = {"forged": 1.0}
-
-
-@pytest.mark.parametrize("change", [clear, drop, forge, forge_finding])
+@pytest.mark.parametrize("change", [clear, drop, forge])
 def test_a_copy_without_the_outputs_of_its_run_is_not_published(checkout, change):
     target = pretend_executed(add_pages(checkout))
     changed(target, change)

@@ -251,9 +251,9 @@ def test_cards_tell_quotation_verdict_numbers_and_link(judged):
 
 def test_cards_name_the_file_that_reads_a_claim_and_the_tables(judged):
     for one in judged:
-        file = contents.FOLDER / claims.READ_BY[one.claim.name]
+        file = contents.FOLDER / f"{contents.MODULES[one.claim.page.partition('#')[0]]}.py"
         assert f'"{one.claim.name}"' in (text := file.read_text(encoding="utf-8")) or f"def {one.claim.name}(" in text
-        assert f"Read by <code>{claims.READ_BY[one.claim.name]}</code>" in cards.card(one)
+        assert f"Read by <code>{file.name}</code>" in cards.card(one)
         assert set(one.tables) <= {*STUDIES, *grid_names()} and one.tables
     (penalty,) = (one for one in judged if one.claim.name == "penalty_and_accuracy")
     assert penalty.tables == ("sst_penalty", "table2")

@@ -13,84 +13,36 @@ from test_pages import PAGES, opened
 
 from uaftc_book.publish import chapters
 
-FIRST = 'chapter.identity(f"{name}: twice as much", 0)\nchapter.finding("rare words rise in most runs", True, 1)'
-SECOND = 'for name in "ab":\n    chapter.finding(f"in every run of {name} rare words rise", True, 2)'
-LINES = [
-    ("proved", "DP: twice as much (error 4e-16)"),
-    ("measured", "rare words rise in most runs: 1 (one run)"),
-    ("measured", "in every run of a rare words rise: 2 (one run)"),
-    ("measured", "in every run of b rare words rise: 2 (one run)"),
-]
-
-
-def test_each_cell_gets_its_lines():
-    assert folds.share_out([FIRST, "%magic", SECOND], LINES) == [LINES[:2], [], LINES[2:]]
-    assert folds.share_out(["", SECOND], LINES[2:]) == [[], LINES[2:]]
-    assert folds.share_out([], []) == []
+PROVED, RISES, FALLS = (
+    '<li><b>proved</b> Twice as much (<span class="value">error 4e-16</span>)</li>',
+    '<li><b>measured</b> Rare words rise: <span class="value">1 [0.5, 1.5] (3 runs)</span></li>',
+    '<li><b>measured</b> It falls: <span class="value">−2 (one run)</span>; with the published parameters 3</li>',
+)
 
 
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    ("items", "words"),
     [
-        (LINES, "✓ proved (error 4e−16), 3 findings checked: 1, 2, 2"),
-        (LINES[1:] * 3, "✓ 9 findings checked: 1, 2, 2, 1, 2, 2, …"),
-        (LINES[1:2], "✓ finding checked: 1 (one run)"),
-        (LINES[:2], "✓ proved (error 4e−16), finding checked: 1 (one run)"),
-        ([LINES[0], ("proved", "one more (error 0)")], "✓ 2 proved (error at most 4e−16)"),
-        ([("proved", "one more (error 0)")], "✓ proved (error 0)"),
+        (PROVED + RISES + FALLS + FALLS, "✓ proved (error 4e−16), 3 findings checked: 1, −2, −2"),
+        ((RISES + FALLS + FALLS) * 3, "✓ 9 findings checked: 1, −2, −2, 1, −2, −2, …"),
+        (RISES, "✓ finding checked: 1 [0.5, 1.5] (3 runs)"),
+        (PROVED + FALLS, "✓ proved (error 4e−16), finding checked: −2 (one run)"),
+        (PROVED + PROVED.replace("4e-16", "0"), "✓ 2 proved (error at most 4e−16)"),
+        (PROVED.replace("4e-16", "0"), "✓ proved (error 0)"),
     ],
 )
-def test_a_check_is_called_by_what_came_of_it(lines, words):
-    assert folds.told(lines) == words
+def test_a_check_is_called_by_what_came_of_it(items, words):
+    assert folds.label(f'<ul class="uaftc-checks">{items}</ul>') == words
 
 
-def test_equations_that_fail_outside_their_condition_say_so():
-    lines = [("proved", "Eq 30, relative error 1e-16"), ("fails", "Eq 30 outside its condition, relative error 0.5")]
-    assert folds.equations(lines) == "✓ Proved: Eq 30 (error 1e−16); outside its condition fails 30"
-
-
-def test_equations_that_follow_from_others_and_misprints_say_so():
-    lines = [("derived", "Eq 48, smallest margin 1"), ("fails", "Eq 48 outside its condition, greatest margin -1")]
-    assert folds.equations(lines) == "✓ Derived: Eq 48 (smallest margin 1); outside its condition fails 48"
-    lines = [("proved", "Eq 64 corrected, relative error 0"), ("fails", "Eq 64 as printed, relative error 0.5")]
-    assert folds.equations(lines) == "✓ Proved: Eq 64 (error 0); as printed fails 64"
-
-
-def test_equations_without_an_error_tell_what_was_measured():
-    lines = [("proved", "Eq 8, measured order 1"), ("proved", "Eq 45 corrected, measured order -1")]
-    assert folds.equations(lines[:1]) == "✓ Proved: Eq 8 (measured order 1)"
-    assert folds.equations(lines) == "✓ Proved: Eq 8, 45 (measured order 1, −1)"
-    lines[0] = ("proved", "Eq 8, smallest margin 1")
-    assert folds.equations(lines) == "✓ Proved: Eq 8, 45 (smallest margin 1, measured order −1)"
-
-
-def test_the_line_at_the_foot_counts_the_equations_above_it():
-    page = nodes.container()
-    for lines in ([("proved", "Eq 8, measured order 1"), ("fails", "Eq 8 as printed, measured order 2")], LINES):
-        items = "".join(f"<li><b>{kind}</b> {text}</li>" for kind, text in lines)
-        page += nodes.raw("", f'<ul class="uaftc-checks">{items}</ul>', format="html")
-    folds.fold_statements(page)
-    assert "measured; 1 equation checked above</summary>" in page.astext()
-
-
-def test_what_stands_behind_a_line_is_not_folded_once_more():
-    html = f'<ul class="uaftc-checks">{"".join(f"<li><b>{kind}</b> {text}</li>" for kind, text in LINES)}</ul>'
-    page = nodes.container()
-    for part in ("source", "outputs"):
-        page += nodes.container("", nodes.raw("", html, format="html"), nb_element=f"cell_code_{part}")
-    folds.fold_statements(page)
-    assert ["<details" in raw.astext() for raw in page.findall(nodes.raw)] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("text", "summary"),
-    [("Eq 24, relative error 3e-16", "✓ Proved: Eq 24 (error 3e−16)"), ("C is E(Eᵀπ)/m (error 4e-16)", None)],
-)
-def test_the_proof_of_one_equation_looks_like_that_of_several(text, summary):
-    page = nodes.container("", nodes.raw("", f'<ul class="uaftc-checks"><li><b>proved</b> {text}</li></ul>'))
-    folds.fold_statements(page)
-    found = re.search("<summary>(.*)</summary>", page.astext())
-    assert (found and found[1]) == summary
+def test_what_came_of_a_check_stands_in_one_list_above_its_code_and_figures_stay():
+    lists = [f'<ul class="uaftc-checks">{item}</ul>' for item in (PROVED, RISES)]
+    checks, figure = cell("a", lists[0]), cell("b", "<figure>")
+    folds.part(figure, "output").extend(nodes.container("", nodes.raw("", html, format="html")) for html in lists)
+    folds.name_cells(nodes.section("", checks, nodes.paragraph(), figure))
+    assert folds.part(checks, "output") is None and folds.html_of(folds.part(figure, "output")) == "<figure>"
+    assert folds.part(figure, "source")[0].astext() == f'<ul class="uaftc-checks">{PROVED}{RISES}</ul>'
+    assert figure["prompt_show"] == "✓ proved (error 4e−16), finding checked: 1 [0.5, 1.5] (3 runs)"
 
 
 def cell(source, puts_out="", says="Code", kind="code"):
@@ -117,14 +69,14 @@ def test_code_that_shows_nothing_stands_behind_the_next_line_of_its_section():
     assert gathered([cell("a"), says, cell("b"), cell("c", "<figure>")]) == [["a", "b", "c"]]
     assert gathered([cell("a")], [cell("b", "<figure>")]) == [["a"], ["b"]]
     assert gathered([cell("a"), cell("b", "<p>", "✓ proved", "checks")]) == [["a", "b"]]
-    assert gathered([cell("a"), cell("b", "<p>", "How an answer is tried")]) == [["a"], ["b"]]
+    assert gathered([cell("a"), cell("b", "<p>", "Check and solution")]) == [["a"], ["b"]]
 
 
 def test_a_solution_says_what_it_is():
     solution = cell("answer")
     solution["classes"], page = ["tag_solution"], nodes.section("", cell("a"), solution)
     folds.name_cells(page)
-    assert solution["prompt_show"] == "A solution" and gathered([*page]) == [["a"], ["answer"]]
+    assert solution["prompt_show"] == "Check and solution" and gathered([*page]) == [["a"], ["answer"]]
 
 
 def test_lines_that_follow_each_other_are_one():
@@ -151,19 +103,13 @@ def page(request):
     return BeautifulSoup((PAGES / f"{request.param}.html").read_text(encoding="utf-8"), "html.parser")
 
 
-def test_no_check_stands_open_and_none_lacks_what_came_of_it(page):
-    """And what stands beside them is all that stands at the foot of the page."""
-    beside, foot = [], []
-    for cell in page.select("div.cell"):
-        code = "\n".join(one.get_text() for one in cell.select(".cell_input pre"))
-        summary = cell.select_one(":scope > details.hide > summary")
-        if re.search(r"\bchapter\.(finding|identity)\(|\bmeasured\(", code):
-            assert summary, f"open: {code[:80]}"
-            assert "✓" in summary.get_text(), f"nothing came of: {code[:80]}"
-        beside += [one.get_text() for one in cell.select(":scope > details.hide ul.uaftc-checks li")]
-        if "chapter.show()" in code:
-            foot += [one.get_text() for one in cell.select(".cell_output ul.uaftc-checks li")]
-    assert sorted(beside) == sorted(foot)
+def test_every_check_stands_once_behind_its_line(page):
+    """And none stands open."""
+    lists = page.select("ul.uaftc-checks")
+    folded = page.select("div.folded-checks > details.hide .cell_input > ul, details.uaftc-statements > ul")
+    assert lists and lists == folded
+    foot = [int(n) for one in page.select("p.uaftc-statements") for n in re.findall(r"^\d+", one.get_text())]
+    assert sum(foot) == len(page.select("details.hide ul.uaftc-checks > li"))
 
 
 def test_code_stands_below_what_it_shows_and_in_one_line(page):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import platform
 import tempfile
@@ -19,7 +18,6 @@ from uuid import uuid4
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell
 
 from uaftc_book import record
 from uaftc_book.publish.address import repository
@@ -35,10 +33,6 @@ from uaftc_book.publish.sources import (
 )
 from uaftc_book.same_sums import SAME_SUMS
 from uaftc_lib import __version__, files
-
-# What the chapter has measured, if it compares numbers with those of the published run.
-FINDINGS = """import json, sys
-print(json.dumps(getattr(sys.modules.get("uaftc_book.chapter"), "FINDINGS", {})))"""
 
 LIMIT, USUAL = 1800, 30.0  # seconds that a cell may take, and that a chapter of unknown length probably takes
 LONGEST_NAME = 90  # characters, of a connection file; that of a socket may have 103
@@ -99,12 +93,10 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
 
     started = time.perf_counter()
     source, before = read_source(name, checkout), every_file(checkout)
-    notebook = read_source(name, checkout)
-    notebook.cells.append(new_code_cell(FINDINGS, id="findings"))
     steady = patch.dict(os.environ, SOURCE_DATE_EPOCH="0", TQDM_DISABLE="1")  # same outputs always: no dates, no bars
     with steady, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.ipynb"
-        nbformat.write(notebook, path)
+        nbformat.write(source, path)
         try:
             with recording(Path(folder), checkout) as log:
                 executed = run_to_its_end(path, checkout / "book")
@@ -115,7 +107,6 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
             kind, words = type(error).__name__, str(error).strip().partition("\n")[0]
             return time.perf_counter() - started, kind, f"notebooks/{name}.md: {kind}: {words}"
         files = recorded_files(log, checkout)
-    last = executed.cells.pop()
     provenance = {
         # Of the files as they were before the run: what was edited meanwhile makes stale.
         "key": key(source, {file: before.get(file, ABSENT) for file in files}, checkout),
@@ -126,7 +117,6 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
             "numpy": metadata.version("numpy"),
         },
         "files": files,
-        "findings": json.loads("".join(output.text for output in last.outputs if output.get("name") == "stdout")),
     }
     seconds = time.perf_counter() - started
     # Roughly: another run takes about as long, and its copy is the same.

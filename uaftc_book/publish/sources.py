@@ -83,9 +83,8 @@ def digest_of_text(notebook: NotebookNode) -> str:
 
 def digest_of_outputs(notebook: NotebookNode) -> str:
     """Digest of what its cells put out, and of what its copy says of the run."""
-    run = notebook.metadata.get("uaftc", {})
     outputs = [[cell.execution_count, cell.outputs] for cell in code_cells(notebook)]
-    return digest_of([outputs, run.get("findings"), run.get("versions")])
+    return digest_of([outputs, notebook.metadata.get("uaftc", {}).get("versions")])
 
 
 def parameters_of(notebook: NotebookNode) -> dict[str, object]:
