@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
-import pandas as pd
 import pytest
 import torch
 from cases import uaftc
@@ -255,11 +254,9 @@ def test_a_full_disk_leaves_the_former_file_and_is_named(tmp_path, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", half)
-    monkeypatch.setattr(Path, "write_text", lambda path, text, **_: half(path, text.encode()))
-    monkeypatch.setattr(pd.DataFrame, "to_csv", lambda frame, path, **_: half(path, b"half of it"))
     words = ["scorecard"] if name == "x.csv" else ["train", *SMALL]
     result = uaftc(*words, "--out", out)
-    assert result.exit_code == 2 and is_one_line(f"No space left on device: '.*{name}'", result.stderr)
+    assert result.exit_code == 2 and is_one_line(f"{name} cannot be written: No space left", result.stderr)
     assert [path.name for path in tmp_path.iterdir()] == [name] and out.read_text() == "former"
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.experiments import sweep
+from uaftc_lib.experiments.cells import GRIDS
 from uaftc_lib.experiments.store import ABOUT, StoredTable
-from uaftc_lib.experiments.tables import grid_names
 from uaftc_lib.locations import results_folder
 
 TOLERANCE = 0.02  # of the largest number of a column
@@ -124,7 +124,7 @@ def stored(name: str, folder: str | os.PathLike | None = None, **where) -> pd.Da
     path = results_folder(folder, existing=True) / f"{name}.csv"
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: make it with uaftc tables {name} --make")
-    if name in grid_names() or StoredTable(path, ()).lines()[0] == [*sweep.COLUMNS]:
+    if (GRIDS / f"{name}.toml").is_file() or StoredTable(path, ()).lines()[0] == [*sweep.COLUMNS]:
         rows = sweep.sweep_table(path).frame().dropna(subset="best_epoch")  # without runs that diverged
     else:
         rows = (experiment_task(name, folder)[0] if name in EXPERIMENTS else StoredTable(path, ())).frame()

@@ -51,7 +51,12 @@ function setNearest({ target }) {
   const [nearest] = [...labs.values()].sort((one, other) => away(one.getBoundingClientRect()) - away(other.getBoundingClientRect()));
   nearest.change({ ...nearest.base, ...Object.fromEntries(new URLSearchParams(button.dataset.set)) });
   const { top, bottom } = nearest.root.querySelector("[data-figure] canvas, .compact canvas").getBoundingClientRect();
-  if (top + bottom > 0 && top + bottom < 2 * innerHeight) return;  // half of the picture is seen
+  if (top + bottom > 0 && top + bottom < 2 * innerHeight) {  // half of the picture is seen
+    const stay = new ResizeObserver(() => scrollBy({ top: button.getBoundingClientRect().top - at, behavior: "instant" }));
+    stay.observe(nearest);  // its sentence may have a line more or less, now and when it is trained
+    for (const event of ["wheel", "keydown", "pointerdown", "touchmove"]) addEventListener(event, () => stay.disconnect(), { once: true });
+    return;
+  }
   const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
   nearest.scrollIntoView({ behavior, block: nearest.clientHeight > innerHeight ? "start" : "nearest" });
 }
