@@ -11,7 +11,7 @@ from uaftc_lib.experiments.tables import BENCHMARKS, remake
 # Rounding is each processor's own: Σρ of the one is nothing else, λ = 0.01 of the other amplifies it.
 OF_ROUNDING = {"law_drift", "short_terms_lams"}
 # Vectors that another machine trained turn which words are nearest, and a mean near zero: by up to 3 % of the largest
-# vote of five jobs, and 12 % of one mean, in these two. The other tables that read them come out again.
+# vote of five jobs, and 12 % of one mean, in these two. Four other tables that read them came out again.
 OF_VECTORS = {"lifted_by", "far_scores"}
 
 
