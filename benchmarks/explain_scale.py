@@ -61,7 +61,7 @@ def main(rows: int = 1_000_000) -> None:
         "linear_accuracy": report["quality"]["linear"]["accuracy"],
     }
     row |= {"file_size": size, "seeds": FOLDS, "load": load()} | provenance()
-    StoredTable(results_folder() / "explain_scale.csv", tuple(row), rows=1).add([row])
+    StoredTable(results_folder() / "explain_scale.csv", tuple(row), rows=1).put([row])
     print(f"{row['rows']:,} rows: {row['seconds']:.0f} s, {row['peak_memory'] / 1e9:.2f} GB")
 
 

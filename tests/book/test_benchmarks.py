@@ -2,6 +2,7 @@
 
 import time
 
+import explain_scale
 import fasttext_peer
 import measure
 import page
@@ -76,3 +77,11 @@ def test_the_page_of_speed_says_what_is_stored_and_every_target_is_met():
     assert (CHECKOUT / "docs" / "speed.md").read_text(encoding="utf-8") == page.page(STORED)
     assert page.page(STORED.assign(ours=2 * STORED.ours)) != page.page(STORED)
     assert set(STORED.met) == {"yes"}
+
+
+def test_time_and_memory_of_the_report_are_added_to_their_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
+    for _ in range(2):
+        explain_scale.main(2000)
+    rows = pd.read_csv(tmp_path / "explain_scale.csv")
+    assert rows["rows"].tolist() == [2000, 2000] and (rows["seconds"] > 0).all() and (rows["peak_memory"] > 1e8).all()

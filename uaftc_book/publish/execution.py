@@ -96,7 +96,7 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
     steady = patch.dict(os.environ, SOURCE_DATE_EPOCH="0", TQDM_DISABLE="1")  # same outputs always: no dates, no bars
     with steady, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.ipynb"
-        nbformat.write(source, path)
+        files.write(path, nbformat.writes(source))
         try:
             with recording(Path(folder), checkout) as log:
                 executed = run_to_its_end(path, checkout / "book")
@@ -106,17 +106,17 @@ def execute(name: str, checkout: Path = CHECKOUT) -> tuple[float, str, str]:
         except (RuntimeError, OSError, KeyError) as error:  # the kernel died, took too long, is not there
             kind, words = type(error).__name__, str(error).strip().partition("\n")[0]
             return time.perf_counter() - started, kind, f"notebooks/{name}.md: {kind}: {words}"
-        files = recorded_files(log, checkout)
+        opened = recorded_files(log, checkout)
     provenance = {
         # Of the files as they were before the run: what was edited meanwhile makes stale.
-        "key": key(source, {file: before.get(file, ABSENT) for file in files}, checkout),
+        "key": key(source, {file: before.get(file, ABSENT) for file in opened}, checkout),
         "versions": {
             "Python": platform.python_version(),
             "uaftc_lib": __version__,
             "torch": metadata.version("torch"),
             "numpy": metadata.version("numpy"),
         },
-        "files": files,
+        "files": opened,
     }
     seconds = time.perf_counter() - started
     # Roughly: another run takes about as long, and its copy is the same.
@@ -178,8 +178,8 @@ def refresh(checkout: Path = CHECKOUT) -> tuple[list[str], list[str]]:
             executed = read_published(name, checkout)
             fresh = assemble(read_source(name, checkout), executed, executed.metadata.uaftc, repository(checkout))
             write(fresh, checkout / "book" / f"{name}.ipynb")
-    files = [*(checkout / "book").glob("*.ipynb"), *(checkout / "notebooks").glob("*.md")]
-    if others := sorted(str(path.relative_to(checkout)) for path in files if path.stem not in names):
+    texts = [*(checkout / "book").glob("*.ipynb"), *(checkout / "notebooks").glob("*.md")]
+    if others := sorted(str(path.relative_to(checkout)) for path in texts if path.stem not in names):
         print(
             f"Left out of the book, and left as they are: {', '.join(others)} "
             "(a chapter has a text in notebooks/ and a line in _toc.yml)"
