@@ -102,6 +102,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
             "margin": {"accuracy": -0.01, "low": -0.03, "high": 0.01},
         },
         "top_words": {name: [] if verdict == "nothing" else top.get(name, []) for name in classes},
+        "listed": frame.groupby("class")["listed"].sum().to_dict(),
         "linear_words": {name: ["mark00", "word1"] for name in classes} if better else {},
         "deciding": [] if verdict == "nothing" else [{
             "word": "mark00", "class": classes[0], **of_mark,

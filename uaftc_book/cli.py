@@ -13,7 +13,7 @@ from uaftc_book.parameters import check_given
 from uaftc_book.verdicts import WORDS
 from uaftc_lib import checks, files
 from uaftc_lib.cli import DASK, WORKERS, app
-from uaftc_lib.cli.options import PATH, parameters_from
+from uaftc_lib.cli.options import FOLDER, PATH, parameters_from
 from uaftc_lib.experiments import tables as stored
 from uaftc_lib.experiments.cells import check_file, check_workers
 from uaftc_lib.extras import needs
@@ -128,7 +128,7 @@ def book(forget: bool, again: tuple[str, ...], strict: bool) -> None:
 
 
 @app.command()
-@click.option("--data-home", type=PATH, help="As of `uaftc data`.")
+@click.option("--data-home", type=FOLDER, help="As of `uaftc data`.")
 def transformer(data_home: Path | None) -> None:
     """Train the book's own transformer, once, or say where it is and what it is.
 

@@ -2,11 +2,13 @@
 
 import importlib
 import json
+import os
 import pickle
 import re
 import subprocess
 import sys
 import types
+import warnings
 import zipfile
 import zlib
 from dataclasses import asdict, fields
@@ -27,6 +29,7 @@ from uaftc_lib.cli.options import option_of
 from uaftc_lib.datasets import LOADERS, dataset_names
 from uaftc_lib.experiments.cells import Cell, cells_of
 from uaftc_lib.locations import results_folder
+from uaftc_lib.report import request
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.write import terminal_lines
 from uaftc_lib.settings import registered_names
@@ -512,11 +515,62 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
     told = list(terminal_lines(report | {"top_words": {name: [{"word": "x"}] for name in long}}, tmp_path))
     assert [line for line in told if line.endswith(" x")] == [f"{n:30} x" for n in (*long[:2], "n" * 29 + "…")]
     assert [line for line in told if "– right of unseen texts; mean over classes –" in line]
+    more = list(terminal_lines(report | {"listed": {"a": 1245, "b": 0}}, tmp_path))
+    assert [line for line in more if line.endswith("word6, word7 … and 1,237 more in words.csv")]
     beside = report | {"linear_words": {"a": ["fine"], "b": ["poor"]}}
     assert "b             no word; the linear model: poor" in list(terminal_lines(beside, tmp_path))
     report["quality"]["verdict"], report["deciding"] = "nothing", []
     told = "\n".join(terminal_lines(report, tmp_path))
     assert "no word" not in told and "No conclusion may be drawn" in told
+
+
+def started(words, folder, stdout=subprocess.PIPE, encoding="cp1252"):
+    """The command in a process of its own, whose stdout and stderr hold no λ."""
+    variables = {**os.environ, "PYTHONIOENCODING": encoding}
+    command = [sys.executable, "-m", "uaftc_lib", *map(str, words)]
+    return subprocess.Popen(command, cwd=folder, env=variables, stdout=stdout, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"], ["--json"], ["--json", "--quiet"]], ids=" ".join)
+def test_what_explain_prints(tmp_path, options):
+    """No bar into a file; and what stdout cannot hold ends no run."""
+    rows = "".join(f"{word} λ{i % 30} x{i},{word}\n" for i in range(70) for word in ("good", "μ"))
+    (tmp_path / "rows.csv").write_text("text,label\n" + rows + ",μ\n" * 20, encoding="utf-8")
+    done = started(["explain", "rows.csv", *FILE, "--dimension", 4, "--epochs", 2, *options], tmp_path)
+    out, told = done.communicate()
+    assert done.returncode == 0 and {path.name for path in (tmp_path / "report").iterdir()} == {*request.FILES}
+    if "--json" in options:
+        assert told == b"" and out == (tmp_path / "report" / "report.json").read_bytes() and json.loads(out)
+    else:
+        loud, printed = (told, out) if options else (out, told)
+        assert loud.startswith(b"take care     20 of 160 rows") and (printed == b"")
+        assert (b"\\u03bc" in out and b"written to" in out) != bool(options)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+@pytest.mark.parametrize("words", ["explain --help", "train --help", "scorecard", "vectors --help", "run λ"])
+def test_a_stdout_that_cannot_hold_it_or_is_shut_ends_quietly(tmp_path, words, encoding):
+    done = started(words.split(), tmp_path, encoding=encoding)
+    out, told = done.communicate()
+    assert done.returncode == 2 * ("λ" in words) and len(out + told) > 90
+    reader, writer = os.pipe()
+    os.close(reader)
+    shut = started(words.split(), tmp_path, writer, encoding)
+    os.close(writer)
+    assert shut.communicate()[1] == told and shut.returncode == (1 if out else 2)
+
+
+def test_the_help_names_kinds_and_limits():
+    told = " ".join(uaftc("explain", "--help").stdout.split())
+    assert all(f"{kind} ({', '.join(endings)})" in told for kind, endings in request.FORMATS.items())
+    assert "at least 100 rows and 2 to 50 classes of 5 texts or more" in told and "more than 1,000,000 rows" in told
+
+
+def test_a_warning_is_one_line(monkeypatch):
+    monkeypatch.setattr(uaftc_lib, "load_dataset", lambda *_, **__: warnings.warn("it is\nslow", stacklevel=1))
+    monkeypatch.setattr("uaftc_lib.cli.describe", lambda _: None)
+    assert uaftc("data", "sst").stderr == "warning: it is slow\n"
+    assert "is a file" in uaftc("data", "sst", "--data-home", __file__).stderr
 
 
 def test_a_folder_in_the_place_of_a_file_is_refused_before_the_work(tmp_path):

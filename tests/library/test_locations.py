@@ -1,6 +1,7 @@
 """Where data and results live, streams of random numbers, published values, records, progress bars."""
 
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -93,14 +94,19 @@ def test_provenance_names_versions_machine_and_day():
 
 
 @pytest.mark.parametrize("value, silent", [("1", True), ("true", True), ("", False), ("0", False)])
-def test_the_environment_silences_the_bar(monkeypatch, capsys, value, silent):
+@pytest.mark.parametrize("terminal, kind", [(True, "xterm"), (True, "dumb"), (False, "xterm")])
+def test_a_bar_is_for_terminals_and_the_environment_silences_it(monkeypatch, capsys, value, silent, terminal, kind):
     monkeypatch.setenv("TQDM_DISABLE", value)
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    silent = silent or not terminal or kind == "dumb"
     assert list(progress_bar(range(3), desc="counting")) == [0, 1, 2]
     assert ("counting" not in capsys.readouterr().err) == silent
 
 
 def test_the_bar_of_a_notebook_is_silenced_too(monkeypatch, capsys):
     monkeypatch.setattr(progress, "tqdm", tqdm_notebook)
+    assert progress.can_show(), "a notebook is no terminal"
     monkeypatch.setenv("TQDM_DISABLE", "1")
     assert list(progress_bar(range(3))) == [0, 1, 2]
     assert not any(capsys.readouterr())

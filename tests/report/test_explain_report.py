@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -247,6 +248,16 @@ def test_no_word_is_listed_if_the_model_is_no_better_than_chance():
     assert "Nothing is listed" in told and "of its" not in told.partition("For a word")[0].partition("For a class")[2]
     assert "The linear model, which is better, leans most on: mark00, word1." in text_of(verdict="linear is better")
     assert "leans most on" not in text_of()
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_list_says_how_many_words_it_leaves_out(counted):
+    report, words = made_report(("a", "b", "c"))
+    report |= {"listed": {"a": 3, "b": 4, "c": 1234}} | ({"quality": None} if counted else {})
+    report["vocabulary"] |= {"with_interval": 1, "in_csv": 1}
+    tags = Tags()
+    tags.feed(write.render_page(report, words, write.COLUMNS))
+    assert re.findall("([^\\n]+) listed words shown", tags.text) == ["3 of 4", "3 of 1,234"]
 
 
 def test_what_may_be_concluded_knows_the_verdict():
@@ -676,6 +687,7 @@ def test_what_comes_of_a_file_is_as_described(run):
     assert list(table) == list(write.COLUMNS)
     for name, rows in stored["top_words"].items():
         mine = table[(table["class"].astype(str) == name) & table["listed"].astype(str).eq("True")]
+        assert stored["listed"][name] == len(mine)
         assert [row["word"] for row in rows] == mine.nlargest(15, "total")["word"].tolist()
         for row, one in zip(rows, mine.nlargest(15, "total").itertuples()):
             assert (row["texts"], row["texts_of_class"]) == (one.texts, one.texts_of_class)

@@ -26,6 +26,7 @@ with stoppable():  # the first tenth of a second
     import pickle
     import tarfile
     import time
+    import warnings
     import zipfile
     import zlib
     from pathlib import Path
@@ -34,14 +35,14 @@ with stoppable():  # the first tenth of a second
 
     import uaftc_lib
     from uaftc_lib import __version__, checks, files
-    from uaftc_lib.cli.options import PATH, assignments, known_device, options_of, value_of
+    from uaftc_lib.cli.options import FOLDER, PATH, assignments, known_device, options_of, value_of
     from uaftc_lib.cli.records import as_percent, keep_run
     from uaftc_lib.cli.vectors import of_its_dimension, read_file, word_vectors
     from uaftc_lib.datasets import dataset_names, dataset_options
     from uaftc_lib.experiments import tables as stored
     from uaftc_lib.experiments.cells import AXES, Cell, cells_of, check_file, check_workers, load_grid
     from uaftc_lib.report import explain_file
-    from uaftc_lib.report.request import Columns, check_folder, check_request
+    from uaftc_lib.report.request import Columns, check_folder, check_request, limits
     from uaftc_lib.report.settings import Settings
     from uaftc_lib.settings import DEVICES, MODELS
 
@@ -53,7 +54,16 @@ OTHERS += (pickle.PickleError, tarfile.TarError, zipfile.BadZipFile, zlib.error)
 
 
 class Commands(click.Group):
-    """Commands whose expected errors are one line each."""
+    """Commands whose expected errors are one line each, as are their warnings."""
+
+    def main(self, *args, **more) -> object:
+        """Start; a character that the terminal or the file cannot hold is written as Python escapes it."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        with warnings.catch_warnings():
+            warnings.showwarning = warn
+            return super().main(*args, **more)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; a wrong argument, a file or a package that cannot be had exits with 2."""
@@ -69,8 +79,15 @@ class Commands(click.Group):
         raise click.exceptions.Exit(2)
 
 
+def warn(message: Warning | str, *_, **__) -> None:
+    """A warning without the line of the source that gave it."""
+    click.echo(f"warning: {' '.join(str(message).split())}", err=True)
+
+
 DATA_HOME = click.option(
-    "--data-home", type=PATH, help="Folder of the downloaded corpora; default: $UAFTC_DATA, else the platform's cache."
+    "--data-home",
+    type=FOLDER,
+    help="Folder of the downloaded corpora; default: $UAFTC_DATA, else the platform's cache.",
 )
 DEVICE = click.option(
     "--device", default="cpu", callback=known_device, help=f"One of {', '.join(DEVICES)}; or one of several, as cuda:1."
@@ -223,6 +240,8 @@ def sweep(
 @click.option("--time", help="Column of dates or numbers: the latest fifth of the texts are the unseen ones.")
 @click.option("--all-words", is_flag=True, help="Write every word of two texts or more into words.csv.")
 @click.option("--encoding", default="utf-8", help="Of the file, if it is not UTF-8, e.g. cp1252.")
+@click.option("--quiet", is_flag=True, help="Print nothing but what must be seen ('take care'), and that to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print report.json, in UTF-8, and nothing else.")
 def explain(
     file: Path,
     text: str,
@@ -233,6 +252,8 @@ def explain(
     time: str | None,
     all_words: bool,
     encoding: str,
+    quiet: bool,
+    as_json: bool,
     **given,
 ) -> None:
     """Train on a file of your own, and report which words drive which class."""
@@ -240,16 +261,20 @@ def explain(
         settings = Settings(**of_its_dimension(given["vectors"], given))
         check_folder(out)
         check_request(file, Columns(text, label, group, split, time), encoding)
-        report = explain_file(file, text, label, out, settings, encoding, group, split, time, all_words)
+        report = explain_file(file, text, label, out, settings, encoding, group, split, time, all_words, not quiet)
     except KeyboardInterrupt:
         click.echo("uaftc: stopped; nothing was written", err=True)
         raise click.exceptions.Exit(130) from None
     from uaftc_lib.report.write import terminal_lines
 
-    for line in terminal_lines(report, out):
-        click.echo(line)
+    if as_json:
+        return click.echo((out / "report.json").read_bytes(), nl=False)
+    lines = list(terminal_lines(report, out))
+    for line in lines[: len(report["loud"])] if quiet else lines:
+        click.echo(line, err=quiet)
 
 
+explain.help += f"\n\n{limits()}"
 explain.params.sort(key=lambda option: not option.required)  # what must be given is told first
 
 

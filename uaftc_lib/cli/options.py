@@ -71,6 +71,7 @@ class FilledPath(click.Path):
 
 
 PATH = FilledPath(path_type=Path)
+FOLDER = FilledPath(path_type=Path, file_okay=False)
 
 
 def known_device(_context: object, _option: object, text: str) -> str:

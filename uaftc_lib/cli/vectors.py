@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from uaftc_lib import checks
-from uaftc_lib.cli.options import PATH
+from uaftc_lib.cli.options import FOLDER, PATH
 from uaftc_lib.vectors.file_format import format_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def read_file(path: Path) -> WordVectors:
 @click.argument("words", metavar="[WORD]...", nargs=-1)
 @click.option("--file", type=PATH, help="A file of word vectors; default: the book's own.")
 @click.option("--count", default=10, help="Neighbours of each word.")
-@click.option("--data-home", type=PATH, help="As of `uaftc data`.")
+@click.option("--data-home", type=FOLDER, help="As of `uaftc data`.")
 def word_vectors(words: tuple[str, ...], file: Path | None, count: int, data_home: Path | None) -> None:
     """Train the book's own word vectors, once, or say where they are; list the nearest neighbours of words.
 

@@ -37,8 +37,9 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
             )
         return path
     try:
-        with files.named(f"{path} cannot be written"):
-            return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=True))
+        bar = progress_bar(desc=path.name, unit="B", unit_scale=True, delay=1, leave=False)
+        with bar, files.named(f"{path} cannot be written"):
+            return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=bar))
     except OSError as error:
         raise DataUnavailable(
             f"{path} is not there and could not be downloaded from {url} ({error}). "

@@ -11,7 +11,7 @@ stronger ones together that have answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,6 +133,7 @@ def judge(prepared: Prepared, trained: Trained | None, all_words: bool = False) 
         "classes": class_counts(prepared, trained),
         "quality": worth,
         "top_words": {name: [] for name in names} | top_words(sure),
+        "listed": listed_counts(sure, names),
         "shares": {name: float((labels == k).mean()) for k, name in enumerate(names)},
         "linear_words": linear_words(prepared, trained) if worth["linear_is_better"] else {},
         "deciding": [] if nothing else leaks(sure, prepared, trained),
@@ -155,6 +156,7 @@ def judged_by_counts(prepared: Prepared, all_words: bool) -> Judged:
         "classes": [{"name": name, "texts": int((labels == k).sum())} for k, name in enumerate(names)],
         "quality": None,
         "top_words": {name: [row | {"total": None} for row in top.get(name, [])] for name in names},
+        "listed": listed_counts(words, names),
         "shares": shares,
         "linear_words": {},
         "deciding": [],
@@ -516,6 +518,11 @@ def top_words(words: pd.DataFrame) -> dict[str, list[dict]]:
         name: first[name].rename(columns=shorter).to_dict("records") if name in first else []
         for name in words["class"].unique()
     }
+
+
+def listed_counts(words: pd.DataFrame, names: Sequence[str]) -> dict[str, int]:
+    """How many words are listed under each class; :func:`top_words` has the first of them."""
+    return {name: int((words["listed"] & (words["class"] == name)).sum()) for name in names}
 
 
 def attended_without_effect(words: pd.DataFrame) -> list[dict]:

@@ -18,11 +18,11 @@ from scipy.sparse.csgraph import connected_components
 
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.report.read import Table
-from uaftc_lib.report.request import Refused
+from uaftc_lib.report.request import FEWEST_OF_CLASS, FEWEST_ROWS, MOST_CLASSES, Refused
 from uaftc_lib.report.words import HAS_UNSPACED, Cutter
 from uaftc_lib.vectors.word_vectors import StartingVectors, WordVectors
 
-MOST_CLASSES, FEWEST_ROWS, FEWEST_OF_CLASS, FEWEST_TESTED = 50, 100, 5, 10
+FEWEST_TESTED = 10
 SHORT, NEARLY_ALL, DIFFERENT = 3, 0.9, 0.5  # words of a short text; share of such texts; share of different ones
 MOST_KNOWN, LONGEST_KNOWN = 2**20, 40  # pieces of text whose words are remembered, and their length
 CLEAR = "different texts of one label"

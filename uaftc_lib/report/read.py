@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from uaftc_lib.report.request import (
+    MOST_ROWS,
     Columns,
     Refused,
     check_request,
@@ -30,7 +31,6 @@ from uaftc_lib.report.request import (
     with_mark,
 )
 
-MOST_ROWS = 1_000_000
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 HALF = re.compile("[\ud800-\udfff]")  # what JSON can hold, and no file

@@ -14,6 +14,7 @@ from pathlib import Path
 from uaftc_lib.extras import needs
 
 FORMATS = {"CSV": (".csv",), "TSV": (".tsv", ".tab"), "JSON lines": (".jsonl", ".ndjson"), "Parquet": (".parquet",)}
+MOST_ROWS, FEWEST_ROWS, FEWEST_OF_CLASS, MOST_CLASSES = 1_000_000, 100, 5, 50
 FILES = ("words.csv", "report.json", "report.html")  # of a report
 DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
 
@@ -39,6 +40,20 @@ class Columns:
         return {role: name for role, name in vars(self).items() if name is not None}
 
 
+def known_kinds() -> str:
+    """The kinds of files that can be read, and how their names end."""
+    return ", ".join(f"{name} ({', '.join(endings)})" for name, endings in FORMATS.items())
+
+
+def limits() -> str:
+    """What a file must be."""
+    return (
+        f"FILE is one of {known_kinds()}. It needs at least {FEWEST_ROWS} rows and 2 to {MOST_CLASSES} classes of "
+        f"{FEWEST_OF_CLASS} texts or more (smaller ones are left out). Of more than {MOST_ROWS:,} rows, that many are "
+        "drawn at random."
+    )
+
+
 def check_request(path: Path, columns: Columns, encoding: str = "utf-8") -> None:
     """Refuse a file that is not there, of an unknown kind or without these columns, and an unknown encoding."""
     try:
@@ -50,8 +65,7 @@ def check_request(path: Path, columns: Columns, encoding: str = "utf-8") -> None
     check_roles(columns)
     kind = next((kind for kind, endings in FORMATS.items() if path.suffix.lower() in endings), None)
     if kind is None:
-        known = ", ".join(f"{name} ({', '.join(endings)})" for name, endings in FORMATS.items())
-        raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {known}")
+        raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {known_kinds()}")
     with in_words(path, encoding):
         if kind == "Parquet":
             with parquet_file(path) as file:

@@ -80,7 +80,8 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     folder : path
         Is made.
     all_words : bool
-        Whether words.csv holds more than 120,000 rows if need be; else those that move the model least are left out.
+        Whether words.csv holds more than 120,000 rows if need be; else those are left out that move the model least and
+        are not listed.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     classes = len(report["classes"])
     rows, words = words, words[words["q"].notna()]
     if len(rows) > MOST_ROWS and not all_words:
-        places = np.sort(leading(rows, classes, MOST_ROWS // classes))
+        places = np.sort(leading(rows, classes, MOST_ROWS // classes, {*words["word"][words["listed"]]}))
         rows = rows.iloc[(places[:, None] * classes + np.arange(classes)).ravel()]
     counted = {"with_interval": len(words) // classes, "in_csv": len(rows) // classes}
     report = {"schema": SCHEMA["$id"]} | report | {"vocabulary": report["vocabulary"] | counted}
@@ -333,6 +334,8 @@ def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         yield "look at", f"{one['word']!r} {tells} {one['class']!r} ({share}); a linear model finds {linear}"
     for name, words in () if quality and quality["verdict"] == "nothing" else report["top_words"].items():
         listed = ", ".join(word["word"] for word in words[:NAMED]) or "no word"
+        more = report.get("listed", {}).get(name, 0) - NAMED
+        listed += f" … and {more:,} more in words.csv" if more > 0 else ""
         linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
         yield name, f"{listed}; the linear model: {linear}" if linear else listed
     if report["replaced"]:
