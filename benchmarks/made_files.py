@@ -118,6 +118,22 @@ def known_causes(
     return frame, truth
 
 
+def mixed_causes(
+    seed: int, rows: int = 3000, classes: int = 2, own: int = 8, rare: float = 0.0
+) -> tuple[pd.DataFrame, dict]:
+    """So many causes of each class, rare and common ones, weak and strong ones; a confound to every second of them.
+
+    A confound stands in seven of ten texts that hold its cause. ``rare``: taken from the logit of the last class.
+    """
+    draws, words = np.random.default_rng([seed, 8]), spelling("ca", classes * own)
+    effects = {word: draws.uniform(1, 3) * np.eye(classes)[i % classes] for i, word in enumerate(words)}
+    companions = dict(
+        zip(spelling("co", len(words) // 2), (words[i] for i in range(len(words)) if not i // classes % 2))
+    )
+    intercept = -rare * np.eye(classes)[-1]
+    return file_of(draws, rows, effects, companions, (), intercept, shares=(0.012, 0.16), together=0.7)
+
+
 def label_first(
     seed: int, rows: int = 3000, times: Sequence[int] = (1, 1), own: int = 20, again: float = 0.0
 ) -> tuple[pd.DataFrame, dict]:

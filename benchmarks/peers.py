@@ -38,9 +38,12 @@ MADE = {
     "eight alike classes": made_files.alike_classes,
     "one class twice as long": partial(made_files.label_first, times=(1, 2)),
     "twice as long, in bursts": partial(made_files.label_first, times=(2, 1), again=0.3),
+    "mixed causes, 95 : 5": partial(made_files.mixed_causes, rare=5.0),
+    "mixed causes, 20,000 texts": partial(made_files.mixed_causes, rows=20_000),
+    "mixed causes, twenty classes": partial(made_files.mixed_causes, classes=20, own=4),
 }
 HALVED = ("two classes", "sst")
-SEEDS = {"eight alike classes": 5, "sst": 3}  # at most
+SEEDS = {"eight alike classes": 5, "sst": 3} | dict.fromkeys((name for name in MADE if name.startswith("mixed")), 5)
 LIME_SEEDS = 3
 MEASURES = {  # what the columns hold
     "listed": "words listed, counted under each class",

@@ -3,15 +3,17 @@
 A word is listed under a class where plain counts and the model agree. The class is commoner among the texts that hold
 the word than among all, commoner also than their lengths explain, and the word pushes towards it, in both ways in which
 that is measured. But words keep company, so one more is asked, which a word that only accompanies a cause cannot
-answer: is the class commoner than the lengths and the other words of these texts predict? Where many words say the same
-none of them adds to the others; then it is enough that neither a single stronger word accounts for the counts nor all
-stronger ones together that have answered.
+answer: is the class commoner than the lengths and the other words of these texts predict? And where the texts without
+a stronger word are no more of the class than others, the word is not listed. Where many words say the same none of them
+adds to the others; then it is enough that neither a single stronger word accounts for the counts nor all stronger ones
+together that have answered.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +27,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.explain.flips import minimal_flip_sets
+from uaftc_lib.report.beyond import answered_without_words
 from uaftc_lib.report.prepare import LOUD, Prepared
 from uaftc_lib.report.train import (
     SPREAD,
@@ -52,12 +55,15 @@ NEARLY_WHOLE = 0.9  # share of a class's texts from which a word that tells the 
 FEWEST = 5  # texts that a word needs for an interval
 FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chance
 ALONE = 0.01  # p of a word's counts without other words, above which these account for them
+AGAINST = 0.1  # the same for a word that the model lists: above this p it only accompanies another one
 MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
 TOP = 15  # words shown for each class
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
 NEARLY_ALL, HALF = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word tells a class
 FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
 ENOUGH, MOST_NAMED = 20, 3  # texts of a word that tells a class; words that are tried
+LETTERS, DIGITS, PLAIN = re.compile(r"[^\W\d_]+"), re.compile(r"\d+"), re.compile(r"[a'-]*")  # of a word; of its form
+SEVERAL = 3  # words of one form, from which they are a set
 TOGETHER = 0.9  # Jaccard index of the texts of two words from which they are one thing, as a tag of two words
 EACH = 5  # examples: of the surest, the wrong and the unsure texts
 SHORT, LONGEST = 150, 1000  # words of an example: longer ones only where there are no others, and never
@@ -142,7 +148,10 @@ def judge(prepared: Prepared, trained: Trained | None, all_words: bool = False) 
             trained.reader_of, prepared, prepared.cutter.spans, trained.tested, trained.ours.probability
         ),
     }
-    return Judged(words, findings, [*copied(prepared), *told_by_length(worth)])
+    loud = [*copied(prepared), *told_by_length(worth)]
+    if worth["verdict"] != "sure" or worth["linear_is_better"]:
+        loud += answered_without_words(prepared, trained, MATERIAL, balanced_accuracy)
+    return Judged(words, findings, loud)
 
 
 def judged_by_counts(prepared: Prepared, all_words: bool) -> Judged:
@@ -390,9 +399,8 @@ def accounted_for(
     ``words``: ids; ``push``: on class k, by which one is stronger than another.
     """
     held, of_class = units.held[:, words].astype(float).tocsr(), units.of_class[:, k]
-    both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
-    n, in_class = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
-    by_one = stats.binom.sf(in_class - 1, n, units.share(n, k).clip(of_class.mean()))
+    n, in_class, share = without_each(units, words, k)
+    by_one = (stats.binom.sf(in_class - 1, n, share) > ALONE) & (push[None, :] > push[:, None])
     strongest = (held * (push * sure)).max(axis=1).toarray().ravel()  # sure word of a unit, by its push; 0: none
     row, word = held.nonzero()
     alone = strongest[row] <= push[word]
@@ -400,7 +408,35 @@ def accounted_for(
         np.bincount(word[alone], each[row[alone]], len(words)) for each in (np.ones_like(of_class), of_class)
     )
     by_all = stats.binom.sf(in_class - 1, n, units.share(n, k).clip(of_class.mean()))
-    return ((by_one > ALONE) & (push[None, :] > push[:, None])).any(1) | (by_all > ALONE)
+    return by_one.any(1) | (by_all > ALONE)
+
+
+def without_each(
+    units: Units, words: Int[np.ndarray, "words"], k: int
+) -> tuple[Float[np.ndarray, "words others"], Float[np.ndarray, "words others"], Float[np.ndarray, "words others"]]:
+    """Of the units that hold a word without another one: how many there are, how many are of class k, and the share
+    that is expected of the class: that among all units, or the higher one that their lengths explain."""
+    held, of_class = units.held[:, words].astype(float), units.of_class[:, k]
+    both, of_both = (held.T @ held).toarray(), (held.T @ sparse.diags_array(of_class) @ held).toarray()
+    n, in_class = both.diagonal()[:, None] - both, of_both.diagonal()[:, None] - of_both
+    return n, in_class, units.share(n, k).clip(of_class.mean())
+
+
+def accompanies(
+    units: Units, words: Int[np.ndarray, "words"], push: Float[np.ndarray, "words"], k: int
+) -> Bool[np.ndarray, "words"]:
+    """Which words only accompany a stronger one: without it their units are not measurably more of class k.
+
+    And there are enough of these units: if as many of them were of the class as of all units of the word, it would be
+    measurable. A model that is trained on few texts of a class credits a cause with less than it does, and what stands
+    next to the cause with the rest; then :meth:`~uaftc_lib.report.train.Pushes.beyond` cannot tell them apart.
+
+    ``words``: ids; ``push``: on class k, by which one is stronger than another.
+    """
+    counts, (n, in_class, share) = units.counts()[words], without_each(units, words, k)
+    usual = np.ceil(n * (counts[:, k] / counts.sum(1))[:, None] - 1e-9)
+    measured, measurable = (stats.binom.sf(each - 1, n, share) <= AGAINST for each in (in_class, usual))
+    return (~measured & measurable & (push[None, :] > push[:, None])).any(1)
 
 
 def false_discovery_rates(p: Float[np.ndarray, "words classes"]) -> Float[np.ndarray, "words classes"]:
@@ -485,8 +521,10 @@ def word_table(
     candidate = raised & (q_most <= FALSE_DISCOVERIES)
     listed = raised & (q <= FALSE_DISCOVERIES) & (q_beyond <= FALSE_DISCOVERIES)
     for k in range(whole.class_count):
-        asked = np.flatnonzero(candidate[:, k])
-        asked = asked[np.argsort(-influence[asked, k] * held[asked, 0], kind="stable")][:MOST_COMPARED]
+        order = np.argsort(-influence[:, k] * held[:, 0], kind="stable")
+        sure = order[listed[order, k]][:MOST_COMPARED]
+        listed[sure, k] = ~accompanies(units, ids[sure], influence[sure, k], k)
+        asked = order[candidate[order, k]][:MOST_COMPARED]
         if len(asked):
             listed[asked, k] |= ~accounted_for(units, ids[asked], influence[asked, k], listed[asked, k], k)
     columns = {
@@ -542,28 +580,53 @@ def attended_without_effect(words: pd.DataFrame) -> list[dict]:
 
 
 def deciding(words: pd.DataFrame, prepared: Prepared) -> list[dict]:
-    """Words almost only texts of one class hold, and most of these do; those that stand together in one row."""
+    """Words almost only texts of one class hold, and most of these do; those that stand together in one row.
+
+    So do sets of words of one form, such as order numbers: each in few texts, all of one class.
+    """
     labels = prepared.whole.labels.numpy()
     sizes = dict(zip(prepared.classes, np.bincount(labels).tolist()))
-    rows = words.loc[words["texts"] >= ENOUGH, ["word", "class", "texts", "texts_of_class"]]
+    rows = words[["word", "class", "texts", "texts_of_class"]]
     size = rows["class"].map(sizes).astype(float)
-    rows = rows.assign(covered=rows["texts_of_class"] / size)
     others, usual = 1 - rows["texts_of_class"] / rows["texts"], 1 - size / len(labels)
-    chosen = rows[(others <= (usual / FEWER).clip(upper=1 - NEARLY_ALL)) & (rows["covered"] >= HALF)]
+    rows = rows.assign(covered=rows["texts_of_class"] / size)[others <= (usual / FEWER).clip(upper=1 - NEARLY_ALL)]
+    chosen = rows[(rows["texts"] >= ENOUGH) & (rows["covered"] >= HALF)]
     named: list[dict] = []
     for row in chosen.nlargest(10 * MOST_NAMED, "covered").to_dict("records"):
-        held = texts_with(row["word"], prepared)
+        held = texts_with([row["word"]], prepared)
         same = (one for one in named if one["class"] == row["class"] and jaccard_index(one["held"], held) >= TOGETHER)
         if one := next(same, None):
             one["words"].append(row["word"])
         elif len(named) < MOST_NAMED:
-            named.append(row | {"words": [row["word"]], "held": held})
-    return named
+            named.append(row | {"form": "", "words": [row["word"]], "held": held})
+    return named + sets_of_one_form(rows[~rows["word"].isin(chosen["word"])], prepared, sizes)
 
 
-def texts_with(word: str, prepared: Prepared) -> Int[np.ndarray, "texts"]:
-    """Which texts hold a word."""
-    where = prepared.whole.tokens.numpy() == prepared.vocabulary.id(word)
+def sets_of_one_form(rows: pd.DataFrame, prepared: Prepared, sizes: dict[str, int]) -> list[dict]:
+    """Of words that almost only texts of one class hold, those of one form that most of its texts hold together."""
+    named = []
+    form = rows["word"].map(form_of)
+    for (name, one_form), some in rows[form != ""].groupby(["class", form]):
+        held = texts_with(some["word"], prepared)
+        of_class = int((prepared.whole.labels.numpy()[held] == prepared.classes.index(name)).sum())
+        if len(some) >= SEVERAL and len(held) >= ENOUGH and of_class >= HALF * sizes[name]:
+            numbers = {"texts": len(held), "texts_of_class": of_class, "covered": of_class / sizes[name]}
+            in_order = some.sort_values("texts", ascending=False, kind="stable")["word"].tolist()
+            named.append({"class": name, "form": one_form} | numbers | {"words": in_order, "held": held})
+    return sorted(named, key=lambda row: -row["covered"])[:MOST_NAMED]
+
+
+def form_of(word: str) -> str:
+    """Letters as a, digits as 0, other signs as they are; the same for all addresses; "" for a word of letters."""
+    if "://" in word or word.startswith("www."):
+        return "address"
+    form = DIGITS.sub("0", LETTERS.sub("a", word))
+    return "" if PLAIN.fullmatch(form) else form
+
+
+def texts_with(words: Collection[str], prepared: Prepared) -> Int[np.ndarray, "texts"]:
+    """Which texts hold one of some words."""
+    where = np.isin(prepared.whole.tokens.numpy(), [prepared.vocabulary.id(word) for word in words])
     return np.unique(prepared.whole.instance_of.numpy()[where])
 
 
@@ -678,14 +741,18 @@ def example(
 ) -> dict:
     """One text: where its words stand, their attention and influence on the answer, and what would turn it.
 
-    ``turned_by`` is None where no removal turns the answer, and with a recurrent encoder, where nobody knows it.
+    ``turned_by`` is None where no removal turns the answer, and with a recurrent encoder or pairs, where nobody
+    knows it. Of a pair's attention and influence either word has half.
     ``word`` is None where the model does not know it.
     """
     corpus, answer = reader.read(prepared.whole, np.array([place])), int(probability.argmax())
     text, vocabulary, recurrent = prepared.texts[place], prepared.vocabulary, reader.model.recurrent is not None
     each, here = torch.arange(len(corpus.tokens)), torch.zeros(len(corpus.tokens), dtype=torch.long)
     _, values = word_values(reader.model, corpus, each, here)
-    influence = values[:, push_columns(corpus.class_count)][:, answer]
+    values, where = values[:, [1, push_columns(corpus.class_count).start + answer]], spans(text)
+    single, pairs = values[: len(where)], values[len(where) :] / 2  # half of a pair belongs to either of its words
+    single[: len(pairs)] += pairs
+    single[len(single) - len(pairs) :] += pairs
     words = [
         {
             "start": start,
@@ -694,11 +761,9 @@ def example(
             "attention": round(attention, 6),
             "influence": round(push, 6),
         }
-        for (start, end), token, attention, push in zip(
-            spans(text), corpus.tokens.tolist(), values[:, 1].tolist(), influence.tolist(), strict=True
-        )
+        for (start, end), token, (attention, push) in zip(where, corpus.tokens.tolist(), single.tolist())
     ]
-    flip = None if recurrent else minimal_flip_sets(reader.model, corpus)[0]
+    flip = None if recurrent or len(pairs) else minimal_flip_sets(reader.model, corpus)[0]
     return {
         "row": int(prepared.rows[place]),
         "text": text,

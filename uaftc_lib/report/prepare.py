@@ -141,7 +141,7 @@ def prepare(table: Table, cutter: Cutter, progress: Callable = iter, vectors: Wo
         table, near, cluster = clustered(table, words, same, settled, test)
         check_size(table, same, test)
     rows, places = table.rows, table.rows.index.to_numpy()
-    spellings, tokens, lengths = words.at(places)
+    spellings, tokens, lengths = with_pairs(words.at(places)) if cutter.ngrams == 2 else words.at(places)
     vocabulary, ids = vocabulary_of(spellings, tokens, lengths)
     classes = tuple(sorted(rows["label"].unique()))
     whole = Corpus(
@@ -286,6 +286,24 @@ def vocabulary_of(
     ids = np.full(len(spellings), vocabulary.unk)
     ids[frequent] = np.arange(len(frequent))
     return vocabulary, ids
+
+
+def with_pairs(words: Words) -> Words:
+    """Behind the words of each text its pairs of neighbouring words, as "not good". The spelling of a pair that stands
+    in one place only, and so is no word of the vocabulary, is empty."""
+    spellings, tokens, lengths = words
+    last = lengths.cumsum() - 1
+    first = np.setdiff1d(np.arange(len(tokens)), last)  # of each pair
+    codes = tokens[first].astype(np.int64) * len(spellings) + tokens[first + 1]
+    known, pair, count = np.unique(codes, return_inverse=True, return_counts=True)
+    spelt = [
+        f"{spellings[code // len(spellings)]} {spellings[code % len(spellings)]}" if n > 1 else ""
+        for code, n in zip(known.tolist(), count.tolist())
+    ]
+    text = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.argsort(np.concatenate([text, text[first]]), kind="stable")
+    both = np.concatenate([tokens, (len(spellings) + pair).astype(np.int32)])[place]
+    return Words([*spellings, *spelt], both, 2 * lengths - 1)
 
 
 def unspaced(texts: Collection[str], cutter: Cutter) -> list[str]:

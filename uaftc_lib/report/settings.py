@@ -19,6 +19,19 @@ from uaftc_lib.settings import (
 )
 
 
+def one_or_two(name: str, value: object) -> int:
+    """1 or 2.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    if checks.whole(name, value, least=1) > 2:
+        raise ValueError(f"{name} is {value}: single words are 1, and pairs of neighbouring ones as well 2")
+    return value
+
+
 @dataclass(frozen=True)
 class Settings:
     """How ``uaftc explain`` trains: until three epochs in a row are no better, and for ``epochs`` at most.
@@ -36,14 +49,17 @@ class Settings:
     words: str = setting("rule", "How texts are cut: rule, spaces, characters, spacy, spacy:LANGUAGE.", way_to_cut)
     ignore: str | None = setting(None, "A pattern (regular expression): what it matches is no word.", pattern)
     without: str | None = setting(None, "Words, parted by commas, that are left out of every text.")
+    ngrams: int = setting(1, "2: pairs of neighbouring words count as words, too.", one_or_two)
     vectors: str | None = setting(None, "File of word vectors that the embeddings start from.")
 
     def __post_init__(self):
         check_fields(self)
+        if self.ngrams == 2 and self.encoder != "none":
+            raise ValueError(f"ngrams 2 needs encoder none: {self.encoder} reads words in their order already")
 
     def cutter(self) -> Cutter:
         """What cuts texts into words."""
-        return Cutter(self.words, self.ignore, self.without.split(",") if self.without else ())
+        return Cutter(self.words, self.ignore, self.without.split(",") if self.without else (), self.ngrams)
 
     def training(self, rows: int, seed: int) -> TrainingConfig:
         """Small files are read more often and in smaller batches, or there would be too few steps."""

@@ -108,6 +108,8 @@ class Cutter:
         A regular expression (upper and lower case are the same): what it matches is no part of any word.
     without : sequence of str
         Words that are left out.
+    ngrams : int
+        2: pairs of neighbouring words count, too (:func:`uaftc_lib.report.prepare.with_pairs`).
 
     Raises
     ------
@@ -115,14 +117,17 @@ class Cutter:
         If ``how`` or ``ignore`` cannot be understood, spaCy is not installed, or one of ``without`` is no single word.
     """
 
-    def __init__(self, how: str = "rule", ignore: str | None = None, without: Sequence[str] = ()):
+    def __init__(self, how: str = "rule", ignore: str | None = None, without: Sequence[str] = (), ngrams: int = 1):
         kind, _, language = way_to_cut("how", how).partition(":")
         self.how, self.ignore, self.without, self._by_spaces = how, None, frozenset(), True
-        self.description = DESCRIPTIONS[kind].format(language=language or "xx")
+        self.description = DESCRIPTIONS[kind].format(language=language or "xx") + " Upper and lower case are the same."
         if kind == "spacy":
             self._find, self._by_spaces = spacy_spans(language or "xx")
         else:
             self._find = matches_of(SPACES if kind == "spaces" else patterns()[kind])
+        self.ngrams = ngrams
+        if ngrams == 2:
+            self.description += " Pairs of neighbouring words count as words, too."
         if without:
             self.without = frozenset(self._as_one_word(word) for word in without)
             self.description += f" Left out: {', '.join(sorted(self.without))}."

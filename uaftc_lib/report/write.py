@@ -327,11 +327,14 @@ def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         yield name, f"{right} right of unseen texts; mean over classes {mean}"
     yield from zip(("verdict", "because"), verdict_sentences(quality))
     for one in report["deciding"]:
-        tells = "nearly decides" if one["covered"] >= NEARLY_WHOLE else "by itself tells"
+        names, nearly = one["word"].split(","), one["covered"] >= NEARLY_WHOLE
+        word, tells = repr(one["word"]), "nearly decides" if nearly else "by itself tells"
+        if one["form"]:
+            word, tells = f"{', '.join(names[:3])}, ... ({len(names)} words of one form)", "together tell"
         share = f"{one['texts_of_class']:,} of its {one['texts']:,} texts are of this class; "
         share += f"{in_percent(one['covered'])} of the class's texts hold it"
         linear = f"{in_percent(one['recall'])} of the class with it and {in_percent(one['recall_without'])} without"
-        yield "look at", f"{one['word']!r} {tells} {one['class']!r} ({share}); a linear model finds {linear}"
+        yield "look at", f"{word} {tells} {one['class']!r} ({share}); a linear model finds {linear}"
     for name, words in () if quality and quality["verdict"] == "nothing" else report["top_words"].items():
         listed = ", ".join(word["word"] for word in words[:NAMED]) or "no word"
         more = report.get("listed", {}).get(name, 0) - NAMED
