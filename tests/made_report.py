@@ -92,7 +92,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
             for name, n in zip(classes, np.bincount(labels).tolist())
         ],
         "shares": share, "vocabulary": {"words": frame["word"].nunique(), "rare": 4321},
-        "settings": {"encoder": encoder, "epochs": 30, "rounds": 1, "seed": 0},
+        "settings": {"encoder": encoder, "ngrams": 1, "epochs": 30, "rounds": 1, "seed": 0},
         "quality": {
             "verdict": "sure" if better else verdict, "linear_is_better": better, "length_tells": False,
             "tested": len(labels), "independent": len(labels) - 6, "largest_class": 0,
@@ -105,7 +105,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
         "listed": frame.groupby("class")["listed"].sum().to_dict(),
         "linear_words": {name: ["mark00", "word1"] for name in classes} if better else {},
         "deciding": [] if verdict == "nothing" else [{
-            "word": "mark00", "class": classes[0], **of_mark,
+            "word": "mark00", "form": "", "class": classes[0], **of_mark,
             "covered": 0.97, "recall": 0.98, "recall_without": 0.55, "accuracy": 0.9, "accuracy_without": 0.7,
         }],
         "attended_without_effect": [{"word": "word2", "attention": 0.4, "influence": 0.01, "texts": 50}],
