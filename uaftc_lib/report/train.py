@@ -219,7 +219,7 @@ def cross_validation(
         for fold, reader in zip(chosen, trained):
             line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
             shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
-            of_length = LogisticRegression().fit(lengths[fold.rest], labels[fold.rest])
+            of_length = LogisticRegression(max_iter=1000).fit(lengths[fold.rest], labels[fold.rest])
             answers = {
                 "ours": reader.probability(whole, fold.test),
                 "linear": line.probabilities(reader.read(whole, fold.test)),
@@ -519,7 +519,8 @@ def with_length(
         return np.column_stack([logit(single.clip(1e-9, 1 - 1e-9)), length_features(lengths)])
 
     fitted = {
-        k: LogisticRegression().fit(features(k, probability, lengths), labels == k) for k in np.unique(labels).tolist()
+        k: LogisticRegression(max_iter=1000).fit(features(k, probability, lengths), labels == k)
+        for k in np.unique(labels).tolist()
     }
 
     def predict(probability: np.ndarray, lengths: np.ndarray) -> Float[np.ndarray, "texts classes"]:
