@@ -183,7 +183,7 @@ def test_wrong_paths_and_columns_are_refused(tmp_path):
 
 
 def test_mixed_types_agree_with_themselves(tmp_path):
-    rows = [("a b", 1), ("c d", "1"), (5, 1.0), ("e", True), ("f", [1]), ({"x": 1}, 1), (None, 1), ("g", None)]
+    rows = [("a b", 1), ("c d", "1"), (5, 1.0), ("e", True), ("f", [1, 2]), ({"x": 1}, 1), (None, 1), ("g", None)]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({"review": text, "stars": label}) for text, label in rows))
     table = read_table(path, COLUMNS)

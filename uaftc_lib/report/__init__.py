@@ -1,8 +1,9 @@
 """``uaftc explain``: from a file of the reader's own to a report.
 
+source      the bytes of a file, and their encoding
 request     what is refused before anything is read
 settings    how the models are trained, and how texts are cut: ``words``
-read        the rows of a file: a Table
+read        the rows of a file: a Table; its ``cells`` in one normal form
 prepare     copies, words, vocabulary: Prepared
 train       five models, each asked about texts it has not seen: Trained
 judge       how good they are, and which words are listed: Judged
@@ -20,6 +21,7 @@ from pathlib import Path
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report.request import Columns, check_folder
 from uaftc_lib.report.settings import Settings
+from uaftc_lib.report.source import name_of
 
 
 def explain_file(
@@ -40,14 +42,14 @@ def explain_file(
     Parameters
     ----------
     path : path
-        CSV, TSV, JSON lines or Parquet.
+        CSV, TSV, JSON lines, JSON, Parquet or Excel (.xlsx), also packed (.gz, .bz2, .xz); "-" is standard input.
     text, label : str
         Names of its columns.
     out : path
         A folder; it is made when all is done, so a refusal leaves nothing.
     settings : Settings, optional
     encoding : str
-        Of CSV, TSV and JSON lines.
+        Of CSV, TSV and JSON.
     group, split, time : str, optional
         Columns: texts of one group are never on both sides of a split; texts marked test are the unseen ones; the
         latest fifth of the texts are the unseen ones.
@@ -77,7 +79,8 @@ def explain_file(
     from uaftc_lib.vectors.word_vectors import read_vectors
 
     settings = settings or Settings()
-    path, out, columns = Path(path), Path(out), Columns(text, label, group, split, time)
+    path, out = Path(path), Path(out)
+    columns = Columns(text, label, group, split, time, settings.label_sep, settings.against_rest)
     cutter = settings.cutter()
     check_folder(out)
     with progress_bar(total=4, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as bar:
@@ -96,6 +99,6 @@ def explain_file(
         begin("judging")
         judged = judge(prepared, trained, all_words)
         begin("writing")
-        report = contents(path.name, columns, prepared, trained, judged)
+        report = contents(name_of(path), columns, prepared, trained, judged)
         replaced = write_report(report, judged.words, out, all_words)
     return report | {"replaced": replaced}

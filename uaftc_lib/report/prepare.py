@@ -447,6 +447,7 @@ def check_size(
         raise Refused(
             f"the label column has {len(classes):,} classes, at most {MOST_CLASSES} can be explained {account}; "
             f"is it the right column? Its first values: {', '.join(map(repr, classes[:5]))}"
+            + "".join(f". {line}" for line in table.loud if "--against-rest" in line)
         )
     left, what = len(table.rows), "rows"
     if same is not None and (different := len(np.unique(same[table.rows.index]))) < left:

@@ -6,35 +6,37 @@ import csv
 import io
 import math
 import re
-import unicodedata
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from uaftc_lib.report.cells import HALF, LOOK_ALIKE, NOTHING, SEVERAL, clean, plain_labels, without_residues
 from uaftc_lib.report.request import (
+    MOST_LINES,
     MOST_ROWS,
     Columns,
-    Refused,
-    check_request,
+    Header,
+    check_roles,
+    excel_rows,
     header_of,
-    in_words,
     json_objects,
+    keys_of,
     parquet_file,
-    with_mark,
+    resolved,
 )
+from uaftc_lib.report.source import Refused, Source, decoded, source_of
 
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
-TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
-HALF = re.compile("[\ud800-\udfff]")  # what JSON can hold, and no file
-MOST_LINES = 200  # of one row, where quotation marks are stray
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ class Table:
 def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: Callable = iter) -> Table:
     """The columns of a file that are asked for. ``progress`` wraps the lines of a file of text.
 
-    Texts and labels are strings, texts in Unicode's composed form (NFC). Rows without text or label, and cells that
-    are neither text nor number, are dropped and counted.
+    Texts and labels are strings, texts in Unicode's composed form (NFC) and without the residues of exports that can
+    surely be undone, labels in one normal form. Rows without text or label, and cells that are neither text nor
+    number, are dropped and counted.
 
     Raises
     ------
@@ -86,35 +89,40 @@ def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: 
         If the file cannot be read, is in another encoding, is malformed (the message gives the line) or
         lacks a column (the message names those it has).
     """
-    path = Path(path)
-    check_request(path, columns, encoding)
-    readers = {".jsonl": read_json_lines, ".ndjson": read_json_lines, ".parquet": read_parquet}
-    reader = readers.get(path.suffix.lower(), read_delimited)
-    with in_words(path, encoding):
-        table = reader(path, columns, encoding, progress)
+    source = source_of(Path(path), encoding)
+    check_roles(columns)
+    readers = {"Parquet": read_parquet, "Excel": read_excel, "JSON": read_json, "JSON lines": read_json}
+    reader = readers.get(source.kind, read_delimited)
+    table = decoded(source, lambda source: reader(source, columns, progress).add(source.notes))
     if not table.rows_read:
-        raise Refused(f"{path.name} holds no rows")
-    table = tidy(table)
+        raise Refused(f"{source.name} holds no rows")
+    table = tidy(table, columns)
     return table.add(*remarks(table.rows))
 
 
-def tidy(table: Table) -> Table:
+def tidy(table: Table, columns: Columns) -> Table:
     """Cells as strings, without the rows that lack what is needed."""
     rows = table.rows
     numbers = {role: sum(map(is_number, rows[role])) for role in ("text", "label")}
     notes = [f"{n:,} {role}s were numbers and were read as they are printed" for role, n in numbers.items() if n]
+    if lists := sum(isinstance(cell, (list, tuple)) and len(cell) == 1 for cell in rows["label"]):
+        notes.append(f"{lists:,} labels were lists of one and were read as its element")
+    ways = {"text": tidy_text, "label": tidy_label}
     strings = {
-        role: pd.Series([tidy_text(cell) if role == "text" else tidy_cell(cell) for cell in rows[role]], dtype=object)
+        role: pd.Series(list(map(ways.get(role, tidy_cell), rows[role])), dtype=object)
         for role in rows.columns.intersection(["text", "label", "group", "split"])
     }
+    strings["label"], label_notes, loud = plain_labels(strings["label"], columns.label_sep, columns.against_rest)
     rows = rows.assign(**strings)
     if "group" in rows and (alone := int((rows["group"] == "").sum())):
         notes.append(f"{alone:,} rows have no value in the column of --group: each of them stands alone")
-    table = replace(table, rows=rows).add(notes)
+    table = replace(table, rows=rows).add([*notes, *label_notes], loud)
+    table = table.keep(table.rows["text"].notna(), "text is no text")
+    texts, notes, loud = without_residues(table.rows["text"])
+    table = replace(table, rows=table.rows.assign(text=texts)).add(notes, loud)
     for role, reason in (("text", "no text"), ("label", "no label"), ("split", "no value in the column of --split")):
         if role in rows:
             table = table.keep(table.rows[role] != "", reason)
-    table = table.keep(table.rows["text"].notna(), "text is no text")
     table = table.keep(table.rows["label"].notna(), "label is neither text nor number")
     table = table.keep([not HALF.search(label) for label in table.rows["label"]], "label holds half a character")
     if "time" in rows:
@@ -151,13 +159,17 @@ def tidy_cell(cell: object) -> str | None:
     return str(cell) if isinstance(cell, (int, float, Decimal, date, time)) else None
 
 
+def tidy_label(cell: object) -> str | None:
+    """The same, but strings as they stand; of a list its element, or several that SEVERAL parts."""
+    if not isinstance(cell, (list, tuple)):
+        return cell if isinstance(cell, str) else tidy_cell(cell)
+    parts = list(map(tidy_cell, cell))
+    return None if None in parts else SEVERAL.join(parts)
+
+
 def tidy_text(cell: object) -> str | None:
     """A text as it stands, in Unicode's composed form; half a character becomes the one for what cannot be read."""
-    if not isinstance(cell, str):
-        return tidy_cell(cell)
-    if not cell.isascii():
-        cell = unicodedata.normalize("NFC", HALF.sub("\ufffd", cell))
-    return "" if cell.isspace() else cell
+    return clean(cell) if isinstance(cell, str) else tidy_cell(cell)
 
 
 def times(cells: pd.Series) -> pd.Series:
@@ -200,12 +212,15 @@ def ambiguous_dates(cells: pd.Series, read: pd.Series) -> list[str]:
 
 
 def remarks(rows: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Notes and loud lines on what is read as it stands, and may not be meant so."""
+    """Notes and loud lines on classes that may not be meant so."""
+    counts = rows["label"].value_counts()
+    usual = "which many programs write for a missing value: it is a class like any other. Delete these rows if nothing"
+    lost = [label for label in sorted(counts.index) if label.casefold() in NOTHING]
+    notes = [f"{counts[label]:,} rows have the label {label!r}, {usual} was meant" for label in lost]
     spellings: dict[str, list[str]] = {}
-    for label in sorted(rows["label"].unique()):
-        spellings.setdefault(" ".join(label.casefold().split()), []).append(label)
-    marked = sum("<" in text and bool(TAG.search(text)) for text in rows["text"])
-    notes = [f"{marked:,} texts hold markup such as <br>: the names of its tags count as words"] if marked else []
+    for label in sorted(counts.index):
+        alike = re.sub(r"^0+(?=\d)", "", label.translate(LOOK_ALIKE)).casefold()
+        spellings.setdefault(alike, []).append(label)
     alike = next((several for several in spellings.values() if len(several) > 1), None)
     if alike is None:
         return notes, []
@@ -219,26 +234,40 @@ def frame(numbers: Iterable[int], cells: Iterable[Iterable], columns: Columns) -
     return pd.DataFrame({"row": np.fromiter(numbers, np.int64)} | by_role)
 
 
-def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+def read_delimited(source: Source, columns: Columns, progress: Callable) -> Table:
     """CSV and TSV with a header, by Python's csv.
 
     pandas does not do here: its fast engine fills up rows that have too few fields, counts rows for lines, reads
     ``"Great" film`` without its marks, and a mark that opens a cell and was not meant to swallows, without a word,
     all rows up to the next one.
+
+    Raises
+    ------
+    Refused
+        If more than TORN_ROWS of the rows have another number of fields than the header, in every dialect.
     """
-    header, delimiter = header_of(path, columns, encoding)
+    head = header_of(source, columns)
+    plain = Dialect(head.names, "")
 
-    def read(mend: bool):
-        with unlimited_cells(), path.open(encoding=with_mark(encoding), newline="") as file:
-            lines, stray = mended(file.read(), delimiter, len(header)) if mend else (iter(progress(file)), [])
-            return *read_rows(lines, header, delimiter, columns), stray
+    def read(dialect: Dialect = plain, mend: bool = False):
+        with unlimited_cells(), source.text() as file:
+            lines = islice(progress(file), head.skipped, None)
+            lines, stray = mended("".join(lines), head.delimiter, len(head.names)) if mend else (lines, [])
+            lines = map(dialect.change, lines) if dialect.change else lines
+            cells, torn, count = read_rows(lines, dialect.names, head.delimiter, head.columns, **dialect.options)
+        return cells, [(line + head.skipped, n) for line, n in torn], count, [line + head.skipped for line in stray]
 
-    try:
-        cells, torn, lines, stray = read(mend=False)
-    except csv.Error:
-        cells, torn, lines, stray = read(mend=True)
+    result, notes = None, list(head.notes)
+    with suppress(csv.Error):
+        result = read()
+    for dialect in dialects(head, failed=result is None) if is_torn(result) else ():
+        with suppress(csv.Error):
+            if not is_torn(other := read(dialect)):
+                result = other
+                notes.append(dialect.note)
+                break
+    cells, torn, lines, stray = result or read(mend=True)
     count = len(cells) + len(torn)
-    notes = []
     if stray:
         notes.append(
             f"A quotation mark that encloses no whole cell was read as a character in {len(stray):,} rows (first in "
@@ -248,16 +277,57 @@ def read_delimited(path: Path, columns: Columns, encoding: str, progress: Callab
         notes.append(f"Quoted cells were read over line breaks: {spread:,} lines continue the row before them")
     if len(torn) > TORN_ROWS * count:
         line, fields = torn[0]
+        more = not cells and all(n == len(head.names) + 1 for _, n in torn)
+        hint = "row names whose column has no name in the header, or " if more else ""
         raise Refused(
-            f"{path.name}, line {line} has {fields} fields, the header {len(header)}, and so it is in "
-            f"{len(torn):,} rows: a stray quote or delimiter?"
+            f"{source.name}, line {line} has {fields} fields, the header {len(head.names)}, and so it is in "
+            f"{len(torn):,} rows: {hint}a stray quote or delimiter?"
         )
     dropped = {f"not as many fields as the header (first in line {torn[0][0]})": len(torn)} if torn else {}
     return Table(frame(cells, zip(*cells.values()), columns), count, dropped, tuple(notes))
 
 
+def is_torn(result: tuple | None) -> bool:
+    """Whether rows could not be read, or too many of them have another number of fields than the header."""
+    return result is None or len(result[1]) > TORN_ROWS * (len(result[0]) + len(result[1]))
+
+
+class Dialect(NamedTuple):
+    """A way to read CSV: the names of all fields, a note, options of csv.reader, what is done to each line."""
+
+    names: list[str]
+    note: str
+    options: dict = {}
+    change: Callable[[str], str] | None = None
+
+
+def dialects(head: Header, failed: bool) -> Iterator[Dialect]:
+    """The dialects in which the first lines of a file seem to be written; ``failed``: a quotation mark is misplaced."""
+    names, text, d = head.names, "".join(head.lines), re.escape(head.delimiter)
+    rows = [row for row in csv.reader(head.lines, delimiter=head.delimiter) if row][1:]
+    rows = rows[:-1] if len(head.lines) == MOST_LINES else rows  # the last one may be cut
+    more = {len(row) - len(names) for row in rows}
+    if re.search(rf'{d} +"', text):
+        note = "Blanks after delimiters were passed over, and quotation marks after them enclose cells"
+        yield Dialect(names, note, {"skipinitialspace": True})
+    if more == {1} and not any(row[-1].strip() for row in rows):
+        yield Dialect([*names, ""], "Every row ends in a delimiter that the header lacks: it was passed over")
+    elif more == {-1} and not names[-1].strip():
+        yield Dialect(names[:-1], "The header ends in a delimiter that the rows lack: it was passed over")
+    elif more == {1} and len({row[0] for row in rows if row[0].strip().isdecimal()}) == len(rows):
+        note = "Every row has one field more than the header: the first ones, whole numbers, were read as row names"
+        if not any(field.startswith(" ") for row in rows for field in row[1:]):  # as after a comma within a text
+            yield Dialect(["", *names], note)
+    if failed or '\\"' in text:
+        escaped = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
+        note = 'Quotation marks within cells are escaped by a backslash: \\" was read as "'
+        yield Dialect(names, note, {}, lambda line: escaped.sub(r'\1""', line))
+    if len(re.findall(rf"(?m)(?:^|{d})'[^\n]*'(?={d}|\s*$)", text)) > len(head.lines) / 2:
+        yield Dialect(names, "Cells are enclosed in single quotation marks", {"quotechar": "'"})
+
+
 def read_rows(
-    lines: Iterable[str], header: list[str], delimiter: str, columns: Columns
+    lines: Iterable[str], header: list[str], delimiter: str, columns: Columns, **options: object
 ) -> tuple[dict[int, tuple], list[tuple[int, int]], int]:
     """Row number → wanted cells, for each row after the header; line and number of fields of torn rows; the number of
     lines that are not blank.
@@ -269,8 +339,9 @@ def read_rows(
     """
     wanted = itemgetter(*(header.index(name) for name in columns.asked.values()))
     width, cells, torn, row, blank = len(header), {}, [], 0, 0
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True, **options)
     next(rows)
+    begin = rows.line_num
     for fields in rows:
         row += bool(fields)
         if len(fields) == width:
@@ -279,7 +350,7 @@ def read_rows(
             torn.append((rows.line_num, len(fields)))
         else:
             blank += 1
-    return cells, torn, rows.line_num - 1 - blank
+    return cells, torn, rows.line_num - begin - blank
 
 
 def mended(text: str, delimiter: str, width: int) -> tuple[list[str], list[int]]:
@@ -321,22 +392,37 @@ def unlimited_cells():
         csv.field_size_limit(limit)
 
 
-def read_json_lines(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
-    """One JSON object a line. A column that one line lacks is a missing cell there.
+def read_json(source: Source, columns: Columns, progress: Callable) -> Table:
+    """JSON objects, one a line or in an array. A column that one of them lacks is a missing cell there.
 
     Not by pandas, which does not say in which line a file is broken and makes floats of whole numbers.
     """
-    rows = [tuple(map(row.get, columns.asked.values())) for row in json_objects(path, encoding, progress)]
-    return Table(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows))
+    columns, notes = keys_of(source, columns)
+    rows = [tuple(map(row.get, columns.asked.values())) for row in json_objects(source, progress)]
+    return Table(frame(range(1, len(rows) + 1), zip(*rows), columns), len(rows), notes=tuple(notes))
 
 
-def read_parquet(path: Path, columns: Columns, encoding: str, progress: Callable) -> Table:
+def read_parquet(source: Source, columns: Columns, progress: Callable) -> Table:
     """The wanted columns of a Parquet file; nothing else of it is read."""
-    names = columns.asked.values()
-    with parquet_file(path) as file:
+    with parquet_file(source) as file:
+        columns, notes = resolved(source.name, columns, file.schema_arrow.names)
+        names = columns.asked.values()
         columns_read = file.read(columns=list(dict.fromkeys(names)))
     cells = (columns_read[name].to_pylist() for name in names)
-    return Table(frame(range(1, len(columns_read) + 1), cells, columns), len(columns_read))
+    return Table(frame(range(1, len(columns_read) + 1), cells, columns), len(columns_read), notes=tuple(notes))
+
+
+def read_excel(source: Source, columns: Columns, progress: Callable) -> Table:
+    """The first sheet of an Excel workbook, its columns named in its first row. Empty rows are passed over."""
+    with excel_rows(source) as (rows, sheets):
+        names = next(rows)
+        columns, notes = resolved(source.name, columns, names)
+        places = [names.index(name) for name in columns.asked.values()]
+        filled = (row for row in progress(rows) if any(cell is not None for cell in row))
+        cells = [tuple(row[place] if place < len(row) else None for place in places) for row in filled]
+    if len(sheets) > 1:
+        notes.append(f"The first sheet, {sheets[0]!r}, was read; there are {len(sheets) - 1:,} more")
+    return Table(frame(range(1, len(cells) + 1), zip(*cells), columns), len(cells), notes=tuple(notes))
 
 
 def sample(table: Table, most: int = MOST_ROWS, seed: int = 0) -> Table:

@@ -6,74 +6,79 @@ import csv
 import difflib
 import json
 import os
+import re
+import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 
 from uaftc_lib.extras import needs
+from uaftc_lib.report.source import Refused, Source, decoded, is_pipe, known_kinds, source_of
+from uaftc_lib.report.words import visible
 
-FORMATS = {"CSV": (".csv",), "TSV": (".tsv", ".tab"), "JSON lines": (".jsonl", ".ndjson"), "Parquet": (".parquet",)}
 MOST_ROWS, FEWEST_ROWS, FEWEST_OF_CLASS, MOST_CLASSES = 1_000_000, 100, 5, 50
 FILES = ("words.csv", "report.json", "report.html")  # of a report
-DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".tab": "\t"}
-
-
-class Refused(ValueError):
-    """The file cannot be explained; the message says why and what to do."""
+DELIMITERS = {"CSV": ",;\t|", "TSV": "\t"}
+MOST_LINES = 200  # of one row, where quotation marks are stray; and that are looked at for the header
 
 
 @dataclass(frozen=True)
 class Columns:
     """Which columns of a file hold what: texts and their classes; and, if asked for, what lies in one group (a writer,
-    a thread), the split that is given, and the time."""
+    a thread), the split that is given, and the time. And how labels become classes: what parts several labels in one
+    cell, and the label that is one class against all others."""
 
     text: str
     label: str
     group: str | None = None
     split: str | None = None
     time: str | None = None
+    label_sep: str | None = None
+    against_rest: str | None = None
 
     @property
     def asked(self) -> dict[str, str]:
         """Role → column, of the columns that are asked for."""
-        return {role: name for role, name in vars(self).items() if name is not None}
-
-
-def known_kinds() -> str:
-    """The kinds of files that can be read, and how their names end."""
-    return ", ".join(f"{name} ({', '.join(endings)})" for name, endings in FORMATS.items())
+        roles = ("text", "label", "group", "split", "time")
+        return {role: getattr(self, role) for role in roles if getattr(self, role) is not None}
 
 
 def limits() -> str:
     """What a file must be."""
     return (
-        f"FILE is one of {known_kinds()}. It needs at least {FEWEST_ROWS} rows and 2 to {MOST_CLASSES} classes of "
+        f"FILE is one of {known_kinds()}, or - for standard input. It needs at least {FEWEST_ROWS} rows and 2 to {MOST_CLASSES} classes of "
         f"{FEWEST_OF_CLASS} texts or more (smaller ones are left out). Of more than {MOST_ROWS:,} rows, that many are "
         "drawn at random."
     )
 
 
 def check_request(path: Path, columns: Columns, encoding: str = "utf-8") -> None:
-    """Refuse a file that is not there, of an unknown kind or without these columns, and an unknown encoding."""
-    try:
-        "".encode(encoding)
-    except LookupError:
-        raise Refused(f"the encoding {encoding!r} is not known: give one of Python's, such as cp1252") from None
-    if not path.is_file():
-        raise Refused(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give the path of a file")
+    """Refuse a file that is not there, of an unknown kind or without these columns, and an unknown encoding. A pipe
+    is left alone, since it can be read only once."""
+    source = None if is_pipe(path) else source_of(path, encoding)
     check_roles(columns)
-    kind = next((kind for kind, endings in FORMATS.items() if path.suffix.lower() in endings), None)
-    if kind is None:
-        raise Refused(f"{path.name}: files that end in {path.suffix!r} are not known; there are {known_kinds()}")
-    with in_words(path, encoding):
-        if kind == "Parquet":
-            with parquet_file(path) as file:
-                check_columns(path, columns, file.schema_arrow.names)
-        elif kind == "JSON lines":
-            check_objects(path, columns, encoding)
-        else:
-            header_of(path, columns, encoding)
+    if source:
+        decoded(source, lambda source: look(source, columns))
+
+
+def look(source: Source, columns: Columns) -> object:
+    """What a reader needs to know of a file before it reads the rows.
+
+    Raises
+    ------
+    Refused
+        If a column is not there.
+    """
+    if source.kind == "Parquet":
+        with parquet_file(source) as file:
+            return resolved(source.name, columns, file.schema_arrow.names)
+    if source.kind == "Excel":
+        with excel_rows(source) as (rows, _):
+            return resolved(source.name, columns, next(rows, []))
+    return (header_of if source.kind in DELIMITERS else keys_of)(source, columns)
 
 
 def check_roles(columns: Columns) -> None:
@@ -86,6 +91,8 @@ def check_roles(columns: Columns) -> None:
             raise Refused(f"--{role} and --{other} are both {name!r}: give another column, or leave --{role} out")
     if columns.split is not None and columns.time is not None:
         raise Refused("--split and --time both say which texts are tested: give one of them")
+    if columns.label_sep == "":
+        raise Refused("--label-sep is empty: give the character that parts labels, such as '|'")
 
 
 def check_folder(out: Path) -> None:
@@ -100,39 +107,100 @@ def check_folder(out: Path) -> None:
             raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another --out")
 
 
-def check_columns(path: Path, columns: Columns, names: list[str]) -> None:
-    """Refuse a table that lacks a wanted column, or has it twice."""
-    for name in columns.asked.values():
+def resolved(file: str, columns: Columns, names: list[str], first: str = "") -> tuple[Columns, list[str]]:
+    """The columns by the names that stand in the file, and notes on those that are not spelt as asked for. What cannot
+    be seen parts no names, nor do outer blanks and quotation marks.
+
+    Raises
+    ------
+    Refused
+        If a table lacks a wanted column, or has it twice.
+    """
+    spelt, notes = {}, []
+    for role, name in columns.asked.items():
         if names.count(name) > 1:
-            raise Refused(f"{path.name} has {names.count(name)} columns called {name!r}: rename all but one")
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
+            raise Refused(f"{file} has {names.count(name)} columns called {name!r}: rename all but one")
+        alike = [name] if name in names else [other for other in names if visible(other) == visible(name)]
+        if len(alike) != 1:
+            folded = {other.casefold(): other for other in names}
+            near = difflib.get_close_matches(name.casefold(), folded, 1)
+            meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
             known = ", ".join(map(repr, names[:30])) + (" ..." if len(names) > 30 else "")
-            first = " (by its first line)" if path.suffix.lower() in DELIMITERS else ""
-            raise Refused(f"{path.name} has no column {name!r}; its columns are{first} {known}.{meant}")
+            raise Refused(f"{file} has no column {name!r}; its columns are{first} {known}.{meant}")
+        spelt[role] = alike[0]
+        if alike[0] != name:
+            notes.append(f"The column {name!r} is spelt {alike[0]!a} in the file")
+    columns = replace(columns, **spelt)
+    check_roles(columns)
+    return columns, notes
 
 
-def header_of(path: Path, columns: Columns, encoding: str) -> tuple[list[str], str]:
-    """The columns of CSV or TSV and their delimiter: comma, semicolon, tab or bar, recognised by the first line."""
-    with path.open(encoding=with_mark(encoding), newline="") as file:
-        first = file.readline()
-    if not first:
-        raise Refused(f"{path.name} is empty")
-    if not first.strip():
-        raise Refused(f"{path.name} begins with a blank line: its first line must name the columns")
-    if "\0" in first:
-        raise Refused(f"{path.name} holds zero bytes: it is no text, or is encoded in utf-16 (--encoding)")
-    headers = {d: next(csv.reader([first], delimiter=d), []) for d in DELIMITERS[path.suffix.lower()]}
-    wanted = set(columns.asked.values())
-    delimiter = max(headers, key=lambda d: (len(wanted & set(headers[d])), len(headers[d])))
-    check_columns(path, columns, headers[delimiter])
-    return headers[delimiter], delimiter
+@dataclass(frozen=True)
+class Header:
+    """The first record of CSV or TSV: the names of its columns and their delimiter; the wanted columns as they are
+    spelt there; the number of lines before it; the first lines after these; and notes."""
+
+    names: list[str]
+    delimiter: str
+    columns: Columns
+    skipped: int
+    lines: list[str]
+    notes: list[str]
 
 
-def json_objects(path: Path, encoding: str, progress: Callable = iter) -> Iterator[dict]:
-    """The objects of JSON lines; blank lines are skipped."""
-    with path.open(encoding=with_mark(encoding)) as file:
+def header_of(source: Source, columns: Columns) -> Header:
+    """The header of CSV or TSV, delimited by comma, semicolon, tab or bar, or by what a first line ``sep=`` names."""
+    with source.text() as file:
+        lines = list(islice(file, MOST_LINES))
+    if lines and "\0" in lines[0]:
+        head = source.head()  # of two bytes a character the higher one is mostly zero
+        wide = "utf-16-be" if head[::2].count(0) > head[1::2].count(0) else "utf-16-le"
+        raise Refused(f"{source.name} holds zero bytes: it is no text, or is encoded in {wide} (--encoding)")
+    named = re.fullmatch(r'"?sep=(.)"?[,;\t]*\s*', lines[0], re.IGNORECASE) if lines else None
+    lines = lines[bool(named) :]
+    if not lines:
+        raise Refused(f"{source.name} is empty")
+    if not lines[0].strip():
+        raise Refused(f"{source.name} begins with a blank line: its first line must name the columns")
+    wanted = set(map(visible, columns.asked.values()))
+    delimiters = named[1] if named else DELIMITERS[source.kind]
+
+    def best(lines: list[str]) -> tuple[bool, str, list[str]]:
+        records = {d: first_record(lines, d) for d in delimiters}
+        held = {d: len(wanted.intersection(map(visible, records[d]))) for d in delimiters}
+        delimiter = max(delimiters, key=lambda d: (held[d], len(records[d])))
+        return held[delimiter] == len(wanted), delimiter, records[delimiter]
+
+    known, delimiter, names = best(lines)
+    later = 0 if known else next((i for i in range(1, min(20, len(lines))) if best(lines[i:])[0]), 0)
+    if later:
+        where = f"line {later + 1 + bool(named)}"
+        raise Refused(f"{source.name} names its columns in {where}, not in the first: delete what is before")
+    columns, notes = resolved(source.name, columns, names, " (by its first line)")
+    return Header(names, delimiter, columns, int(bool(named)), lines, notes)
+
+
+def first_record(lines: list[str], delimiter: str) -> list[str]:
+    """The fields of the first record; where its quotation marks are stray, of the first line."""
+    try:
+        return next(csv.reader(lines, delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return next(csv.reader(lines[:1], delimiter=delimiter), [])
+
+
+def json_objects(source: Source, progress: Callable = iter) -> Iterator[dict]:
+    """The objects of JSON lines (blank lines are skipped), or of one JSON document."""
+    if source.kind == "JSON":
+        try:
+            with source.text() as file:
+                whole = json.load(file)
+            yield from progress(records_of(source.name, whole))
+            return
+        except (json.JSONDecodeError, RecursionError) as error:
+            where, why = f", line {getattr(error, 'lineno', 1)}", getattr(error, "msg", error)
+            if why != "Extra data":  # as where a line is an object, and lines follow
+                raise Refused(f"{source.name}{where} cannot be read as JSON: {why}") from None
+    with source.text(None) as file:
         for number, line in enumerate(progress(file), 1):
             if not line.strip():
                 continue
@@ -140,56 +208,66 @@ def json_objects(path: Path, encoding: str, progress: Callable = iter) -> Iterat
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
                 why = getattr(error, "msg", error)
-                raise Refused(f"{path.name}, line {number} cannot be read as JSON: {why}") from None
+                raise Refused(f"{source.name}, line {number} cannot be read as JSON: {why}") from None
             if not isinstance(row, dict):
-                raise Refused(f"{path.name}, line {number} is no JSON object but {type(row).__name__}")
+                hint = ": if the file is one JSON array, let its name end in .json" if isinstance(row, list) else ""
+                raise Refused(f"{source.name}, line {number} is no JSON object but {type(row).__name__}{hint}")
             yield row
 
 
-def check_objects(path: Path, columns: Columns, encoding: str) -> None:
-    """Refuse JSON lines none of which has a column; they are read until all have been seen, mostly in the first."""
-    known = None
-    for row in json_objects(path, encoding):
-        known = (known or {}) | dict.fromkeys(row)
+def records_of(file: str, whole: object) -> list[dict]:
+    """The records of a JSON document: a list of objects, alone or as the only one in an object; or an object of
+    columns, each a list or an object of as many cells."""
+    if isinstance(whole, dict):
+        lists = [value for value in whole.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
+        tables = [cells for cells in whole.values() if isinstance(cells, (dict, list))]
+        columns = [list(cells.values()) if isinstance(cells, dict) else cells for cells in tables]
+        if len(lists) == 1:
+            whole = lists[0]
+        elif len(columns) == len(whole) and len(set(map(len, columns))) == 1 and not lists:
+            whole = [dict(zip(whole, cells)) for cells in zip(*columns)]
+    if not isinstance(whole, list) or not all(isinstance(row, dict) for row in whole):
+        raise Refused(f"{file} holds no list of JSON objects, one for each text: write it as one, or as JSON lines")
+    return whole
+
+
+def keys_of(source: Source, columns: Columns) -> tuple[Columns, list[str]]:
+    """The columns by the keys of JSON objects, which are read until all have been seen, mostly in the first."""
+    known: dict[str, None] = {}
+    for row in json_objects(source):
+        known |= dict.fromkeys(row)
         if known.keys() >= set(columns.asked.values()):
-            return
-    if known is not None:
-        check_columns(path, columns, list(known))
+            break
+    return resolved(source.name, columns, list(known)) if known else (columns, [])
 
 
 @contextmanager
-def parquet_file(path: Path) -> Iterator:
+def parquet_file(source: Source) -> Iterator:
     """A Parquet file as pyarrow opens it."""
     with needs("reading Parquet", "pyarrow", Refused):
-        from pyarrow import ArrowException, parquet  # large
+        from pyarrow import ArrowException, BufferReader, parquet  # large
     try:
-        yield parquet.ParquetFile(path)
+        with source.binary() as file:
+            plain = source.held is None and source.path.suffix.lower() == ".parquet"
+            yield parquet.ParquetFile(source.path if plain else BufferReader(file.read()))
     except ArrowException as error:
-        raise Refused(f"{path.name} is no readable Parquet file: {str(error).splitlines()[0]}") from None
-
-
-def with_mark(encoding: str) -> str:
-    """utf-8 may begin with a byte order mark, as spreadsheets write it."""
-    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+        raise Refused(f"{source.name} is no readable Parquet file: {str(error).splitlines()[0]}") from None
 
 
 @contextmanager
-def in_words(path: Path, encoding: str) -> Iterator[None]:
-    """A file that cannot be opened or decoded is refused."""
+def excel_rows(source: Source) -> Iterator[tuple[Iterator[list], list[str]]]:
+    """The rows of the first sheet of an Excel workbook, its first one as strings; and the names of all sheets."""
+    with needs("reading Excel", "openpyxl", Refused):
+        import openpyxl
     try:
-        yield
-    except UnicodeError as error:
-        raise Refused(wrong_encoding(path, encoding, error)) from None
-    except OSError as error:
-        raise Refused(f"{path.name} cannot be read: {error.strerror or error}") from None
-
-
-def wrong_encoding(path: Path, encoding: str, error: UnicodeError) -> str:
-    """What is wrong with the bytes, and which encoding to try."""
-    with path.open("rb") as file:
-        guess = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
-    byte = f"byte 0x{error.object[error.start]:02x} cannot be read" if isinstance(error, UnicodeDecodeError) else error
-    return (
-        f"{path.name} is not encoded in {encoding}: {byte}. If it comes from a spreadsheet, try --encoding {guess}, or "
-        "save it as UTF-8"
-    )
+        with source.binary() as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what openpyxl leaves out: styles, extensions
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()  # which some programs write wrongly
+            rows = sheet.iter_rows(values_only=True)
+            header = ["" if cell is None else str(cell) for cell in next(rows, ())]
+            yield chain([header], rows), book.sheetnames
+            book.close()
+    except (zipfile.BadZipFile, KeyError, IndexError) as error:
+        raise Refused(f"{source.name} is no readable Excel workbook: {error}") from None

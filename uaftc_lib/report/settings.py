@@ -50,6 +50,8 @@ class Settings:
     ignore: str | None = setting(None, "A pattern (regular expression): what it matches is no word.", pattern)
     without: str | None = setting(None, "Words, parted by commas, that are left out of every text.")
     ngrams: int = setting(1, "2: pairs of neighbouring words count as words, too.", one_or_two)
+    label_sep: str | None = setting(None, "What parts several labels in a cell, e.g. '|'; needs --against-rest.")
+    against_rest: str | None = setting(None, "A label that is one class; all rows without it are the other.")
     vectors: str | None = setting(None, "File of word vectors that the embeddings start from.")
 
     def __post_init__(self):

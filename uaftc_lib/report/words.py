@@ -24,8 +24,20 @@ UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4
 UNSPACED += "\U00020000-\U000323af"
 HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
 PICTOGRAPHS = "\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
-JOINERS = "'’_\\-\u00ad\u00b7\u200c\u200d\u2010\u2011"  # apostrophes, hyphens, what joins letters invisibly
-CANONICAL = str.maketrans({"’": "'", "\u2010": "-", "\u2011": "-", "\u00ad": None, "\ufe0f": None})
+APOSTROPHES = "´`ʼ‘‛′＇"  # what some type for one, inside words
+JOINERS = f"'’{APOSTROPHES}_\\-\u00b7\u200c\u200d\u2010\u2011"  # apostrophes, hyphens, what joins letters
+# What cannot be seen: soft hyphens, marks of direction, byte order marks, fillers, spaces of no width.
+UNSEEN = "\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u3164\uffa0"
+# Joiners change how Persian or Hindi letters and emoji look; beside a Latin letter nobody sees them.
+INVISIBLE = re.compile(f"[{UNSEEN}]|(?<![^\0-\u024f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\u024f])")
+INSIDE = re.compile(rf"(?<=\w)[{APOSTROPHES}](?=\w)")
+CANONICAL = {ord("’"): "'", 0x2010: "-", 0x2011: "-", 0xFE0F: None}
+# Full-width, half-width, bold and other forms of one letter, and ligatures.
+for code in (*range(0xFB00, 0xFB07), *range(0xFB50, 0xFFEF), *range(0x1D400, 0x1D800)):
+    if (form := unicodedata.normalize("NFKC", chr(code))) != chr(code) and not re.search(r"\s", form):
+        CANONICAL[code] = form
+ENCLOSED = re.compile("[\"“”„‟«»]+([^\"“”„‟«»]+)[\"“”„‟«»]+|['‘’‚‛‹›`´]+([^'‘’‚‛‹›`´]+)['‘’‚‛‹›`´]+")
+CONTROLS = re.compile("[\0-\x08\x0e-\x1b\x7f\ufe0e\ufe0f]")
 SPACES = re.compile(r"\S+")
 
 
@@ -62,7 +74,7 @@ def patterns() -> dict[str, re.Pattern]:
         r"(?<![\w.])(?:[A-Za-z]\.)+[A-Za-z](?!\.?\w)",  # U.S.A.
         r"[$€£¥]\d+(?:[.,]\d+)*(?!\w)|(?<![\w.,])\d+(?:[.,]\d+)*[%€]",
         r"(?<!\w)[:;]'?-?(?:[()]+|[DPp])(?!\w)|(?<![\w<])</?3+(?!\w|[.,]\d|[%>])",  # :-), <3
-        rf"{run}(?:[{JOINERS}]{run}|(?<=\d)[.,](?=\d){run})*",
+        rf"{run}(?:[{JOINERS}{UNSEEN}][{UNSEEN}]*{run}|(?<=\d)[.,](?=\d){run})*",
         f"[{UNSPACED}][{marks}]*",
     ]
     return {"rule": re.compile("|".join(rule)), "characters": re.compile("|".join([*emoji, character]))}
@@ -178,7 +190,17 @@ class Cutter:
 
 def spelt(word: str) -> str:
     """The spelling under which a word is counted."""
-    return word.lower() if word.isascii() else word.lower().translate(CANONICAL) or word
+    if word.isascii():
+        return word.lower() if "`" not in word else INSIDE.sub("'", word.lower())
+    plain = INSIDE.sub("'", INVISIBLE.sub("", word)).translate(CANONICAL)
+    return (plain if plain == word else unicodedata.normalize("NFC", plain)).lower() or word
+
+
+def visible(name: str) -> str:
+    """A name without what cannot be seen, outer blanks and quotation marks, its runs of blanks as single ones."""
+    name = " ".join(unicodedata.normalize("NFC", CONTROLS.sub("", INVISIBLE.sub("", name))).split())
+    enclosed = ENCLOSED.fullmatch(name)
+    return (enclosed[1] or enclosed[2]).strip() if enclosed else name
 
 
 def matches_of(pattern: re.Pattern) -> Callable[[str], list[tuple[int, int]]]:
