@@ -49,8 +49,8 @@ class Columns:
 def limits() -> str:
     """What a file must be."""
     return (
-        f"FILE is one of {known_kinds()}, or - for standard input. It needs at least {FEWEST_ROWS} rows and 2 to {MOST_CLASSES} classes of "
-        f"{FEWEST_OF_CLASS} texts or more (smaller ones are left out). Of more than {MOST_ROWS:,} rows, that many are "
+        f"FILE is one of {known_kinds()}, or - for standard input. It needs at least {FEWEST_ROWS} rows and 2 to "
+        f"{MOST_CLASSES} classes of {FEWEST_OF_CLASS} texts or more (smaller ones are left out). Of more than {MOST_ROWS:,} rows, that many are "
         "drawn at random."
     )
 
