@@ -106,7 +106,7 @@ def packed_of():
     frame.to_parquet(parquet)
     files = {"a.csv.gz": gzip.compress(csv), "a.csv.bz2": bz2.compress(csv), "a.txt.xz": lzma.compress(csv)}
     files |= {"a.jsonl.gz": gzip.compress(lines), "a.json": lines, "b.json": json.dumps(RECORDS, indent=1).encode()}
-    files |= {"c.json": json.dumps({"n": 2, "data": RECORDS}).encode(), "d.json": frame.to_json().encode()}
+    files |= {"c.json": json.dumps({"n": 2, "data": RECORDS}).encode()}
     return files | {"a.xlsx": sheets.getvalue(), "a.parquet.gz": gzip.compress(parquet.getvalue())}
 
 

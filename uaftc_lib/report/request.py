@@ -50,8 +50,8 @@ def limits() -> str:
     """What a file must be."""
     return (
         f"FILE is one of {known_kinds()}, or - for standard input. It needs at least {FEWEST_ROWS} rows and 2 to "
-        f"{MOST_CLASSES} classes of {FEWEST_OF_CLASS} texts or more (smaller ones are left out). Of more than {MOST_ROWS:,} rows, that many are "
-        "drawn at random."
+        f"{MOST_CLASSES} classes of {FEWEST_OF_CLASS} texts or more (smaller ones are left out). Of more than "
+        f"{MOST_ROWS:,} rows, that many are drawn at random."
     )
 
 
@@ -216,16 +216,9 @@ def json_objects(source: Source, progress: Callable = iter) -> Iterator[dict]:
 
 
 def records_of(file: str, whole: object) -> list[dict]:
-    """The records of a JSON document: a list of objects, alone or as the only one in an object; or an object of
-    columns, each a list or an object of as many cells."""
-    if isinstance(whole, dict):
-        lists = [value for value in whole.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
-        tables = [cells for cells in whole.values() if isinstance(cells, (dict, list))]
-        columns = [list(cells.values()) if isinstance(cells, dict) else cells for cells in tables]
-        if len(lists) == 1:
-            whole = lists[0]
-        elif len(columns) == len(whole) and len(set(map(len, columns))) == 1 and not lists:
-            whole = [dict(zip(whole, cells)) for cells in zip(*columns)]
+    """The records of a JSON document: a list of objects, alone or as the only list in an object."""
+    lists = [value for value in whole.values() if isinstance(value, list)] if isinstance(whole, dict) else []
+    whole = lists[0] if len(lists) == 1 else whole
     if not isinstance(whole, list) or not all(isinstance(row, dict) for row in whole):
         raise Refused(f"{file} holds no list of JSON objects, one for each text: write it as one, or as JSON lines")
     return whole
