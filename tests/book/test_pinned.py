@@ -16,7 +16,7 @@ OF_VECTORS = {"lifted_by", "far_scores"}
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_what_is_said_stays(name):
+def test_what_is_said_stays(untyped, name):
     assert WHOLE[name]() == pinned(name)
 
 

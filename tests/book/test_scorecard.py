@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import pinning
 import pytest
 from bs4 import BeautifulSoup
 from cases import uaftc
@@ -168,13 +169,13 @@ def test_a_claim_is_read_once_and_has_a_sentence():
 # --- the page ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def every():
+@pytest.fixture
+def every(untyped):
     """All sentences on the stored results."""
-    return claims.judge_all(kinds=claims.KINDS)
+    return pinning.judged()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def judged(every):
     return [one for one in every if one.claim.kind == "claim"]
 
@@ -314,7 +315,7 @@ def test_every_command_of_the_map_parses():
     assert not parses("uaftc tables nosuch --make") and not parses("make coffee")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def made(every):
     """The map of the stored results."""
     return figures.reproduction_map(every)
@@ -340,7 +341,7 @@ def test_the_status_of_a_figure_is_that_of_its_cases():
     assert set(of_panels(pd.DataFrame()).status) == {"not yet"}
 
 
-def test_the_status_of_a_panel_is_that_of_its_seeds():
+def test_the_status_of_a_panel_is_that_of_its_seeds(untyped):
     scores = stored("figure_scores")
     for below, status in ((0, "reproduced"), (5, "reproduced"), (6, "in some seeds")):
         turned = scores.assign(mean=scores["mean"].mask((scores.seed < below) & (scores.type == "neutral"), 9.0))
@@ -447,7 +448,7 @@ def test_why_is_told_of_what_differs_alone(made):
     assert not re.search(r"\d", " ".join(re.sub(r"20News II?|L2", "", why) for why, _ in whys().values()))
 
 
-def test_sizes_far_from_print_are_told():
+def test_sizes_far_from_print_are_told(untyped):
     scores = stored("figure_scores")
     s18 = scores[["dataset", "model", "scores"]].eq(["imdb", "DP-A", "attention"]).all(axis=1)
     printed = scores.type.map(in_print("S18").set_index("type")["median"])

@@ -303,7 +303,7 @@ def test_own_vectors_are_trained_once_and_come_out_the_same_again(small_imdb, tm
 
 
 @pytest.mark.data("imdb")
-def test_the_unused_reviews_of_imdb_hold_no_text_of_a_split():
+def test_the_unused_reviews_of_imdb_hold_no_text_of_a_split(untyped):
     from uaftc_lib import load_dataset
     from uaftc_lib.locations import data_home
 

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from test_pages import PAGES, opened
 
 from conftest import violations
-from uaftc_book.lab import lab, parity
+from uaftc_book.lab import Lab, lab, parity
 from uaftc_book.parameters import annotated_types
 from uaftc_book.publish import CHECKOUT
 
 BOOK = CHECKOUT / "book"
-PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 ELEMENT = re.compile(r"<uaftc-lab([^>]*)><p>(.*?)</p></uaftc-lab>", re.DOTALL)
 EXPECTED = {"00_intro", "01_model", "02_training", "A_synthetic", "06_accuracy"}
 
@@ -43,20 +43,19 @@ CHAPTERS = sorted(path.stem for path in BOOK.glob("*.ipynb") if "<uaftc-lab" in 
 
 
 @cache
-def found_by_pytorch(state: str) -> dict:
-    *_, last = parity.train(json.loads(state))
-    return parity.numbers(last)
+def lab_of(asked: str) -> Lab:
+    return lab(**json.loads(asked))
 
 
-def caption_of(attributes: dict) -> str:
-    """The caption made anew, by PyTorch, from nothing but the attributes of the element."""
+def made_anew(attributes: dict) -> Lab:
+    """The lab made from nothing but the attributes of the element, and trained once, by PyTorch."""
     asked = {name: attributes[name] for name in ("state", "mode", "figure", "text") if name in attributes}
-    return lab(**asked).caption()
+    return lab_of(json.dumps(asked))
 
 
 def wrong_captions(text: str) -> list[tuple[str, str]]:
     """(what is said, what should be) of every lab in a piece of HTML that says something else."""
-    made = [(caption, caption_of(attributes)) for attributes, caption in embedded(text)]
+    made = [(caption, made_anew(attributes).caption()) for attributes, caption in embedded(text)]
     return [(said, true) for said, true in made if said != true]
 
 
@@ -122,12 +121,9 @@ CUT = """() => [...document.querySelectorAll('article table, article pre, articl
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_nothing_is_cut_on_paper(browser, name):
-    context = browser.new_context(viewport={"width": PAPER, "height": 1000}, offline=True)
-    page = context.new_page()
-    page.goto((PAGES / f"{name}.html").as_uri())
-    page.emulate_media(media="print")
-    assert page.evaluate(CUT) == []
-    context.close()
+    with opened(browser, PAGES / f"{name}.html", PAPER) as (page, _):
+        page.emulate_media(media="print")
+        assert page.evaluate(CUT) == []
 
 
 READ_BY_AXE = ("00_intro", "06_accuracy")  # trained; test_pages.py reads all pages as they open
@@ -152,8 +148,9 @@ def test_labs_of_a_built_page_train_to_what_pytorch_finds(browser, request, name
         labs.nth(i).scroll_into_view_if_needed()  # a lab trains when it is about to be seen
         page.wait_for_function(TRAINED, arg=i)
         told = labs.nth(i).evaluate("lab => lab.numbers")
-        for key, value in found_by_pytorch(json.dumps(attributes["state"])).items():
-            assert told[key] == pytest.approx(value, rel=1e-9, abs=1e-9), key
+        found = made_anew(attributes)
+        for key in found.numbers.keys() - found.state.keys():
+            assert told[key] == pytest.approx(found.numbers[key], rel=1e-9, abs=1e-9), key
         if attributes.get("mode") == "compact":
             assert labs.nth(i).locator(".sentence").text_content() == caption
         assert labs.nth(i).evaluate("lab => lab.dataset.scheme") == scheme
@@ -178,44 +175,39 @@ STANDS = "([button, before]) => Math.abs(button.getBoundingClientRect().top - be
 SEEN = """i => { const one = document.querySelectorAll('uaftc-lab')[i].root;
     const { top, bottom } = one.querySelector('[data-figure] canvas, .compact canvas').getBoundingClientRect();
     return top + bottom > 0 && top + bottom < 2 * innerHeight; }"""  # half of its picture
-WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "02_training": 3}
-WITH_SETTINGS |= {"A_synthetic": 2, "06_accuracy": 2}
+WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "02_training": 3, "A_synthetic": 2, "06_accuracy": 2}
 
 
 @pytest.mark.parametrize("name", WITH_SETTINGS)
 def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
     """By mouse and by keyboard; the figure trains, all else of it is as published, and what is read stays in place."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True, reduced_motion="reduce")
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    page.goto((PAGES / f"{name}.html").as_uri())
-    states = [attributes["state"] for attributes, _ in embedded(outputs(name))]
-    buttons = page.locator("article button.set")
-    assert buttons.count() == WITH_SETTINGS[name]
-    for button in buttons.all():
-        wanted = dict(re.findall(r"(\w+)=([\d.]+)", button.get_attribute("data-set")))
-        wanted = {key: json.loads(value) for key, value in wanted.items()}
-        said = re.findall(r"\d+(?:\.\d+)?", button.inner_text())
-        assert list(map(json.loads, said)) == list(wanted.values())
-        i = button.evaluate(NEAREST)
-        button.scroll_into_view_if_needed()
-        for press in (button.click, lambda button=button: button.press("Enter")):
-            page.evaluate("i => document.querySelectorAll('uaftc-lab')[i].change({ lam: 3, seed: 7, epoch: 1 })", i)
-            page.wait_for_function(SHOWS, arg=[i, {"lam": 3, "seed": 7}])
-            page.evaluate(FRAMES)
-            before, seen = button.bounding_box()["y"], page.evaluate(SEEN, i)
-            press()
-            page.wait_for_function(SHOWS, arg=[i, wanted])
-            page.wait_for_function(SEEN, arg=i)
-            trained = page.locator("uaftc-lab").nth(i).evaluate("lab => [lab.run.config, lab.numbers.epoch]")
-            whole = parity.complete_state(states[i] | wanted)
-            assert trained == [whole, whole["epochs"]]
-            assert button.evaluate("one => document.activeElement === one")
-            if seen:
-                page.wait_for_function(STANDS, arg=[button.element_handle(), before])
-        style, width = button.evaluate(FOCUS)
-        assert style != "none" and float(width.removesuffix("px")) >= 2
-    context.close()
+    with opened(browser, PAGES / f"{name}.html", 1280) as (page, _):
+        states = [attributes["state"] for attributes, _ in embedded(outputs(name))]
+        buttons = page.locator("article button.set")
+        assert buttons.count() == WITH_SETTINGS[name]
+        for button in buttons.all():
+            wanted = dict(re.findall(r"(\w+)=([\d.]+)", button.get_attribute("data-set")))
+            wanted = {key: json.loads(value) for key, value in wanted.items()}
+            said = re.findall(r"\d+(?:\.\d+)?", button.inner_text())
+            assert list(map(json.loads, said)) == list(wanted.values())
+            i = button.evaluate(NEAREST)
+            button.scroll_into_view_if_needed()
+            for press in (button.click, lambda button=button: button.press("Enter")):
+                page.evaluate("i => document.querySelectorAll('uaftc-lab')[i].change({ lam: 3, seed: 7, epoch: 1 })", i)
+                page.wait_for_function(SHOWS, arg=[i, {"lam": 3, "seed": 7}])
+                page.evaluate(FRAMES)
+                before, seen = button.bounding_box()["y"], page.evaluate(SEEN, i)
+                press()
+                page.wait_for_function(SHOWS, arg=[i, wanted])
+                page.wait_for_function(SEEN, arg=i)
+                trained = page.locator("uaftc-lab").nth(i).evaluate("lab => [lab.run.config, lab.numbers.epoch]")
+                whole = parity.complete_state(states[i] | wanted)
+                assert trained == [whole, whole["epochs"]]
+                assert button.evaluate("one => document.activeElement === one")
+                if seen:
+                    page.wait_for_function(STANDS, arg=[button.element_handle(), before])
+            style, width = button.evaluate(FOCUS)
+            assert style != "none" and float(width.removesuffix("px")) >= 2
 
 
 MOVED = {"05_real_words": 2, "07_words_and_classes": 2, "08_is_it_explanation": 2, "A_pretrained": 2}
@@ -227,45 +219,43 @@ IN_SIGHT = """() => {
 
 @pytest.mark.parametrize("name", MOVED)
 def test_a_setting_in_the_text_moves_the_slider_beside_it(browser, name):
-    context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True, reduced_motion="reduce")
-    page = context.new_page()
-    page.goto((PAGES / f"{name}.html").as_uri())
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    buttons = page.locator("article button.set").all()
-    assert len(buttons) == MOVED[name]
-    for button in buttons:
-        button.press("Enter")
-        says = page.locator(".frame[data-set]:visible").get_attribute("data-says")
-        assert re.split("[ :]", says)[2] == re.split("[  ]", button.inner_text())[2]
-        box = page.locator(".uaftc-frames:has(.frame[data-set])")
-        assert box.locator(".caption").inner_text() == says
-        assert box.locator("input").get_attribute("aria-valuetext") == says.split(":")[0]
-        assert page.evaluate(IN_SIGHT)
-    context.close()
+    with opened(browser, PAGES / f"{name}.html", 390) as (page, _):
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        buttons = page.locator("article button.set").all()
+        assert len(buttons) == MOVED[name]
+        for button in buttons:
+            button.press("Enter")
+            says = page.locator(".frame[data-set]:visible").get_attribute("data-says")
+            assert re.split("[ :]", says)[2] == re.split("[  ]", button.inner_text())[2]
+            box = page.locator(".uaftc-frames:has(.frame[data-set])")
+            assert box.locator(".caption").inner_text() == says
+            assert box.locator("input").get_attribute("aria-valuetext") == says.split(":")[0]
+            assert page.evaluate(IN_SIGHT)
 
 
 def test_on_a_phone_a_setting_brings_slider_and_picture_into_view(browser):
-    context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True, reduced_motion="reduce")
-    page = context.new_page()
-    page.goto((PAGES / "00_intro.html").as_uri())
-    for press in ("click", "keyboard"):
-        button = page.locator("article button.set").last
-        button.scroll_into_view_if_needed()
-        page.evaluate("scrollBy(0, 300)")  # away from the figure
-        assert not page.evaluate(SEEN, 0)
-        if press == "click":
-            button.click()
-        else:
-            button.evaluate("one => one.focus({ preventScroll: true })")
-            page.keyboard.press("Enter")
-        page.wait_for_function(SEEN, arg=0)
-        for part in ("[name=lam]", "[data-figure] canvas"):
-            box = page.locator("uaftc-lab").locator(part).first.bounding_box()
-            assert 56 <= box["y"] and box["y"] + box["height"] <= 844, part
-        assert button.evaluate("one => document.activeElement === one")
-    chips = [one.bounding_box() for one in page.locator("uaftc-lab .full > .presets button").all()]
-    assert len({round(box["y"]) for box in chips}) <= 2 and max(box["x"] + box["width"] for box in chips) <= 390 - 16
-    context.close()
+    with opened(browser, PAGES / "00_intro.html", 390) as (page, _):
+        page.set_viewport_size({"width": 390, "height": 844})
+        for press in ("click", "keyboard"):
+            button = page.locator("article button.set").last
+            button.scroll_into_view_if_needed()
+            page.evaluate("scrollBy(0, 300)")  # away from the figure
+            assert not page.evaluate(SEEN, 0)
+            if press == "click":
+                button.click()
+            else:
+                button.evaluate("one => one.focus({ preventScroll: true })")
+                page.keyboard.press("Enter")
+            page.wait_for_function(SEEN, arg=0)
+            for part in ("[name=lam]", "[data-figure] canvas"):
+                box = page.locator("uaftc-lab").locator(part).first.bounding_box()
+                assert 56 <= box["y"] and box["y"] + box["height"] <= 844, part
+            assert button.evaluate("one => document.activeElement === one")
+        chips = [one.bounding_box() for one in page.locator("uaftc-lab .full > .presets button").all()]
+        assert (
+            len({round(box["y"]) for box in chips}) <= 2 and max(box["x"] + box["width"] for box in chips) <= 390 - 16
+        )
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,9 @@ def test_axe_finds_nothing(book_page, axe):
 
 
 def test_a_phone_in_the_dark_opens_a_page_as_it_is_read(browser):
-    """Opened so, and not changed later."""
+    """Opened so, and not changed later: the first page, which is reached from the index."""
     with opened(browser, PAGES / "index.html", WIDTHS["phone"], "dark") as (page, troubles):
+        page.wait_for_url("**/00_intro.html")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         assert overflow(page) <= 0 and troubles == []
 
@@ -243,6 +244,7 @@ AT_REST = """async () => {
     await new Promise(requestAnimationFrame);
   }
 }"""  # a page that has stood still for sixty frames
+AIM = "document.getElementById(location.hash.slice(1)).getBoundingClientRect().top"
 
 
 def test_search_finds_a_page(browser):
@@ -253,26 +255,29 @@ def test_search_finds_a_page(browser):
         assert troubles == []
 
 
-@pytest.mark.parametrize(("width", "slower"), [(390, 1), (390, 6), (1280, 1)])
-@pytest.mark.parametrize("place", ["A_gradients.html#equation-eq-27", "03_attention_order.html#equation-law-vw"])
+@pytest.mark.parametrize(
+    ("place", "width", "slower"),
+    [
+        ("A_gradients.html#equation-eq-27", 390, 6),
+        ("A_gradients.html#equation-eq-27", 1280, 1),
+        ("03_attention_order.html#equation-law-vw", 390, 1),
+        ("03_attention_order.html#equation-law-vw", 1280, 1),
+    ],
+)
 def test_a_link_to_a_formula_shows_it(browser, place, width, slower):
     """Formulas above it are set when the page has gone there, on a slow machine long after; the second time sooner."""
     page = browser.new_page(viewport={"width": width, "height": 800})
+    page.set_default_timeout(300_000)
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
     for _ in range(2):
         page.goto("about:blank")
-        page.goto(f"{PAGES.as_uri()}/{place}", wait_until="load")
+        page.goto(f"{PAGES.as_uri()}/{place}", wait_until="commit")
+        page.wait_for_function("document.readyState === 'complete' && window.MathJax?.startup?.promise")
         page.evaluate("MathJax.startup.promise")
+        page.wait_for_function(f"0 < {AIM} && {AIM} < 400")
         page.evaluate(AT_REST)
-        at = page.evaluate("document.getElementById(location.hash.slice(1)).getBoundingClientRect().top")
-        assert 0 < at < 400
+        assert 0 < page.evaluate(AIM) < 400
     page.context.close()
-
-
-def test_first_page_is_reached_from_the_index(browser):
-    with opened(browser, PAGES / "index.html") as (page, troubles):
-        page.wait_for_url("**/00_intro.html")
-        assert troubles == []
 
 
 def test_the_mode_button_changes_the_mode(browser):

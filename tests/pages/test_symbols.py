@@ -192,14 +192,21 @@ def test_the_pages_show_every_symbol_and_every_term():
     assert [term for term in terms if f'href="glossary.html#{term}"' not in index] == []
 
 
-@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["desktop", "phone"])
-def gradients(browser, request):
-    """The appendix on gradients, an equation of it, and the note."""
-    with opened(browser, PAGES / "A_gradients.html", *request.param) as (page, troubles):
-        formula = page.locator("#equation-eq-13 mjx-container")
-        formula.scroll_into_view_if_needed()
-        yield page, formula, page.locator(".symbol-note")
-        assert troubles == [] and overflow(page) <= 0
+@pytest.fixture(scope="module", params=[(1280, "light"), (390, "dark")], ids=["desktop", "phone"])
+def appendix(browser, request):
+    """The appendix on gradients; the last of its tests leaves it."""
+    with opened(browser, PAGES / "A_gradients.html", *request.param) as both:
+        yield both
+
+
+@pytest.fixture
+def gradients(appendix):
+    """It, an equation of it, and the note."""
+    page, troubles = appendix
+    formula = page.locator("#equation-eq-13 mjx-container")
+    formula.scroll_into_view_if_needed()
+    yield page, formula, page.locator(".symbol-note")
+    assert troubles == [] and overflow(page) <= 0
 
 
 def place(formula, code: str):

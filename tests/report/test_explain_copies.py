@@ -143,7 +143,7 @@ def test_different_sentences_are_not_joined():
 
 
 @pytest.mark.data("sst")
-def test_natural_sentences_are_not_joined():
+def test_natural_sentences_are_not_joined(untyped):
     sst = load_dataset("sst")
     texts = [" ".join(sst.text(name, t)) for name, corpus in sst.splits.items() for t in range(len(corpus))]
     table = table_of(texts, [str(k) for corpus in sst.splits.values() for k in corpus.labels.tolist()])
@@ -290,7 +290,7 @@ def test_a_late_copy_of_an_early_text_is_not_tested():
     assert 201 in prepared.rows and 200 not in prepared.rows
 
 
-def test_copies_count_in_what_is_shown_and_once_in_tests(tmp_path):
+def test_copies_count_in_what_is_shown_and_once_in_tests(tmp_path, untyped):
     """Two hundred texts of one sentence are a majority that is shown, and no evidence about its words."""
     texts, labels = base(300)
     frame = pd.DataFrame({"t": texts + ["a slogan that is said by all"] * 200, "l": labels + ["b"] * 200})

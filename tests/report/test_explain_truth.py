@@ -16,6 +16,8 @@ from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.train import LinearBaseline, folds
 from uaftc_lib.report.words import Cutter
 
+pytestmark = pytest.mark.usefixtures("untyped")  # whole computations, whose parts have tests of their own
+
 
 @pytest.mark.parametrize("rows", [19_990, 20_010])
 def test_there_is_no_cliff_at_twenty_thousand_rows(rows):
@@ -58,9 +60,9 @@ def test_beside_a_model_that_learnt_too_little_stand_the_linear_models_words(tmp
 def test_a_signature_that_is_ignored_decides_nothing(tmp_path):
     rows, _ = made_files.known_causes(0, rows=1500)
     rows.loc[rows["label"] == "class B", "text"] += " sent by the finance desk"
-    report, _ = explained(rows, tmp_path)
+    report, _ = explained(rows, tmp_path, most=1)
     assert {"finance", "desk"} <= {word for one in report["deciding"] for word in one["word"].split(",")}
-    report, words = explained(rows, tmp_path, Settings(ignore="sent by .* desk"))
+    report, words = explained(rows, tmp_path, Settings(ignore="sent by .* desk"), most=1)
     assert not report["deciding"] and "finance" not in set(words["word"])
     assert any(
         f"is in {(rows['label'] == 'class B').sum():,} of {len(rows):,} texts" in note for note in report["notes"]
@@ -74,7 +76,7 @@ def test_words_of_every_kind_and_script_are_found_whole(tmp_path):
         (" ".join(draws.permutation([*draws.choice(list("uvwxyz"), 6), draws.choice(telling[kind])])), kind)
         for kind in list(telling) * 400
     ]
-    report, words = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path, Settings(epochs=10))
+    report, words = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path, Settings(epochs=10), most=1)
     assert listed(words) == {(word, kind) for kind, five in telling.items() for word in five}
     assert "C++" in report["cut"]
 
@@ -84,7 +86,7 @@ def test_contradicting_copies_are_settled_and_told(tmp_path):
     rows, truth = made_files.known_causes(0, rows=1200)
     other = rows["label"].map({"class A": "class B", "class B": "class A"})
     again = [rows[:150]] * 2 + [rows.assign(label=other)[:150], rows.assign(label=other)[150:300]]
-    report, _ = explained(pd.concat([rows, *again]), tmp_path)
+    report, _ = explained(pd.concat([rows, *again]), tmp_path, most=1)
     assert report["rows"]["used"] == 1800 and not report["rows"]["dropped"]
     assert any(line.startswith("450 of 1,800 rows contradict others of the same words") for line in report["loud"])
     assert report["quality"]["independent"] == 1200 - 150, "a text of as many labels counts in no test"
