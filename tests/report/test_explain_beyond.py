@@ -122,9 +122,10 @@ def test_a_word_is_not_listed_for_what_a_stronger_one_does():
     texts, labels = [*texts, [3], *[[4]] * 300], [*labels, 0, *[1] * 60, *[0] * 240]
     texts = [(words + 3 * [4])[:3] for words in texts]
     units = Units(Corpus.from_lists(texts, labels, 2), np.arange(len(texts)), 5)
-    push = np.array([2.0, 1.5, 1.0, 0.5])
-    assert accompanies(units, np.arange(4), push, 1).tolist() == [False, False, True, False]
-    assert not accompanies(units, np.arange(4), -push, 1)[2], "only a stronger word can be what it accompanies"
+    counts, push = units.counts()[:4], np.array([2.0, 1.5, 1.0, 0.5])
+    usual = counts[:, 1] / counts.sum(1)
+    assert accompanies(units, np.arange(4), usual, push, 1).tolist() == [False, False, True, False]
+    assert not accompanies(units, np.arange(4), usual, -push, 1)[2], "only a stronger word can be what it accompanies"
 
 
 @pytest.mark.parametrize("seed, options, least", [(3, {"rare": 5.0}, 0.35), (2, {"rows": 20_000}, 0.95)])

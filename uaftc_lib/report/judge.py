@@ -423,7 +423,11 @@ def without_each(
 
 
 def accompanies(
-    units: Units, words: Int[np.ndarray, "words"], push: Float[np.ndarray, "words"], k: int
+    units: Units,
+    words: Int[np.ndarray, "words"],
+    usual: Float[np.ndarray, "words"],
+    push: Float[np.ndarray, "words"],
+    k: int,
 ) -> Bool[np.ndarray, "words"]:
     """Which words only accompany a stronger one: without it their units are not measurably more of class k.
 
@@ -431,11 +435,12 @@ def accompanies(
     measurable. A model that is trained on few texts of a class credits a cause with less than it does, and what stands
     next to the cause with the rest; then :meth:`~uaftc_lib.report.train.Pushes.beyond` cannot tell them apart.
 
-    ``words``: ids; ``push``: on class k, by which one is stronger than another.
+    ``words``: ids; ``usual``: the share of class k among all units of the word; ``push``: on class k, by which one is
+    stronger than another.
     """
-    counts, (n, in_class, share) = units.counts()[words], without_each(units, words, k)
-    usual = np.ceil(n * (counts[:, k] / counts.sum(1))[:, None] - 1e-9)
-    measured, measurable = (stats.binom.sf(each - 1, n, share) <= AGAINST for each in (in_class, usual))
+    n, in_class, share = without_each(units, words, k)
+    as_usual = np.ceil(n * usual[:, None] - 1e-9)
+    measured, measurable = (stats.binom.sf(each - 1, n, share) <= AGAINST for each in (in_class, as_usual))
     return (~measured & measurable & (push[None, :] > push[:, None])).any(1)
 
 
@@ -523,7 +528,8 @@ def word_table(
     for k in range(whole.class_count):
         order = np.argsort(-influence[:, k] * held[:, 0], kind="stable")
         sure = order[listed[order, k]][:MOST_COMPARED]
-        listed[sure, k] = ~accompanies(units, ids[sure], influence[sure, k], k)
+        usual = counts[sure, k] / counts[sure].sum(1)
+        listed[sure, k] = ~accompanies(units, ids[sure], usual, influence[sure, k], k)
         asked = order[candidate[order, k]][:MOST_COMPARED]
         if len(asked):
             listed[asked, k] |= ~accounted_for(units, ids[asked], influence[asked, k], listed[asked, k], k)
