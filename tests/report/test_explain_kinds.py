@@ -42,7 +42,8 @@ def labels_of(table):
         'text,label\n"a, \\"b\\"",pos\n"a, ""b""",pos\n',
         'text,label\n"a, b",pos,\n"a, b",pos,\n',
         'text,label,\n"a, b",pos\n"a, b",pos\n',
-        'text,label\n7,"a, b",pos\n3,"a, b",pos\n',
+        'text,label\n1,"a, b",pos\n2,"a, b",pos\n',
+        'text,label\n"7","a, b",pos\n"3","a, b",pos\n',
         "'text','label'\n'a, b','pos'\n",
         '\ufeff\ufefftext,label\n"a, b",pos\n',
         '"text\u200b",label\u00a0\n"a, b",pos\n',
@@ -91,9 +92,42 @@ def test_a_few_damaged_bytes_are_borne(tmp_path):
     assert "in 1 places; the first is 0xc3 in line 9" in table.notes[0]
 
 
-@pytest.mark.parametrize("text", ["dÃ©Ã§u", "itâ€™s", "Ð¿Ñ€Ð¸", "isn\x92t", "caf\ufffd"])
+@pytest.mark.parametrize(
+    "text", ["dÃ©Ã§u", "itâ€™s", "Ð¿Ñ€Ð¸", "isn\x92t", "caf\ufffd", "Å¡koda", "ðŸ˜€", "√©t√©", "it‚Äôs"]
+)
 def test_garbled_texts_are_loud(tmp_path, text):
     assert "2 of 3 texts hold letters" in read(tmp_path, "a.csv", f"text,label\n{text},1\n{text},2\nété,1\n").loud[0]
+
+
+@pytest.mark.parametrize("text", ["SÃO PAULO", "“ÉTÉ”, öß", "Ökö ÄÖÜ", "Việt Nam ượt", "中文 很好", "été"])
+def test_foreign_letters_are_not_garbled(tmp_path, text):
+    assert not read(tmp_path, "a.csv", f'text,label\n"{text}",1\n"{text}",2\n').loud
+
+
+@pytest.mark.parametrize(
+    "content, labels",
+    [
+        ("a,1.1\nb,1.10\nc,1.0\nd,1\n", {"1.1": 1, "1.10": 1, "1": 2}),
+        ("a,['x' 'y']\nb,x\nc,y\n", {"['x' 'y']": 1, "x": 1, "y": 1}),
+        ("a,pos\nb,ne\0g\n", {"pos": 1, "neg": 1}),
+        ("""a,'"neg"'\nb,neg\n""", {"neg": 2}),
+        (f"a,({'-'.join('1' * 20_000)}\nb,neg\n", {f"({'-'.join('1' * 20_000)}": 1, "neg": 1}),
+    ],
+)
+def test_labels_that_differ_stay_apart(tmp_path, content, labels):
+    assert labels_of(read(tmp_path, "a.csv", f"text,label\n{content}")) == labels
+
+
+@pytest.mark.parametrize("content", ["10,000 people,pos\n20,000 people,neg\n", "1,5 Sterne,neg\n5,5 Sterne,pos\n"])
+def test_numbers_of_a_text_are_no_row_names(tmp_path, content):
+    with pytest.raises(Refused, match="line 2 has 3 fields"):
+        read(tmp_path, "a.csv", f"text,label\n{content}")
+
+
+@pytest.mark.parametrize("encoding", ["cp850", "cp437"])
+def test_no_encoding_is_advised_that_would_spoil_the_letters(tmp_path, encoding):
+    with pytest.raises(Refused, match="such as cp1250"):
+        read(tmp_path, "a.csv", ("text,label\n" + "schön größer für,pos\n" * 200).encode(encoding))
 
 
 def packed_of():
@@ -168,6 +202,11 @@ def test_lists_of_labels_are_named_and_one_is_set_against_the_rest(tmp_path, sep
         assert labels_of(table) == {"neg": 3, "not neg": 2} and not table.loud
     with pytest.raises(Refused, match=r"needs --against-rest NAME.*'neg' \(3 rows\)"):
         read(tmp_path, "a.jsonl", "\n".join(lines), Columns("text", "label", label_sep=separator))
+    if separator in "|;":
+        table = read(tmp_path, "a.jsonl", "\n".join(lines), Columns("text", "label", against_rest="neg"))
+        assert "3 labels look like lists of labels" in table.loud[0], "only one row is neg alone"
+    with pytest.raises(Refused, match="'@', which stands in no label"):
+        read(tmp_path, "a.jsonl", "\n".join(lines), Columns("text", "label", label_sep="@", against_rest="neg"))
     with pytest.raises(Refused, match="there is no label 'nog'; the labels are 'neg'"):
         read(tmp_path, "a.jsonl", "\n".join(lines), Columns("text", "label", label_sep=separator, against_rest="nog"))
 

@@ -28,12 +28,9 @@ NOTHING = {"nan", "null", "none", "na", "n/a", "#n/a", "nil", "nat", "<na>", "un
 NOTHING |= {"n.a.", "-", "--", "?", "unknown", "#value!", "#ref!", "#null!", "#name?", "#div/0!", "(blank)", "empty"}
 # Letters of Cyrillic and Greek that look like Latin ones.
 LOOK_ALIKE = str.maketrans("аеорсухіјѕԁԛԝАВЕКМНОРСТХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTXIJSABEZHIKMNOPTYXo")
-# UTF-8 read as cp1252 or Latin-1, in letters from Latin, Greek, Cyrillic and in punctuation; controls; what was lost.
-GARBLED = re.compile(
-    "[ÂÃÎÏÐÑ][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]"
-    "|â(?:\u20ac|\u0080)|ï»¿|ï¿½|[\u0080-\u0084\u0086-\u009f\ufffd]"
-)
-NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d*)?")
+# Controls, what was lost, and UTF-8 read as Mac Roman; UTF-8 read as cp1252 or Latin-1 is seen by reading it back.
+GARBLED = re.compile("[\u0080-\u0084\u0086-\u009f\ufffd]|ï»¿|\u221a[©®†°±ß]|‚Ä[ôúùî]|[^\0-\x7f]{2,}")
+WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0*")
 
 
 def plain_labels(
@@ -65,10 +62,14 @@ def plain_labels(
         by_key.setdefault(label_key(part), set()).add(part)
     merged = {part: key for key, several in by_key.items() if len(several) > 1 for part in several}
     parts = {label: [merged.get(part, part) for part in several] for label, several in parts.items()}
+    new = {label: several[0] if len(several) == 1 else label for label, several in parts.items()}
     if separator is not None or one is not None:
-        new, notes, loud = *one_class(parts, counts, one), []
+        loud = lists_of_labels(new, parts, counts) if separator is None else []
+        loud = [line for line in loud if "--label-sep" in line]  # else they are lists, which are known to be such
+        new, notes = one_class(parts, counts, one)
+        if separator is not None and not any(separator in label or SEVERAL in label for label in counts.index):
+            raise Refused(f"--label-sep is {separator!r}, which stands in no label")
     else:
-        new = {label: several[0] if len(several) == 1 else label for label, several in parts.items()}
         notes, loud = changed_labels(new, counts)
         loud += lists_of_labels(new, parts, counts)
         new |= {label: None for label in new if SEVERAL in new[label]}
@@ -132,8 +133,8 @@ def parts_of(label: str, separator: str | None) -> list[str]:
     """The labels in a cell, each in its normal form: of a list as Python or JSON writes it, or of parts."""
     separator = SEVERAL if SEVERAL in label else separator
     parts = label.split(separator) if separator else [label]
-    if re.match(r"\s*[\[(]\s*['\"\d]", label):
-        with suppress(ValueError, SyntaxError, MemoryError):
+    if re.match(r"\s*[\[(]\s*['\"\d]", label) and not re.search(r"['\"]\s+['\"]", label):  # as numpy prints them
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             value = ast.literal_eval(label.strip())
             parts = list(map(str, value)) if isinstance(value, (list, tuple)) else parts
     return [part for part in (visible(undone(part)) for part in parts) if part] or [""]
@@ -142,7 +143,8 @@ def parts_of(label: str, separator: str | None) -> list[str]:
 def label_key(label: str) -> str:
     """What labels have in common that differ in what is hardly seen: 1 and 1.0, full-width letters, hyphens."""
     key = unicodedata.normalize("NFC", label.translate(CANONICAL)).replace("\u2212", "-")
-    return key if not NUMBER.fullmatch(key) or "." not in key else key.rstrip("0").rstrip(".")
+    number = WHOLE.fullmatch(key)
+    return number[1] if number else key
 
 
 def literal_text(match: re.Match) -> str:
@@ -197,6 +199,19 @@ def undone(label: str) -> str:
     return label
 
 
+def garbled_in(text: str) -> str:
+    """The first letters of a text that seem to have been read in a wrong encoding, or ""."""
+    for match in GARBLED.finditer(text) if not text.isascii() else ():
+        letters = match[0]
+        if len(letters) == 1 or not letters.isprintable() or letters[0] in "\u221a‚":
+            return letters
+        for encoding in ("cp1252", "latin-1") if letters[1:] not in set("»”’“«…–—›") else ():  # É” can be a quotation
+            with suppress(UnicodeError):
+                letters.encode(encoding).decode("utf-8")
+                return letters
+    return ""
+
+
 def without_residues(texts: pd.Series) -> tuple[list[str], list[str], list[str]]:
     """The texts without residues of exports that can surely be undone, notes on all that stand in them, and loud lines
     on garbled letters."""
@@ -210,7 +225,7 @@ def without_residues(texts: pd.Series) -> tuple[list[str], list[str], list[str]]
                     before, texts[i] = texts[i], clean(pattern.sub(undo, texts[i])) if undo else texts[i]
                     counts[what] += not undo or texts[i] != before
                     together += texts[i] if undo else ""
-        garbled += [] if together.isascii() else filter(None, map(GARBLED.search, texts[begin : some.stop]))
+        garbled += [] if together.isascii() else filter(None, map(garbled_in, texts[begin : some.stop]))
     notes = [
         f"{counts[what]:,} texts {f'held {what}: what they stand for was read' if undo else f'hold {what}'}"
         for what, _, _, undo in RESIDUES
@@ -222,7 +237,7 @@ def without_residues(texts: pd.Series) -> tuple[list[str], list[str], list[str]]
         return texts, notes, []
     loud = (
         f"{len(garbled):,} of {len(texts):,} texts hold letters that seem to have been read in a wrong encoding, such "
-        f"as {garbled[0][0]!r}: was the file, or the one it comes from, opened in another encoding than it is saved in?"
+        f"as {garbled[0]!r}: was the file, or the one it comes from, opened in another encoding than it is saved in?"
     )
     return texts, notes, [loud]
 

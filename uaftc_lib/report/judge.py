@@ -63,6 +63,7 @@ NEARLY_ALL, HALF = 0.95, 0.5  # of its texts are of one class; of the class's te
 FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
 ENOUGH, MOST_NAMED = 20, 3  # texts of a word that tells a class; words that are tried
 LETTERS, DIGITS, PLAIN = re.compile(r"[^\W\d_]+"), re.compile(r"\d+"), re.compile(r"[a'-]*")  # of a word; of its form
+HEX = re.compile(r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{6,}(?:-[0-9a-f]{4,})*")  # as of hashes and UUIDs
 SEVERAL = 3  # words of one form, from which they are a set
 TOGETHER = 0.9  # Jaccard index of the texts of two words from which they are one thing, as a tag of two words
 EACH = 5  # examples: of the surest, the wrong and the unsure texts
@@ -623,7 +624,10 @@ def sets_of_one_form(rows: pd.DataFrame, prepared: Prepared, sizes: dict[str, in
 
 
 def form_of(word: str) -> str:
-    """Letters as a, digits as 0, other signs as they are; the same for all addresses; "" for a word of letters."""
+    """Letters as a, digits as 0, other signs as they are; one form for all addresses, one for hexadecimal numbers; ""
+    for a word of letters."""
+    if HEX.fullmatch(word):
+        return "hexadecimal"
     if "://" in word or word.startswith("www."):
         return "address"
     form = DIGITS.sub("0", LETTERS.sub("a", word))

@@ -162,7 +162,7 @@ def tidy_cell(cell: object) -> str | None:
 def tidy_label(cell: object) -> str | None:
     """The same, but strings as they stand; of a list its element, or several that SEVERAL parts."""
     if not isinstance(cell, (list, tuple)):
-        return cell if isinstance(cell, str) else tidy_cell(cell)
+        return cell.replace(SEVERAL, "") if isinstance(cell, str) else tidy_cell(cell)
     parts = list(map(tidy_cell, cell))
     return None if None in parts else SEVERAL.join(parts)
 
@@ -314,9 +314,10 @@ def dialects(head: Header, failed: bool) -> Iterator[Dialect]:
         yield Dialect([*names, ""], "Every row ends in a delimiter that the header lacks: it was passed over")
     elif more == {-1} and not names[-1].strip():
         yield Dialect(names[:-1], "The header ends in a delimiter that the rows lack: it was passed over")
-    elif more == {1} and len({row[0] for row in rows if row[0].strip().isdecimal()}) == len(rows):
+    elif more == {1} and all(row[0].isdecimal() for row in rows):
         note = "Every row has one field more than the header: the first ones, whole numbers, were read as row names"
-        if not any(field.startswith(" ") for row in rows for field in row[1:]):  # as after a comma within a text
+        first, quoted = int(rows[0][0]), re.findall(rf'(?m)^"\d+"{d}', text)
+        if len(quoted) == len(rows) or (first < 2 and [int(row[0]) - first for row in rows] == list(range(len(rows)))):
             yield Dialect(["", *names], note)
     if failed or '\\"' in text:
         escaped = re.compile(r'(?<!\\)((?:\\\\)*)\\"')

@@ -262,5 +262,5 @@ def excel_rows(source: Source) -> Iterator[tuple[Iterator[list], list[str]]]:
             header = ["" if cell is None else str(cell) for cell in next(rows, ())]
             yield chain([header], rows), book.sheetnames
             book.close()
-    except (zipfile.BadZipFile, KeyError, IndexError) as error:
+    except (zipfile.BadZipFile, KeyError, IndexError, AttributeError) as error:
         raise Refused(f"{source.name} is no readable Excel workbook: {error}") from None

@@ -26,6 +26,7 @@ FORMATS = {
 }
 BINARY = ("Parquet", "Excel")
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}  # suffix -> module that unpacks
+MARKS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}  # first bytes -> the same
 SIGNATURES = {  # first bytes -> what they open
     rb"PK\x03\x04": "an Excel workbook (.xlsx) or another zip archive",
     rb"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls): save it as .xlsx or CSV",
@@ -121,13 +122,14 @@ def source_of(path: Path, encoding: str = "utf-8") -> Source:
     """
     try:
         "".encode(encoding)
-    except LookupError:
+    except (LookupError, ValueError):
         raise Refused(f"the encoding {encoding!r} is not known: give one of Python's, such as cp1252") from None
     if is_pipe(path):
         source = Source(path, name_of(path), "", encoding)
         with in_words(source):
             held = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-            held = import_module("gzip").decompress(held) if held.startswith(b"\x1f\x8b") else held
+            packed = next((name for mark, name in MARKS.items() if held.startswith(mark)), "")
+            held = import_module(packed).decompress(held) if packed else held
         source = replace(source, kind=kind_of(held[: 2**14], encoding), held=held)
     elif not path.is_file():
         raise Refused(f"{path} is {'a folder' if path.is_dir() else 'not there'}: give the path of a file")
@@ -231,7 +233,11 @@ def mended_source(source: Source, error: UnicodeError) -> Source:
         if valid > damaged or (western and 10 * valid >= damaged):
             spoilt = f"{valid:,} other letters are valid UTF-8, which another encoding would spoil"
             raise Refused(f"{where}. {spoilt}: repair or delete the {damaged:,} places that are not")
-        guess = "cp1252" if western else "NAME (such as cp1250, cp1251, mac_roman, shift_jis, gb18030)"
+        if western:
+            begin = max(data.rfind(b"\n", 0, first) + 1, first - 20)
+            sample = data[begin : first + 20].decode("cp1252", "replace").splitlines()[0]
+            raise Refused(f"{where}. If {sample!r} is right, give --encoding cp1252; else save it as UTF-8")
+        guess = "NAME (such as cp1250, cp1251, mac_roman, shift_jis, gb18030)"
     raise Refused(f"{where}. If it comes from a spreadsheet, try --encoding {guess}, or save it as UTF-8")
 
 
@@ -245,7 +251,9 @@ def first_damage(data: bytes) -> int:
 
 
 def is_western(data: bytes) -> bool:
-    """Whether bytes could be cp1252: those beyond ASCII mostly stand alone, and mostly are letters or quotes there."""
+    """Whether bytes could be cp1252: those beyond ASCII mostly stand alone, and mostly are letters or quotes there; and
+    between letters no quotes but apostrophes."""
     high, runs = len(re.findall(rb"[\x80-\xff]", data)), sum(map(len, re.findall(rb"[\x80-\xff]{3,}", data)))
     usual = re.findall(rb"[\x80\x85\x91-\x97\x99\x9c\xa0\xa3\xa7\xa9\xab\xae\xb0\xb4\xb7\xbb\xbf-\xff]", data)
-    return runs <= 0.3 * high and len(usual) >= 0.8 * high
+    within = re.findall(rb"(?i)(?<=[a-z])[\x80-\x8b\x91\x93-\x9b](?=[a-z])", data)
+    return runs <= 0.3 * high and len(usual) >= 0.8 * high and len(within) <= 0.1 * high

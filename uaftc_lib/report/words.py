@@ -200,7 +200,7 @@ def visible(name: str) -> str:
     """A name without what cannot be seen, outer blanks and quotation marks, its runs of blanks as single ones."""
     name = " ".join(unicodedata.normalize("NFC", CONTROLS.sub("", INVISIBLE.sub("", name))).split())
     enclosed = ENCLOSED.fullmatch(name)
-    return (enclosed[1] or enclosed[2]).strip() if enclosed else name
+    return visible(enclosed[1] or enclosed[2]) if enclosed else name
 
 
 def matches_of(pattern: re.Pattern) -> Callable[[str], list[tuple[int, int]]]:

@@ -331,8 +331,9 @@ def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         word, tells = repr(one["word"]), "nearly decides" if nearly else "by itself tells"
         if one["form"]:
             word, tells = f"{', '.join(names[:3])}, ... ({len(names)} words of one form)", "together tell"
-        share = f"{one['texts_of_class']:,} of its {one['texts']:,} texts are of this class; "
-        share += f"{in_percent(one['covered'])} of the class's texts hold it"
+        whose = "their" if len(names) > 1 else "its"
+        share = f"{one['texts_of_class']:,} of {whose} {one['texts']:,} texts are of this class; "
+        share += f"{in_percent(one['covered'])} of the class's texts hold {'them' if len(names) > 1 else 'it'}"
         linear = f"{in_percent(one['recall'])} of the class with it and {in_percent(one['recall_without'])} without"
         yield "look at", f"{word} {tells} {one['class']!r} ({share}); a linear model finds {linear}"
     for name, words in () if quality and quality["verdict"] == "nothing" else report["top_words"].items():
