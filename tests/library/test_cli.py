@@ -29,7 +29,7 @@ from uaftc_lib.cli.options import option_of
 from uaftc_lib.datasets import LOADERS, dataset_names
 from uaftc_lib.experiments.cells import Cell, cells_of
 from uaftc_lib.locations import results_folder
-from uaftc_lib.report import request
+from uaftc_lib.report import request, source
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.write import terminal_lines
 from uaftc_lib.settings import registered_names
@@ -495,7 +495,15 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
         "classes": [{}, {}],
         "quality": accuracies | {"verdict": "open", "independent": 8, "linear_is_better": False},
         "deciding": [
-            {"word": "tag", "class": "b", "texts": 4, "texts_of_class": 4, "recall": 1.0, "recall_without": 0.5}
+            {
+                "word": "tag",
+                "form": "",
+                "class": "b",
+                "texts": 4,
+                "texts_of_class": 4,
+                "recall": 1.0,
+                "recall_without": 0.5,
+            }
             | {"covered": covered}
             for covered in (0.9, 0.52)
         ],
@@ -562,7 +570,7 @@ def test_a_stdout_that_cannot_hold_it_or_is_shut_ends_quietly(tmp_path, words, e
 
 def test_the_help_names_kinds_and_limits():
     told = " ".join(uaftc("explain", "--help").stdout.split())
-    assert all(f"{kind} ({', '.join(endings)})" in told for kind, endings in request.FORMATS.items())
+    assert all(f"{kind} ({', '.join(endings)})" in told for kind, endings in source.FORMATS.items())
     assert "at least 100 rows and 2 to 50 classes of 5 texts or more" in told and "more than 1,000,000 rows" in told
 
 

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from itertools import combinations
 
 import jsonschema
+import made_files
 import numpy as np
 import pandas as pd
 import pytest
@@ -328,7 +329,10 @@ def of_contradicted_tests():
 def of_rare_cues():
     """Forty words a class, each in few texts."""
     draws = np.random.default_rng(0)
-    rows = [(f"{' '.join(draws.choice([*'uvwxyz'], 6))} {'ab'[i % 2]}cue{i % 40}", "ab"[i % 2]) for i in range(200)]
+    rows = [
+        (f"{' '.join(draws.choice([*'uvwxyz'], 6))} {'ab'[i % 2]}{made_files.spelling('cue', 40)[i % 40]}", "ab"[i % 2])
+        for i in range(200)
+    ]
     return pd.DataFrame(rows, columns=["t", "l"])
 
 

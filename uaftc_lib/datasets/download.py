@@ -37,7 +37,8 @@ def fetch(url: str, data_home: Path, sha256: str) -> Path:
             )
         return path
     try:
-        bar = progress_bar(desc=path.name, unit="B", unit_scale=True, delay=1, leave=False)
+        # pooch sets the total, but only of a bar that has one
+        bar = progress_bar(desc=path.name, total=1, unit="B", unit_scale=True, delay=1, leave=False)
         with bar, files.named(f"{path} cannot be written"):
             return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=path.name, path=data_home, progressbar=bar))
     except OSError as error:
