@@ -10,7 +10,8 @@ from test_explain_lists import explained, listed
 
 from uaftc_lib import Corpus
 from uaftc_lib.report.beyond import answered_without_words
-from uaftc_lib.report.judge import Units, accompanies, balanced_accuracy, form_of
+from uaftc_lib.report.judge import Units, accompanies, balanced_accuracy
+from uaftc_lib.report.leaks import form_of
 from uaftc_lib.report.prepare import Words, prepare, with_pairs
 from uaftc_lib.report.read import Table
 from uaftc_lib.report.settings import Settings
@@ -95,6 +96,18 @@ def test_identifiers_of_one_class_each_are_one_set(tmp_path, of):
         assert one["recall"] > one["recall_without"]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "(10 words of one form)" in page and "--ignore PATTERN" in page
+
+
+@pytest.mark.parametrize("signs", [("order-{}", "signed"), ("footer", "signed")])
+def test_one_leak_does_not_hide_another(tmp_path, signs):
+    """All texts of a class hold both: without either the other answers as well as both."""
+    draws, fillers = np.random.default_rng(0), made_files.spelling("wo", 60)
+    ends = [signs[0].format(draws.integers(10, 20)) + " wo " + signs[1] * (draws.random() > 0.1) for _ in range(240)]
+    rows = [(" ".join(draws.choice(fillers, 8)) + f" {ends[i]}" * (i % 2), "ab"[i % 2]) for i in range(240)]
+    report, _ = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path, Settings(epochs=10))
+    named = {word for one in report["deciding"] for word in one["word"].split(",")}
+    assert "signed" in named and any(word.startswith(signs[0][:5]) for word in named)
+    assert all(one["recall"] > one["recall_without"] + 0.2 for one in report["deciding"])
 
 
 @pytest.mark.parametrize(

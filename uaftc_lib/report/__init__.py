@@ -6,7 +6,7 @@ settings    how the models are trained, and how texts are cut: ``words``
 read        the rows of a file: a Table; its ``cells`` in one normal form
 prepare     copies, words, vocabulary: Prepared
 train       five models, each asked about texts it has not seen: Trained
-judge       how good they are, and which words are listed: Judged
+judge       how good they are, and which words are listed: Judged; ``leaks`` and what ``beyond`` words answers
 write       words.csv, report.json, report.html and the lines of the terminal
 
 Each step takes the frozen values of the steps before it, and returns one of its own.

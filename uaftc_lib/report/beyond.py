@@ -70,18 +70,15 @@ def answered_without_words(prepared: Prepared, trained: Trained, clearly: float,
     right_of : callable
         The measure, of class probabilities and labels.
     """
-    labels, tested = prepared.whole.labels.numpy(), trained.tested
-    if len(labels) > MOST_TEXTS:
-        some = np.random.default_rng(0).choice(len(labels), MOST_TEXTS, replace=False)
-        tested = tested[np.isin(tested, some)]
-    else:
-        some = np.arange(len(labels))
+    labels = prepared.whole.labels.numpy()
+    some = np.sort(np.random.default_rng(0).permutation(len(labels))[:MOST_TEXTS])
+    tested = trained.tested[np.isin(trained.tested, some)]
     words = right_of(trained.linear.probability[np.isin(trained.tested, tested)], labels[tested])
     lines = []
     for name, (features, hint) in FEATURES.items():
         if features is pairs and prepared.cutter.ngrams == 2:
             continue  # the linear model has seen them
-        answers = answers_of(features, prepared, trained, np.sort(some))
+        answers = answers_of(features, prepared, trained, some)
         if answers is None:
             continue
         answers = answers.at(tested)

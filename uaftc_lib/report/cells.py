@@ -26,8 +26,6 @@ AT_ONCE = 4096  # texts that are searched together
 # Spellings of a missing value.
 NOTHING = {"nan", "null", "none", "na", "n/a", "#n/a", "nil", "nat", "<na>", "undefined", "(null)", "\\n", "missing"}
 NOTHING |= {"n.a.", "-", "--", "?", "unknown", "#value!", "#ref!", "#null!", "#name?", "#div/0!", "(blank)", "empty"}
-# Letters of Cyrillic and Greek that look like Latin ones.
-LOOK_ALIKE = str.maketrans("аеорсухіјѕԁԛԝАВЕКМНОРСТХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTXIJSABEZHIKMNOPTYXo")
 # Controls, what was lost, and UTF-8 read as Mac Roman; UTF-8 read as cp1252 or Latin-1 is seen by reading it back.
 GARBLED = re.compile("[\u0080-\u0084\u0086-\u009f\ufffd]|ï»¿|\u221a[©®†°±ß]|‚Ä[ôúùî]|[^\0-\x7f]{2,}")
 WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0*")
@@ -154,16 +152,6 @@ def literal_text(match: re.Match) -> str:
     return match[0]
 
 
-def from_hexadecimal(match: re.Match) -> str:
-    """The character whose number a match holds."""
-    return chr(int(match[1], 16))
-
-
-def from_entity(match: re.Match) -> str:
-    """The character that an entity of HTML stands for, also where it was escaped up to three times."""
-    return html.unescape(html.unescape(html.unescape(match[0])))
-
-
 class Residue(NamedTuple):
     """What a program that exported texts left in them: what it is, a string that it holds, its pattern, and what a
     match stands for, where that is sure."""
@@ -174,20 +162,17 @@ class Residue(NamedTuple):
     undo: Callable[[re.Match], str] | None = None
 
 
-ENTITY = "&(?:amp;)*(?:#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,30};)"
+# Also escaped several times.
+ENTITY = "&(?:amp;)*(#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,30};)"
 RESIDUES = (
     Residue("b'...' as Python prints bytes", "b'", r"\A\s*b'(?s:.*)'\s*\Z", literal_text),
     Residue('b"..." as Python prints bytes', 'b"', r'\A\s*b"(?s:.*)"\s*\Z', literal_text),
-    Residue(r"\u00e9 and the like, as in JSON", "\\", r"\\u([0-9a-fA-F]{4})", from_hexadecimal),
-    Residue("_x000D_ and the like, as in Excel", "_", "_x([0-9A-F]{4})_", from_hexadecimal),
-    Residue("entities of HTML such as &amp; or &#39;", "&", ENTITY, from_entity),
+    Residue(r"\u00e9 and the like, as in JSON", "\\", r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16))),
+    Residue("_x000D_ and the like, as in Excel", "_", "_x([0-9A-F]{4})_", lambda match: chr(int(match[1], 16))),
+    Residue("entities of HTML such as &amp; or &#39;", "&", ENTITY, lambda match: html.unescape(f"&{match[1]}")),
     Residue("markup such as <br>: the names of its tags count as words", "<", "</?[a-zA-Z][^<>]*>"),
     Residue(r"\n, \r or \t written out: the letter joins the next word", "\\", r"\\[nrt]"),
     Residue("=20 and the like (quoted-printable)", "=", r"\w=20\w|=3D|=\r?\n|=[89A-F][0-9A-F]=[89A-F][0-9A-F]"),
-    Residue("%20 and the like (as in addresses)", "%", r"(?:^|\s)[\w.,!'-]+(?:%[2-7A-F][0-9A-F])+[A-Za-z%]"),
-    Residue("+ for blanks (as in addresses)", "+", r"^[^\s+]+(?:\+[^\s+]+){3,}$"),
-    Residue("markup such as [b]: the names of its tags count as words", "[", r"\[/\w+\]"),
-    Residue("brackets written as -LRB- and -RRB-", "RB-", "-[LR]RB-"),
 )
 RESIDUES = tuple(residue._replace(pattern=re.compile(residue.pattern)) for residue in RESIDUES)
 

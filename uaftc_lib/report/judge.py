@@ -12,8 +12,7 @@ together that have answered.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,12 +27,12 @@ from statsmodels.stats.proportion import proportion_confint
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.report.beyond import answered_without_words
+from uaftc_lib.report.leaks import MATERIAL, leaks
 from uaftc_lib.report.prepare import LOUD, Prepared
 from uaftc_lib.report.train import (
     SPREAD,
     Z95,
     Answers,
-    LinearBaseline,
     Pushes,
     Reader,
     Trained,
@@ -50,8 +49,6 @@ BINS = 10  # of confidence
 WORD_COLUMNS = ("listed", "influence", "influence_low", "influence_high", "probability", "attention", "texts")
 WORD_COLUMNS += ("texts_of_class", "share_low", "share_high", "total", "q", "q_beyond")
 ENDS = ("low", "high", "z")
-MATERIAL = 0.02  # by how much the linear model must be better to matter: a share of balanced accuracy
-NEARLY_WHOLE = 0.9  # share of a class's texts from which a word that tells the class nearly decides it
 FEWEST = 5  # texts that a word needs for an interval
 FALSE_DISCOVERIES = 0.05  # share of what counts name that they may name by chance
 ALONE = 0.01  # p of a word's counts without other words, above which these account for them
@@ -59,13 +56,6 @@ AGAINST = 0.1  # the same for a word that the model lists: above this p it only 
 MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
 TOP = 15  # words shown for each class
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
-NEARLY_ALL, HALF = 0.95, 0.5  # of its texts are of one class; of the class's texts hold it: such a word tells a class
-FEWER = 5  # so many times fewer texts of other classes are among its texts than among all
-ENOUGH, MOST_NAMED = 20, 3  # texts of a word that tells a class; words that are tried
-LETTERS, DIGITS, PLAIN = re.compile(r"[^\W\d_]+"), re.compile(r"\d+"), re.compile(r"[a'-]*")  # of a word; of its form
-HEX = re.compile(r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{6,}(?:-[0-9a-f]{4,})*")  # as of hashes and UUIDs
-SEVERAL = 3  # words of one form, from which they are a set
-TOGETHER = 0.9  # Jaccard index of the texts of two words from which they are one thing, as a tag of two words
 EACH = 5  # examples: of the surest, the wrong and the unsure texts
 SHORT, LONGEST = 150, 1000  # words of an example: longer ones only where there are no others, and never
 VERDICTS = {  # what may be concluded, and why
@@ -584,86 +574,6 @@ def attended_without_effect(words: pd.DataFrame) -> list[dict]:
     rows = rows[(rows["influence"] < LITTLE * rows["influence"].max()) & ~rows["listed"]]
     rows = rows.assign(effect=rows["influence"] / rows["attention"]).nsmallest(10, "effect")
     return rows.reset_index()[["word", "attention", "influence", "texts"]].to_dict("records")
-
-
-def deciding(words: pd.DataFrame, prepared: Prepared) -> list[dict]:
-    """Words almost only texts of one class hold, and most of these do; those that stand together in one row.
-
-    So do sets of words of one form, such as order numbers: each in few texts, all of one class.
-    """
-    labels = prepared.whole.labels.numpy()
-    sizes = dict(zip(prepared.classes, np.bincount(labels).tolist()))
-    rows = words[["word", "class", "texts", "texts_of_class"]]
-    size = rows["class"].map(sizes).astype(float)
-    others, usual = 1 - rows["texts_of_class"] / rows["texts"], 1 - size / len(labels)
-    rows = rows.assign(covered=rows["texts_of_class"] / size)[others <= (usual / FEWER).clip(upper=1 - NEARLY_ALL)]
-    chosen = rows[(rows["texts"] >= ENOUGH) & (rows["covered"] >= HALF)]
-    named: list[dict] = []
-    for row in chosen.nlargest(10 * MOST_NAMED, "covered").to_dict("records"):
-        held = texts_with([row["word"]], prepared)
-        same = (one for one in named if one["class"] == row["class"] and jaccard_index(one["held"], held) >= TOGETHER)
-        if one := next(same, None):
-            one["words"].append(row["word"])
-        elif len(named) < MOST_NAMED:
-            named.append(row | {"form": "", "words": [row["word"]], "held": held})
-    return named + sets_of_one_form(rows[~rows["word"].isin(chosen["word"])], prepared, sizes)
-
-
-def sets_of_one_form(rows: pd.DataFrame, prepared: Prepared, sizes: dict[str, int]) -> list[dict]:
-    """Of words that almost only texts of one class hold, those of one form that most of its texts hold together."""
-    named = []
-    form = rows["word"].map(form_of)
-    for (name, one_form), some in rows[form != ""].groupby(["class", form]):
-        held = texts_with(some["word"], prepared)
-        of_class = int((prepared.whole.labels.numpy()[held] == prepared.classes.index(name)).sum())
-        if len(some) >= SEVERAL and len(held) >= ENOUGH and of_class >= HALF * sizes[name]:
-            numbers = {"texts": len(held), "texts_of_class": of_class, "covered": of_class / sizes[name]}
-            in_order = some.sort_values("texts", ascending=False, kind="stable")["word"].tolist()
-            named.append({"class": name, "form": one_form} | numbers | {"words": in_order, "held": held})
-    return sorted(named, key=lambda row: -row["covered"])[:MOST_NAMED]
-
-
-def form_of(word: str) -> str:
-    """Letters as a, digits as 0, other signs as they are; one form for all addresses, one for hexadecimal numbers; ""
-    for a word of letters."""
-    if HEX.fullmatch(word):
-        return "hexadecimal"
-    if "://" in word or word.startswith("www."):
-        return "address"
-    form = DIGITS.sub("0", LETTERS.sub("a", word))
-    return "" if PLAIN.fullmatch(form) else form
-
-
-def texts_with(words: Collection[str], prepared: Prepared) -> Int[np.ndarray, "texts"]:
-    """Which texts hold one of some words."""
-    where = np.isin(prepared.whole.tokens.numpy(), [prepared.vocabulary.id(word) for word in words])
-    return np.unique(prepared.whole.instance_of.numpy()[where])
-
-
-def jaccard_index(one: Int[np.ndarray, "texts"], other: Int[np.ndarray, "others"]) -> float:
-    """The Jaccard index of two sets."""
-    both = len(np.intersect1d(one, other))
-    return both / (len(one) + len(other) - both)
-
-
-def leaks(words: pd.DataFrame, prepared: Prepared, trained: Trained) -> list[dict]:
-    """Of the deciding words those without which the linear models are materially worse, with what these reach."""
-    whole, types, result = prepared.whole, len(prepared.vocabulary), []
-    labels = whole.labels.numpy()[trained.tested]
-    for row in deciding(words, prepared):
-        names, k = row.pop("words"), prepared.classes.index(row["class"])
-        del row["held"]
-        ids = tuple(prepared.vocabulary.id(name) for name in names)
-        for name, left_out in (("", ()), ("_without", ids)):
-            probability = np.zeros((len(whole), whole.class_count))
-            for fold, reader in zip(trained.folds, trained.readers):
-                train, dev, test = (reader.read(whole, rows) for rows in (fold.train, fold.dev, fold.test))
-                probability[fold.test] += LinearBaseline(train, dev, types, trained.line, left_out).probabilities(test)
-            right = probability[trained.tested].argmax(1) == labels
-            row |= {f"recall{name}": float(right[labels == k].mean()), f"accuracy{name}": float(right.mean())}
-        if max(row["recall"] - row["recall_without"], row["accuracy"] - row["accuracy_without"]) >= MATERIAL:
-            result.append(row | {"word": ",".join(names)})
-    return result
 
 
 def examples(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from uaftc_lib.report.cells import HALF, LOOK_ALIKE, NOTHING, SEVERAL, clean, plain_labels, without_residues
+from uaftc_lib.report.cells import HALF, NOTHING, SEVERAL, clean, plain_labels, without_residues
 from uaftc_lib.report.request import (
     MOST_LINES,
     MOST_ROWS,
@@ -35,6 +35,7 @@ from uaftc_lib.report.request import (
     resolved,
 )
 from uaftc_lib.report.source import Refused, Source, decoded, source_of
+from uaftc_lib.report.words import LOOK_ALIKE, visible
 
 TORN_ROWS = 0.01  # share of rows with a wrong number of fields that is borne
 
@@ -114,6 +115,12 @@ def tidy(table: Table, columns: Columns) -> Table:
     }
     strings["label"], label_notes, loud = plain_labels(strings["label"], columns.label_sep, columns.against_rest)
     rows = rows.assign(**strings)
+    for role in rows.columns.intersection(["group", "split"]):
+        plain = {cell: visible(cell) for cell in strings[role].dropna().unique() if visible(cell) != cell}
+        hidden = rows[role].isin(list(plain))
+        if plain:
+            notes.append(f"{hidden.sum():,} values of --{role} hold what is hardly seen, which was passed over")
+        rows[role] = rows[role].mask(hidden, rows[role].map(plain))
     if "group" in rows and (alone := int((rows["group"] == "").sum())):
         notes.append(f"{alone:,} rows have no value in the column of --group: each of them stands alone")
     table = replace(table, rows=rows).add([*notes, *label_notes], loud)
@@ -323,8 +330,6 @@ def dialects(head: Header, failed: bool) -> Iterator[Dialect]:
         escaped = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
         note = 'Quotation marks within cells are escaped by a backslash: \\" was read as "'
         yield Dialect(names, note, {}, lambda line: escaped.sub(r'\1""', line))
-    if len(re.findall(rf"(?m)(?:^|{d})'[^\n]*'(?={d}|\s*$)", text)) > len(head.lines) / 2:
-        yield Dialect(names, "Cells are enclosed in single quotation marks", {"quotechar": "'"})
 
 
 def read_rows(

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from uaftc_lib.extras import needs
 from uaftc_lib.report.source import Refused, Source, decoded, is_pipe, known_kinds, source_of
-from uaftc_lib.report.words import visible
+from uaftc_lib.report.words import LOOK_ALIKE, visible
 
 MOST_ROWS, FEWEST_ROWS, FEWEST_OF_CLASS, MOST_CLASSES = 1_000_000, 100, 5, 50
 FILES = ("words.csv", "report.json", "report.html")  # of a report
 DELIMITERS = {"CSV": ",;\t|", "TSV": "\t"}
-MOST_LINES = 200  # of one row, where quotation marks are stray; and that are looked at for the header
+MOST_LINES = 200  # of one row, where quotation marks are stray; and that are looked at for header and dialect
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,14 @@ def check_folder(out: Path) -> None:
             raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another --out")
 
 
+def plain_name(name: str) -> str:
+    """The name of a column without what is hardly seen, and letters that look Latin as Latin ones."""
+    return visible(name).translate(LOOK_ALIKE)
+
+
 def resolved(file: str, columns: Columns, names: list[str], first: str = "") -> tuple[Columns, list[str]]:
-    """The columns by the names that stand in the file, and notes on those that are not spelt as asked for. What cannot
-    be seen parts no names, nor do outer blanks and quotation marks.
+    """The columns by the names that stand in the file, and notes on those that are not spelt as asked for. See
+    :func:`plain_name`.
 
     Raises
     ------
@@ -120,7 +125,7 @@ def resolved(file: str, columns: Columns, names: list[str], first: str = "") -> 
     for role, name in columns.asked.items():
         if names.count(name) > 1:
             raise Refused(f"{file} has {names.count(name)} columns called {name!r}: rename all but one")
-        alike = [name] if name in names else [other for other in names if visible(other) == visible(name)]
+        alike = [name] if name in names else [other for other in names if plain_name(other) == plain_name(name)]
         if len(alike) != 1:
             folded = {other.casefold(): other for other in names}
             near = difflib.get_close_matches(name.casefold(), folded, 1)
@@ -162,20 +167,11 @@ def header_of(source: Source, columns: Columns) -> Header:
         raise Refused(f"{source.name} is empty")
     if not lines[0].strip():
         raise Refused(f"{source.name} begins with a blank line: its first line must name the columns")
-    wanted = set(map(visible, columns.asked.values()))
-    delimiters = named[1] if named else DELIMITERS[source.kind]
-
-    def best(lines: list[str]) -> tuple[bool, str, list[str]]:
-        records = {d: first_record(lines, d) for d in delimiters}
-        held = {d: len(wanted.intersection(map(visible, records[d]))) for d in delimiters}
-        delimiter = max(delimiters, key=lambda d: (held[d], len(records[d])))
-        return held[delimiter] == len(wanted), delimiter, records[delimiter]
-
-    known, delimiter, names = best(lines)
-    later = 0 if known else next((i for i in range(1, min(20, len(lines))) if best(lines[i:])[0]), 0)
-    if later:
-        where = f"line {later + 1 + bool(named)}"
-        raise Refused(f"{source.name} names its columns in {where}, not in the first: delete what is before")
+    wanted = set(map(plain_name, columns.asked.values()))
+    records = {d: first_record(lines, d) for d in (named[1] if named else DELIMITERS[source.kind])}
+    held = {d: len(wanted.intersection(map(plain_name, names))) for d, names in records.items()}
+    delimiter = max(records, key=lambda d: (held[d], len(records[d])))
+    names = records[delimiter]
     columns, notes = resolved(source.name, columns, names, " (by its first line)")
     return Header(names, delimiter, columns, int(bool(named)), lines, notes)
 

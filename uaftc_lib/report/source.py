@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import lzma
 import re
 import sys
@@ -146,18 +145,11 @@ def source_of(path: Path, encoding: str = "utf-8") -> Source:
 
 
 def kind_of(head: bytes, encoding: str = "utf-8") -> str:
-    """The kind that the first bytes show: Parquet, Excel, JSON lines, JSON, or else CSV."""
+    """The kind that the first bytes show: Parquet, Excel, JSON (which may be JSON lines), or else CSV."""
     if head.startswith((b"PK\x03\x04", b"PAR1\x15")):
         return "Excel" if head.startswith(b"PK") else "Parquet"
     text = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
-    if not re.match(r"\[\s*[{\[\]]|\{\s*[\"}]", text):
-        return "CSV"
-    first, *more = text.splitlines()
-    with suppress(ValueError):
-        row = json.loads(first)
-        flat = isinstance(row, dict) and not any(isinstance(cell, (dict, list)) for cell in row.values())
-        return "JSON lines" if flat or (more and isinstance(row, dict)) else "JSON"
-    return "JSON"
+    return "JSON" if re.match(r"\[\s*[{\[\]]|\{\s*[\"}]", text) else "CSV"
 
 
 def check_kind(source: Source) -> None:

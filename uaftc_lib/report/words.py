@@ -37,6 +37,8 @@ for code in (*range(0xFB00, 0xFB07), *range(0xFB50, 0xFFEF), *range(0x1D400, 0x1
     if (form := unicodedata.normalize("NFKC", chr(code))) != chr(code) and not re.search(r"\s", form):
         CANONICAL[code] = form
 ENCLOSED = re.compile("[\"“”„‟«»]+([^\"“”„‟«»]+)[\"“”„‟«»]+|['‘’‚‛‹›`´]+([^'‘’‚‛‹›`´]+)['‘’‚‛‹›`´]+")
+# Letters of Cyrillic and Greek that look like Latin ones.
+LOOK_ALIKE = str.maketrans("аеорсухіјѕԁԛԝАВЕКМНОРСТХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdqwABEKMHOPCTXIJSABEZHIKMNOPTYXo")
 CONTROLS = re.compile("[\0-\x08\x0e-\x1b\x7f\ufe0e\ufe0f]")
 SPACES = re.compile(r"\S+")
 

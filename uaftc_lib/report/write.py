@@ -24,7 +24,8 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 
 from uaftc_lib import __version__, files
-from uaftc_lib.report.judge import NEARLY_WHOLE, TOP, Judged, verdict_sentences
+from uaftc_lib.report.judge import TOP, Judged, verdict_sentences
+from uaftc_lib.report.leaks import NEARLY_WHOLE
 from uaftc_lib.report.prepare import Prepared
 from uaftc_lib.report.request import FILES, Columns, Refused, check_folder
 from uaftc_lib.report.train import Trained
