@@ -17,7 +17,7 @@ import pandas as pd
 
 from uaftc_book import rules
 from uaftc_book.nulls import Null
-from uaftc_book.wording import short, with_interval
+from uaftc_book.numbers import Number, number
 from uaftc_lib.experiments.registry import stored
 
 SMALL = 0.2
@@ -57,11 +57,10 @@ class Tables:
 
 @dataclass(frozen=True)
 class Part:
-    """One case of a claim: the verdict of the rules, what was found in words, and how far it is from zero.
+    """One case of a claim: the verdict of the rules, and what was found, in words.
 
-    ``strength``: the mean of X − Y in half widths of its interval; nan where there is none. ``mean``, ``low`` and
-    ``high`` are of X − Y, where the rule has them; ``held``, from :func:`exceeds` alone: in how many of the ``n`` seeds
-    X − Y lies above zero.
+    ``number``: X − Y, where the rule has it, from ``n`` seeds; ``held``, from :func:`exceeds` alone: in how many of
+    these X − Y lies above zero.
     ``null``: how X − Y stands to that of models trained on permuted labels, where this is known.
     """
 
@@ -69,12 +68,17 @@ class Part:
     verdict: str
     found: str = ""
     n: int = 0
-    strength: float = float("nan")
-    mean: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
+    number: Number = number(math.nan, 0)
     held: int = 0
     null: Null | None = None
+
+    @property
+    def strength(self) -> float:
+        """X − Y in half widths of its interval; nan where the rules decide nothing."""
+        mean, half = self.number.mean, self.number.interval.half
+        if self.verdict == OPEN or math.isnan(mean):
+            return math.nan
+        return mean / half if half else math.copysign(math.inf, mean) if mean else 0.0
 
 
 def exceeds(case: str, differences: Iterable[float]) -> Part:
@@ -83,22 +87,15 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
     values = values[np.isfinite(values)]
     if not len(values):
         return Part(case, OPEN, "no runs yet")
-    mean, low, high, n = rules.interval(values)
-    found = with_interval(mean, low, high) if n > 1 else short(mean)
+    one, n = number(values, of="seeds"), len(values)
     held = int((values > 0).sum())
-    found += f", {held} of {n} seeds"
+    found = f"{one}, {held} of {n} seeds"
     if 0 < held < n:
         among = rules.share(values > 0)
         found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n)
-    return Part(case, rules.exceeds_zero(values), found, n, in_half_widths(mean, low, high), mean, low, high, held)
-
-
-def in_half_widths(mean: float, low: float, high: float) -> float:
-    """How far a mean is from zero, in half widths of its interval."""
-    half = (high - low) / 2
-    return mean / half if half else math.copysign(math.inf, mean) if mean else 0.0
+    return Part(case, rules.exceeds_zero(values), found, n, one, held)
 
 
 def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
@@ -106,11 +103,11 @@ def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
 
     ``beside``: told after the numbers.
     """
-    mean, low, high, n = interval = rules.crossed(100 * np.asarray(differences, dtype=float))
-    found = f"{with_interval(mean, low, high)} points, {n} seeds, {differences.shape[1]:,} texts{beside}"
+    one = number(rules.crossed(100 * np.asarray(differences, dtype=float)), of="seeds")
+    n, found = one.interval.n, f"{one} points, {one.source}, {differences.shape[1]:,} texts{beside}"
     if n < rules.LEAST_SEEDS:
-        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, mean=mean, low=low, high=high)
-    return Part(case, rules.decided(interval), found, n, in_half_widths(mean, low, high), mean, low, high)
+        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, one)
+    return Part(case, rules.decided(one.interval), found, n, one)
 
 
 def exact(case: str, errors: Iterable[float]) -> Part:
@@ -118,8 +115,8 @@ def exact(case: str, errors: Iterable[float]) -> Part:
     errors = list(errors)
     worst, n = max(errors), len(errors)
     if worst < 1e-12:
-        return Part(case, "supported", f"relative error below 1e-12 in {n} of {n}", n, 1.0)
-    return Part(case, "contradicted", f"relative error up to {worst:.0e}, {n} tried", n, -1.0)
+        return Part(case, "supported", f"relative error below 1e-12 in {n} of {n}", n)
+    return Part(case, "contradicted", f"relative error up to {worst:.0e}, {n} tried", n)
 
 
 def alike(values: pd.Series) -> pd.Series:

@@ -2,9 +2,9 @@
 
 An *identity* is proved: it is true whatever is chosen, and is shown with the error by which its sides differ. A
 *finding* is what was measured with the published parameters, shown with its number, how many runs that is from, and an
-interval; with other parameters the page says whether it holds there too, and repeats the published number. Each shows
-itself where it is made; the foot of the page counts them. What only keeps the page in order is *housekeeping*: it
-raises, and is not shown.
+interval; with other parameters the page says whether it holds there too, and repeats the published number. Each is a
+tick at its number, in a sentence or a cell (:mod:`uaftc_book.numbers`), or a line where it is made; the foot of the
+page counts them. What only keeps the page in order is *housekeeping*: it raises, and is not shown.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from uaftc_book import same_sums  # noqa: F401 (numpy and torch come later)
 
 # isort: split
 import json
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
+import pandas as pd
 from IPython.display import Markdown, display
 from jaxtyping import Float
 
 from uaftc_book import choices, contents, equations, rules
+from uaftc_book.numbers import MARK, ROUNDING, Number, largest, number
+from uaftc_book.paragraphs import paragraph
 from uaftc_book.parameters import check_parameters, default_parameters
-from uaftc_book.wording import Line, Lines, error_in_words, with_interval
+from uaftc_book.wording import Line, Lines, error_in_words
+from uaftc_lib import plots
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
-ROUNDING = 1e-9  # what two sides computed in float64 may differ by, unless an identity says otherwise
 NUMBER = re.compile(r"\d[\d.,]*")
+ROW = re.compile(r"<tr><td>([^<]*)</td><td>([^<]*) [✓✗]</td>")  # of a table of checked numbers
 
 
 def published_parameters(name: str, cells: Collection[str]) -> dict[str, object]:
@@ -43,7 +45,8 @@ def published_parameters(name: str, cells: Collection[str]) -> dict[str, object]
 
 
 def published_numbers(name: str) -> dict[str, list[str]]:
-    """What the executed copy of a chapter shows of its findings, in order, by their sentences without numbers."""
+    """What the executed copy of a chapter shows of its findings, in order, by their sentences without numbers; of a
+    paragraph its checked numbers, of a row of a table its number."""
     copy, numbers = CHECKOUT / "book" / f"{name}.ipynb", defaultdict(list)
     cells = json.loads(copy.read_text(encoding="utf-8"))["cells"] if copy.exists() else []
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
@@ -51,21 +54,16 @@ def published_numbers(name: str) -> dict[str, list[str]]:
         if line.startswith("measured: "):
             sentence, _, number = line.removeprefix("measured: ").rpartition(": ")
             numbers[NUMBER.sub("", sentence)].append(number)
+    for text in ("".join(output.get("data", {}).get("text/markdown", "")) for output in outputs):
+        numbers[unnumbered(text)] += [number for kind, number, _ in MARK.findall(text) if kind == "checked"]
+    for row in (row for output in outputs for row in ROW.findall("".join(output.get("data", {}).get("text/html", "")))):
+        numbers[row[0]].append(row[1])
     return numbers
 
 
-def measured(value: object, n: int) -> rules.Interval:
-    """A number from n runs, without an interval; or the mean and the interval of one value for each run."""
-    if isinstance(value, rules.Interval):
-        return value
-    values = np.asarray(value, dtype=float)
-    return rules.interval(values) if values.ndim else rules.Interval(float(values), -math.inf, math.inf, n)
-
-
-def number_in_words(found: rules.Interval, of: str) -> str:
-    """The number, its interval if it has one, and from how many runs it is."""
-    number = f"one {of.removesuffix('s')}" if found.n == 1 else f"{found.n:,} {of}"
-    return f"{with_interval(*found[:3])} ({number})"
+def unnumbered(text: str) -> str:
+    """A paragraph without its numbers."""
+    return NUMBER.sub("", MARK.sub("", text))
 
 
 class Chapter:
@@ -111,10 +109,7 @@ class Chapter:
         AssertionError
             If the error is not below the bound.
         """
-        worst = float(np.max(np.asarray(torch.as_tensor(error, dtype=torch.float64))))
-        if not worst < bound:
-            raise AssertionError(f"{name}: error {worst:.3g}, of which less than {bound:g} is allowed")
-        self.add(Line("proved", f"{name} (", error_in_words([max(worst, 0)]), ")"))
+        self.add(Line("proved", f"{name} (", error_in_words([largest(error, bound, name)]), ")"))
 
     def housekeeping(self, name: str, holds: object) -> None:
         """Check what keeps the page in order and says nothing of its subject: it is not shown.
@@ -126,6 +121,61 @@ class Chapter:
         """
         if not holds:
             raise AssertionError(f"{name}: fails")
+
+    def number(self, value: object, n: int = 1, of: str = "runs") -> Number:
+        """A number that knows from how much it is (:func:`uaftc_book.numbers.number`).
+
+        Where other parameters leave nothing to measure, a function given for ``value`` may fail.
+        """
+        try:
+            return number(value() if callable(value) else value, n, of)
+        except Exception:
+            if not self.changed:
+                raise
+            return number(np.nan, 0, of)
+
+    def take(self, shown: str, where: str = "") -> str:
+        """Count the ticks and crosses of what is shown; return it as plain text."""
+        plain = MARK.sub(lambda one: f"{one[2]} {one[3]}".strip(), shown)
+        for kind, _, sign in MARK.findall(shown):
+            if kind == "checked":
+                kind = "measured" if not self.changed else "holds here too" if sign == "✓" else "does not hold here"
+            self.kinds[kind] += 1
+            self.broken += [where + plain] * (sign == "✗")
+        return plain
+
+    def say(self, text: str) -> None:
+        """Show a paragraph. With other parameters each of its checked numbers is followed by the published one."""
+        text = paragraph(text)
+        self.take(text)
+        twins = list(self.published.get(unnumbered(text), ()))
+        display(
+            Markdown(
+                MARK.sub(
+                    lambda one: one[0] + (f" (published: {twins.pop(0)})" if twins and one[1] == "checked" else ""),
+                    text,
+                )
+            )
+        )
+
+    def table(self, frame: pd.DataFrame, **options: object) -> None:
+        """Show a table; cells may be numbers."""
+        shown = frame.copy()
+        for column in frame:
+            cells = zip(frame.iloc[:, 0], frame[column])
+            shown[column] = [
+                self.take(str(cell), f"{first}, {column}: ") if isinstance(cell, (str, Number)) else cell
+                for first, cell in cells
+            ]
+        display(plots.table(shown, **options))
+
+    def results(self, rows: dict[str, Number]) -> None:
+        """Show checked numbers as a table, each with its condition; with other parameters the published ones, too."""
+        columns = {"what": [*rows], "measured": [*rows.values()]}
+        columns |= {"checked": [f"{one.condition} ({one.source})" for one in rows.values()]}
+        if self.changed:
+            columns |= {"published": [", ".join(self.published.get(f"{name}", ())) for name in rows]}
+        self.table(pd.DataFrame(columns))
 
     def finding(
         self,
@@ -155,17 +205,18 @@ class Chapter:
         """
         try:
             held = bool(holds() if callable(holds) else holds)
-            number = number_in_words(measured(value() if callable(value) else value, n), of)
+            one = number(value() if callable(value) else value, n, of)
+            text = f"{one} ({one.source})"
         except Exception as error:
             if not self.changed:
                 raise
-            held, number = False, f"not measured ({type(error).__name__})"
+            held, text = False, f"not measured ({type(error).__name__})"
         after = ""
         if twins := self.published.get(NUMBER.sub("", name)):
-            same = (twin := twins.pop(0)) == number
+            same = (twin := twins.pop(0)) == text
             after = ", as with the published parameters" if same else f"; with the published parameters {twin}"
         kind = "measured" if not self.changed else "holds here too" if held else "does not hold here"
-        self.add(Line(kind, f"{name}: ", number, after))
+        self.add(Line(kind, f"{name}: ", text, after))
         if not held:
             self.broken.append(name)
 

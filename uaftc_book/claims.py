@@ -80,8 +80,9 @@ def filled(template: str, part: Part) -> str:
         If the template asks for anything else.
     """
     values = {"case": part.case, "held": str(part.held), "n": str(part.n)}
-    values |= {name: short(getattr(part, name)) for name in ("mean", "low", "high")}
-    values |= {"size": short(abs(part.mean)), "share": short(SMALL - part.mean), "ratio": short(SMALL + part.mean)}
+    mean, low, high = part.number.interval[:3]
+    values |= {name: short(value) for name, value in (("mean", mean), ("low", low), ("high", high))}
+    values |= {"size": short(abs(mean)), "share": short(SMALL - mean), "ratio": short(SMALL + mean)}
     unknown = [name for _, name, *_ in Formatter().parse(template) if name is not None and name not in values]
     if unknown:
         raise ValueError(f"no placeholder {{{unknown[0]}}}; there are {', '.join(values)}")

@@ -15,8 +15,13 @@ VERDICTS = {"supported": "holds", "contradicted": "does not hold", "undecided": 
 
 
 def say(text: str) -> None:
-    """Show a paragraph with computed numbers, minus signs as they should be."""
-    display(Markdown(true_minus(" ".join(text.split()))))
+    """Show a paragraph with computed numbers."""
+    display(Markdown(paragraph(text)))
+
+
+def paragraph(text: str) -> str:
+    """A text in one line, minus signs as they should be."""
+    return true_minus(" ".join(text.split()))
 
 
 def told(found: rules.Interval, form: str = ".2f") -> str:

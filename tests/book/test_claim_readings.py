@@ -101,7 +101,8 @@ def test_differences_turned_in_sign_turn_the_verdict_on_a_case(noise, shift):
     if len(noise) < rules.LEAST_SEEDS:
         assert one.verdict == other.verdict == OPEN
         return
-    assert other.verdict == TURNED[one.verdict] and (other.mean, other.low) == pytest.approx((-one.mean, -one.high))
+    assert other.verdict == TURNED[one.verdict]
+    assert (other.number.mean, other.number.low) == pytest.approx((-one.number.mean, -one.number.high))
     assert one.strength == pytest.approx(-other.strength) or not np.isfinite(one.strength)
     assert one.held + other.held == (differences != 0).sum()
 
@@ -111,7 +112,7 @@ def test_differences_turned_in_sign_turn_the_verdict_on_a_case(noise, shift):
 def test_accuracies_turned_in_sign_turn_the_verdict_on_a_case(shift, seed):
     values = shift + np.random.default_rng(seed).normal(size=(10, 30))
     one, other = contrast("x", values), contrast("x", -values)
-    assert other.verdict == TURNED[one.verdict] and other.mean == pytest.approx(-one.mean)
+    assert other.verdict == TURNED[one.verdict] and other.number.mean == pytest.approx(-one.number.mean)
 
 
 def test_what_exceeds_the_largest_of_others_falls_short_when_all_are_turned():

@@ -18,6 +18,7 @@ from uaftc_book import accuracies, cards, claims, contents, rules
 from uaftc_book.cases import OPEN, Part, alike, contrast, exact, exceeds
 from uaftc_book.chapters import map as figures
 from uaftc_book.nulls import Null
+from uaftc_book.numbers import number
 from uaftc_book.panels import compare, in_print
 from uaftc_book.publish import CHECKOUT, chapters, code_cells, parameters_of, read_published, read_source
 from uaftc_lib.cli.options import parameters_from
@@ -376,7 +377,8 @@ def test_the_command_refuses(words, message):
 def made_up(*parts, instead="It is not."):
     """A judged claim of our own; parts: (case, verdict, strength)."""
     claim = claims.Claim("own", "3", "It is so.", "01_model", "a − b", instead)
-    return claims.Judged(claim, tuple(Part(case, word, f"found in {case}", 10, s) for case, word, s in parts))
+    far = [(*one, number(rules.Interval(s, s - 1, s + 1, 10))) for *one, s in parts]
+    return claims.Judged(claim, tuple(Part(case, word, f"found in {case}", 10, s) for case, word, s in far))
 
 
 NAN = float("nan")
@@ -422,7 +424,7 @@ def test_a_surprise_says_what_was_found_instead():
 def test_no_surprise_tells_a_number_that_is_not_there(judged):
     told = [cards.surprise(one) for one in judged if one.worst and one.claim.instead]
     assert len(told) >= 3 and not [each for each in told if re.search(r"\bnan\b|[{}]", each)]
-    assert "nan" in cards.surprise(made_up(("a", "contradicted", -2.0), instead="it is {mean}"))
+    assert "nan" in cards.surprise(made_up(("a", "contradicted", NAN), instead="it is {mean}"))
 
 
 def test_dependent_cases_are_said_to_be():

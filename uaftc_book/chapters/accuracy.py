@@ -26,6 +26,7 @@ from uaftc_book.accuracies import (
 from uaftc_book.cases import OPEN, Part, Tables, contrast
 from uaftc_book.claims import reading
 from uaftc_book.lab import Frame, Slider, train_frame
+from uaftc_book.numbers import number
 from uaftc_book.readings import HUGE, not_made
 from uaftc_book.wording import short, with_interval
 from uaftc_lib import files, plots
@@ -140,14 +141,14 @@ def on_other_splits(tables: Tables) -> Part:
     case, found = "20News II, DP, other splits", splits_compared(tables)
     if not len(found):
         return not_made(case)
-    worst = found.assign(strength=2 * found.points / (found.high - found.low)).sort_values("strength").iloc[0]
+    worst = found.loc[(found.points / (found.high - found.low)).idxmin()]
     counts = (found.p < rules.SIGNIFICANCE) & (found.points < 0)
     verdict = "contradicted" if counts.any() else "supported" if found.equivalent.all() else "undecided"
     against = ((with_interval(row.points, row.low, row.high), row.lam) for row in found.itertuples())
     told = "; ".join(f"{points} points against {lam:g}" for points, lam in against)
     n = int(worst.splits)
     told = f"{told}; {counts.sum()} of {len(found)} count, {n} splits"
-    return Part(case, verdict, told, n, worst.strength, worst.points, worst.low, worst.high)
+    return Part(case, verdict, told, n, number(rules.Interval(worst.points, worst.low, worst.high, n), of="splits"))
 
 
 @reading
