@@ -75,6 +75,10 @@ class Number:
         """All of the interval lies above a bound."""
         return self.so(self.low > bound, f"above {bound:g}")
 
+    def each_above(self, bound: float) -> Number:
+        """The value of each run lies above a bound."""
+        return self.so(min(self.values, default=math.nan) > bound, f"each above {bound:g}")
+
     def below(self, bound: float) -> Number:
         """All of the interval lies below a bound."""
         return self.so(self.high < bound, f"below {bound:g}")
