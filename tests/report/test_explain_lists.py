@@ -37,22 +37,13 @@ def listed(words):
     return set(zip(*words.loc[words["listed"], ["word", "class"]].to_numpy().T)) if words["listed"].any() else set()
 
 
-def coverage(files):
-    """By support and effect, the share of intervals that hold the truth, and that leave zero out."""
-    return interval_coverage.coverage(files).groupby(["texts", "effect"])[["held", "off"]].mean()
-
-
-def test_intervals_hold_what_other_texts_and_another_training_give():
-    found = coverage(4)
-    assert found["held"].mean() >= 0.92 and (found["held"] >= 0.85).all(), found
-    assert found.xs(0.0, level="effect")["off"].mean() <= 0.05, found
-
-
-@pytest.mark.long
-def test_intervals_hold_it_at_every_support():
-    found = coverage(40)
-    assert (found["held"] >= 0.92).all(), found
-    assert (found.xs(0.0, level="effect")["off"] <= 0.05).all(), found
+@pytest.mark.parametrize("files, least, most", [(4, 0.85, 1), pytest.param(40, 0.92, 0.05, marks=pytest.mark.long)])
+def test_intervals_hold_what_other_texts_and_another_training_give(files, least, most):
+    """On average, and at each support and effect; most of those of words without an effect hold zero."""
+    found = interval_coverage.coverage(files).groupby(["texts", "effect"])[["held", "off"]].mean()
+    assert found["held"].mean() >= 0.92 and found["held"].min() >= least, found
+    off = found.xs(0.0, level="effect")["off"]
+    assert off.mean() <= 0.05 and off.max() <= most, found
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -66,9 +57,6 @@ def test_known_causes_are_listed_and_what_keeps_them_company_is_not(tmp_path, cl
         right, said, true = right + len(found & causes), said + len(found), true + len(causes)
         companions += len({word for word, _ in found} & {*truth["confounds"]})
         assert report["quality"]["verdict"] == "sure"
-        for name, rows in report["top_words"].items():
-            assert all((row["word"], name) in found for row in rows)
-            assert [row["total"] for row in rows] == sorted((row["total"] for row in rows), reverse=True)
     assert right >= 0.9 * said and right >= 0.9 * true, (right, said, true)
     assert companions <= 1
 
@@ -163,22 +151,14 @@ def test_a_word_in_the_company_of_two_causes_is_not_listed(tmp_path):
     assert listed(words) == {(word, kind) for kind, both in telling.items() for word in both}
 
 
-def empty_lists(folder, seeds, rows):
-    found = []
-    for seed in seeds:
-        report, words = explained(made_files.random_labels(seed, rows)[0], folder, Settings(epochs=8))
+@pytest.mark.parametrize("files, rows, least", [(6, 600, 5), pytest.param(100, 1500, 90, marks=pytest.mark.long)])
+def test_random_labels_give_empty_lists(tmp_path, files, rows, least):
+    empty = 0
+    for seed in range(files):
+        report, words = explained(made_files.random_labels(seed, rows)[0], tmp_path, Settings(epochs=8))
         assert report["quality"]["verdict"] != "nothing" or not words["listed"].any(), "under it nothing is listed"
-        found.append(not words["listed"].any())
-    return sum(found)
-
-
-def test_random_labels_give_empty_lists(tmp_path):
-    assert empty_lists(tmp_path, range(6), 600) >= 5
-
-
-@pytest.mark.long
-def test_random_labels_give_empty_lists_in_most_of_a_hundred_files(tmp_path):
-    assert empty_lists(tmp_path, range(100), 1500) >= 90
+        empty += not words["listed"].any()
+    assert empty >= least
 
 
 FAINT = [(rows, share, seed) for rows in (200, 400, 800) for share in (0.3, 0.5, 0.7) for seed in (1, 2, 3)][:24]
@@ -231,7 +211,9 @@ def test_of_two_hundred_files_with_permuted_labels_hardly_one_is_sure(tmp_path, 
 
 def test_plain_signal_in_a_rare_class_is_no_lack_of_conclusion(tmp_path):
     rows, truth = made_files.imbalanced(0)
+    rows["text"] += " the"
     report, words = explained(rows, tmp_path)
+    assert not any("the" in one["word"].split(",") for one in report["deciding"]), "it is in every text"
     quality = report["quality"]
     assert quality["verdict"] == "sure" and quality["auc"]["low"] > 0.5
     rare = rows["label"].value_counts().idxmin()
@@ -249,32 +231,29 @@ def test_form_letters_with_random_labels_are_not_learnt_by_heart(tmp_path, seed)
     assert "are copies of others" in report["loud"][0]
 
 
-def test_a_word_that_decides_a_class_is_named_with_what_is_left_without_it(tmp_path):
+@pytest.mark.parametrize(
+    "added, share, left_out",
+    [
+        ("ticketteam", 0.8, {"without": "ticketteam"}),
+        ("routed finance", 0.8, {"without": "routed,finance"}),
+        ("sent by the finance desk", 1.0, {"ignore": "sent by .* desk"}),
+    ],
+)
+def test_words_that_decide_a_class_are_named_with_what_is_left_without_them(tmp_path, added, share, left_out):
+    """A word, a tag of two and a signature: each is one leak, until it is left out."""
     rows, _ = made_files.known_causes(0, rows=1500)
-    leak = rows["label"] == "class B"
-    rows.loc[leak & (np.arange(len(rows)) % 5 > 0), "text"] += " ticketteam"
+    held = (rows["label"] == "class B") & (np.arange(len(rows)) % 5 >= 5 * (1 - share))
+    rows.loc[held, "text"] += f" {added}"
     report, _ = explained(rows, tmp_path, most=1)
     (one,) = report["deciding"]
-    assert (one["word"], one["class"]) == ("ticketteam", "class B") and one["covered"] == pytest.approx(0.8, abs=0.03)
+    assert {*one["word"].split(",")} == {*added.split()} and one["class"] == "class B"
+    assert one["covered"] == pytest.approx(share, abs=0.03)
     assert one["recall"] > 0.75 and one["recall_without"] < one["recall"] - 0.1
-    report, words = explained(rows, tmp_path, Settings(without="ticketteam"), most=1)
-    assert not report["deciding"] and "ticketteam" not in set(words["word"])
-
-
-def test_a_tag_of_two_words_is_one_leak(tmp_path):
-    rows, _ = made_files.known_causes(0, rows=1500)
-    tagged = (rows["label"] == "class B") & (np.arange(len(rows)) % 5 > 0)
-    rows.loc[tagged, "text"] += " routed finance"
-    report, _ = explained(rows, tmp_path, most=1)
-    (one,) = report["deciding"]
-    assert set(one["word"].split(",")) == {"routed", "finance"} and one["recall_without"] < one["recall"] - 0.1
-
-
-def test_the_commonest_class_is_decided_by_no_common_word(tmp_path):
-    rows, _ = made_files.imbalanced(1)
-    rows["text"] += " the"
-    report, _ = explained(rows, tmp_path)
-    assert not any("the" in one["word"].split(",") for one in report["deciding"])
+    report, words = explained(rows, tmp_path, Settings(**left_out), most=1)
+    assert not report["deciding"] and {*added.split()}.isdisjoint(words["word"])
+    assert all(note.endswith(f"is in {held.sum():,} of {len(rows):,} texts") for note in report["notes"]), report[
+        "notes"
+    ]
 
 
 def test_a_class_that_no_model_could_learn_is_refused_in_words(tmp_path):

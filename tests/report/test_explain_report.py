@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,21 +10,23 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
-import torch
+from bs4 import BeautifulSoup
 from made_report import HOSTILE, SCRIPTS, made_report
+from test_explain_copies import table_of
+from test_explain_lists import explained
 
 from conftest import violations
 from uaftc_lib import Corpus
 from uaftc_lib.explain.words import class_polarity
-from uaftc_lib.report import explain_file, judge, write
+from uaftc_lib.report import judge, write
 from uaftc_lib.report.prepare import prepare
-from uaftc_lib.report.read import Table
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.train import folds, train_reader
 from uaftc_lib.report.words import Cutter
 
 NAMES = {"words.csv", "report.json", "report.html"}
+VERDICTS = ("sure", "open", "nothing", "linear is better")
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +42,9 @@ def read_csv(source) -> pd.DataFrame:
     return pd.read_csv(source, keep_default_na=False)
 
 
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.seen, self.attributes, self.text = [], [], ""
-
-    def handle_starttag(self, tag, attributes):
-        self.seen.append(tag)
-        self.attributes += attributes
-
-    def handle_data(self, data):
-        self.text += data
+def text_of(page: str) -> str:
+    """What a page says."""
+    return " ".join(BeautifulSoup(page, "html.parser").text.split())
 
 
 # --- the files
@@ -60,9 +53,7 @@ class Tags(HTMLParser):
 def test_the_files_hold_what_was_judged(made):
     folder, report, words = made
     stored = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    assert {name: stored[name] for name in report if name != "vocabulary"} == {
-        name: report[name] for name in report if name != "vocabulary"
-    }
+    assert stored | report | {"vocabulary": None} == stored | {"vocabulary": None}
     table = read_csv(folder / "words.csv")
     assert list(table) == list(write.COLUMNS) and len(table) == len(words)
     assert table["word"].str.removeprefix("'").tolist() == words["word"].str.removeprefix("'").tolist()
@@ -86,7 +77,7 @@ def described(schema: dict, where: str = "") -> list[str]:
     return wrong + (described(inner, f"{where}{{}}") if isinstance(inner, dict) else [])
 
 
-@pytest.mark.parametrize("verdict", ["sure", "open", "nothing", "linear is better"])
+@pytest.mark.parametrize("verdict", VERDICTS)
 def test_every_key_and_column_is_described(made, tmp_path, verdict):
     assert described(write.SCHEMA) == []
     jsonschema.Draft202012Validator.check_schema(write.SCHEMA)
@@ -94,9 +85,8 @@ def test_every_key_and_column_is_described(made, tmp_path, verdict):
     write.write_report(report, words, tmp_path)
     stored = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     jsonschema.validate(stored, write.SCHEMA)
-    row = write.SCHEMA["$defs"]["words.csv"]
     for one in words.head(5).to_dict("records"):
-        jsonschema.validate(write.finite(one), row)
+        jsonschema.validate(write.finite(one), write.SCHEMA["$defs"]["words.csv"])
     with pytest.raises(jsonschema.ValidationError, match="new"):
         jsonschema.validate(stored | {"new": 1}, write.SCHEMA)
 
@@ -108,9 +98,10 @@ def test_a_spreadsheet_sees_no_formula(made):
     assert write.harmless(pd.Series(["-1", "+1.5", "-x", ""])).tolist() == ["-1", "+1.5", "'-x", ""], "numbers stay"
 
 
-def test_what_is_replaced_is_said(tmp_path):
-    report, words = made_report()
+def test_the_same_report_gives_the_same_bytes_and_what_is_replaced_is_said(made, tmp_path):
+    folder, report, words = made
     assert write.write_report(report, words, tmp_path) == []
+    assert all((tmp_path / name).read_bytes() == (folder / name).read_bytes() for name in NAMES)
     (tmp_path / "words.csv").unlink()
     (tmp_path / "own.txt").write_text("mine")
     assert write.write_report(report, words, tmp_path) == ["report.json", "report.html"]
@@ -157,11 +148,6 @@ def test_a_folder_in_the_place_of_a_file_mixes_nothing(tmp_path, name):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
-def test_the_same_report_gives_the_same_bytes(made, tmp_path):
-    write.write_report(*made[1:], tmp_path)
-    assert all((tmp_path / name).read_bytes() == (made[0] / name).read_bytes() for name in NAMES)
-
-
 def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     report, words = made_report([f"class {k}" for k in range(10)], words=200)
     monkeypatch.setattr(write, "MOST_ROWS", 500)
@@ -169,7 +155,6 @@ def test_very_many_rows_are_for_those_who_ask(tmp_path, monkeypatch):
     some = read_csv(tmp_path / "some" / "words.csv")
     assert len(some) == 500 and (some["word"].value_counts() == 10).all(), "words are whole"
     moved = (words.assign(moved=words["influence"].abs() * words["texts"]).groupby("word")["moved"].max()).nlargest(50)
-    assert set(some["word"].str.removeprefix("'")) == set(moved.index)
     order = [word for word in words["word"].unique() if word in set(moved.index)]
     assert some["word"].str.removeprefix("'").drop_duplicates().tolist() == order, "in their old order"
     told = (tmp_path / "some" / "report.html").read_text(encoding="utf-8")
@@ -199,26 +184,28 @@ def test_twenty_classes_of_a_large_vocabulary_stay_small(tmp_path):
 
 
 def test_no_word_becomes_markup(made):
-    tags = Tags()
-    tags.feed((made[0] / "report.html").read_text(encoding="utf-8"))
-    assert tags.seen.count("script") == 2 and not {"img", "b", "u", "i", "iframe", "link"} & set(tags.seen)
-    assert not [name for name, _ in tags.attributes if name.startswith("on") or name == "style"]
-    assert not [value for name, value in tags.attributes if name in ("src", "href") and not value.startswith("#")]
+    page = BeautifulSoup((made[0] / "report.html").read_text(encoding="utf-8"), "html.parser")
+    assert len(page("script")) == 2 and not page(["img", "b", "u", "i", "iframe", "link"])
+    attributes = [each for tag in page(True) for each in tag.attrs.items()]
+    assert not [name for name, _ in attributes if name.startswith("on") or name == "style"]
+    assert not [value for name, value in attributes if name in ("src", "href") and not value.startswith("#")]
     for name in HOSTILE:
-        assert name in tags.text, "hostile names are shown as they are"
+        assert name in page.text, "hostile names are shown as they are"
 
 
-def text_of(**kinds) -> str:
-    """What a page says."""
-    report, words = made_report(("a", "b", "c"), **kinds)
-    counted = {"with_interval": words["word"].nunique(), "in_csv": words["word"].nunique()}
-    tags = Tags()
-    tags.feed(write.render_page(report | {"vocabulary": report["vocabulary"] | counted}, words, write.COLUMNS))
-    return " ".join(tags.text.split())
+def page_of(report, words) -> str:
+    """The page of a report whose words are all shown."""
+    count = words["word"].nunique()
+    counted = report["vocabulary"] | {"with_interval": count, "in_csv": count}
+    return write.render_page(report | {"vocabulary": counted}, words, write.COLUMNS)
+
+
+def told_of(**kinds) -> str:
+    return text_of(page_of(*made_report(("a", "b", "c"), **kinds)))
 
 
 def test_first_things_first():
-    told = text_of()
+    told = told_of()
     parts = [
         "Conclusions may be drawn about this model, and",
         "Look first: 12 % of the rows",
@@ -243,32 +230,25 @@ def test_plain_counts_stand_beside_each_word(made):
     assert told.count("25\u00a0% of all texts") == 4
 
 
-def test_no_word_is_listed_if_the_model_is_no_better_than_chance():
-    told = text_of(verdict="nothing")
-    assert "Nothing is listed" in told and "of its" not in told.partition("For a word")[0].partition("For a class")[2]
-    assert "The linear model, which is better, leans most on: mark00, word1." in text_of(verdict="linear is better")
-    assert "leans most on" not in text_of()
-
-
 @pytest.mark.parametrize("counted", [False, True])
 def test_a_list_says_how_many_words_it_leaves_out(counted):
     report, words = made_report(("a", "b", "c"))
     report |= {"listed": {"a": 3, "b": 4, "c": 1234}} | ({"quality": None} if counted else {})
-    report["vocabulary"] |= {"with_interval": 1, "in_csv": 1}
-    tags = Tags()
-    tags.feed(write.render_page(report, words, write.COLUMNS))
-    assert re.findall("([^\\n]+) listed words shown", tags.text) == ["3 of 4", "3 of 1,234"]
+    assert re.findall("([^<>]+) listed words shown", page_of(report, words)) == ["3 of 4", "3 of 1,234"]
 
 
-def test_what_may_be_concluded_knows_the_verdict():
-    sure, nothing = text_of(), text_of(verdict="nothing")
+def test_what_is_listed_and_may_be_concluded_knows_the_verdict():
+    sure, unclear, nothing, linear = (told_of(verdict=verdict) for verdict in VERDICTS)
+    assert (
+        "Nothing is listed" in nothing
+        and "of its" not in nothing.partition("For a word")[0].partition("For a class")[2]
+    )
+    assert "The linear model, which is better, leans most on: mark00, word1." in linear and "leans most on" not in sure
     assert "May: that one word pushes" in sure and "May not: that the word causes" in sure
     assert "Nothing: the model does not tell the classes apart" in nothing and "May:" not in nothing
     assert "nearly decides a class" not in nothing, "what no conclusion may be drawn about is not pointed at"
-    for verdict in ("sure", "open"):
-        assert "But look first at mark00, below." in text_of(verdict=verdict)
-    for verdict in ("nothing", "linear is better"):
-        assert "But look first" not in text_of(verdict=verdict)
+    assert "But look first at mark00, below." in sure and "But look first at mark00, below." in unclear
+    assert "But look first" not in nothing and "But look first" not in linear
 
 
 def test_what_cannot_be_measured_is_a_dash():
@@ -276,19 +256,14 @@ def test_what_cannot_be_measured_is_a_dash():
     quality = report["quality"]
     for part in ("log_loss", "auc", "margin"):
         quality[part] = dict.fromkeys(quality[part], float("nan"))
-    report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
-    tags = Tags()
-    tags.feed(write.render_page(report, words, write.COLUMNS))
-    told = " ".join(tags.text.split()).partition("How good it is Five")[2].partition("Examples Unseen")[0]
+    told = text_of(page_of(report, words)).partition("How good it is Five")[2].partition("Examples Unseen")[0]
     assert "nan" not in told and "None" not in told and "no interval" in told
 
 
 def test_words_that_decide_together_are_linked_one_by_one():
     report, words = made_report(("a", "b"))
     report["deciding"][0] |= {"word": "mark00,mark01", "covered": 0.9}
-    report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
-    told = write.render_page(report, words, write.COLUMNS)
-    card = told.partition('<section id="verdict"')[2].partition("</section>")[0]
+    card = page_of(report, words).partition('<section id="verdict"')[2].partition("</section>")[0]
     assert card.count('word=mark00"') == card.count('word=mark01"') == 2
     assert "Single words nearly decide" in card and "without them" in card
     assert write.parted("3,5", words.replace("word1", "3,5")) == ["3,5"]
@@ -297,14 +272,13 @@ def test_words_that_decide_together_are_linked_one_by_one():
 def test_a_word_that_half_of_a_class_holds_does_not_decide_it():
     report, words = made_report(("a", "b"))
     report["deciding"][0]["covered"] = 0.89
-    report["vocabulary"] |= {"with_interval": len(words) // 2, "in_csv": len(words) // 2}
-    told = write.render_page(report, words, write.COLUMNS)
+    told = page_of(report, words)
     assert "One word by itself tells a class." in told and "nearly decide" not in told
     assert "89\u00a0% of the class’s texts hold it" in told
 
 
 def test_a_recurrent_encoder_is_spoken_of_truly():
-    plain, recurrent = text_of(), text_of(encoder="lstm")
+    plain, recurrent = told_of(), told_of(encoder="lstm")
     assert "add up to its scores" in plain and "no smaller removal turns it" in plain
     assert "add up to its scores" not in recurrent and "removal" not in recurrent
     assert "read again without each of its words" in recurrent
@@ -316,9 +290,8 @@ def test_every_listed_word_is_in_the_table_of_the_page(monkeypatch):
     classes, count = 50, 1500
     names = [f"word{i}" for i in range(count)]
     words = pd.DataFrame({"word": np.repeat(names, classes), "class": list(range(classes)) * count})
-    words = words.assign(influence=np.repeat(np.arange(count)[::-1] / count, classes), texts=1, texts_of_class=1)
-    words = words.assign(attention=0.5, influence_low=0.0, influence_high=1.0, probability=0.1, total=1.0, listed=False)
-    words = words.assign(share_low=0.0, share_high=1.0)
+    words = words.assign(influence=np.repeat(np.arange(count)[::-1] / count, classes), listed=False)
+    words = words.assign(**dict.fromkeys(set(write.COLUMNS) - {*words}, 1))
     usual = [row[0] for row in write.word_rows(words, classes, set())]
     assert usual == names[: len(usual)] and len(usual) == 500
     few = {"word7", "word1490"}
@@ -434,9 +407,8 @@ def test_the_table_shows_what_words_csv_holds(opened, made):
     words = made[2]
     assert not sideways(opened), "the page must not scroll sideways"
     opened.click("nav >> text=Word → classes")
-    places = "['nav', '#words h2'].map((each) => document.querySelector(each).getBoundingClientRect())"
-    nav, heading = opened.evaluate(f"{places}.map(({{top, bottom}}) => [top, bottom])")
-    assert nav[0] == 0 and nav[1] <= heading[0] < 200, "a jump shows the heading, and the way back"
+    nav, heading = (opened.locator(each).bounding_box() for each in ("nav", "#words h2"))
+    assert nav["y"] == 0 and nav["height"] <= heading["y"] < 200, "a jump shows the heading, and the way back"
     for name in HOSTILE:
         opened.select_option("#class", label=name)
         mine = words[words["class"] == name]
@@ -474,11 +446,8 @@ def test_a_word_against_every_class(opened, made):
     name = report["classes"][2]["name"]
     best = report["top_words"][name][0]
     assert opened.inner_text("#word h3") == best["word"]
-    top, nav = (
-        opened.evaluate(f"document.querySelector('{each}').getBoundingClientRect().{end}")
-        for each, end in (("#word", "top"), ("nav", "bottom"))
-    )
-    assert nav - 1 <= top < 300, "what was asked for is in sight"
+    nav, word = (opened.locator(each).bounding_box() for each in ("nav", "#word"))
+    assert nav["y"] + nav["height"] - 1 <= word["y"] < 300, "what was asked for is in sight"
     rows = [row.split("\t") for row in opened.locator("#word table tr").all_inner_texts()]
     assert len(rows) == 4 and "alert" in opened.inner_text("#word")
     mine = words[words["word"] == best["word"]].set_index("class").sort_values("influence", ascending=False)
@@ -670,13 +639,20 @@ def run(tmp_path_factory):
     """What comes of a file, and the file."""
     folder, random = tmp_path_factory.mktemp("run"), np.random.default_rng(0)
     rows = [
-        (" ".join([*random.choice([f"Word{i}" for i in range(60)], 9), f"(mark{k})" * (random.random() < 0.8), "!"]), k)
+        (
+            " ".join(
+                [
+                    *random.choice([f"Word{i}" for i in range(60)], 9),
+                    f"(mark{k}{random.choice([*'abc'])})" * (random.random() < 0.8),
+                    "!",
+                ]
+            ),
+            k,
+        )
         for k in np.arange(300) % 3
     ]
-    table = pd.DataFrame(rows, columns=["text", "kind"])
-    table.to_csv(folder / "a.csv", index=False)
-    settings = Settings(epochs=3, dimension=4, learning_rate=0.1)
-    explain_file(folder / "a.csv", "text", "kind", folder / "out", settings, progress=False)
+    table = pd.DataFrame(rows, columns=["text", "label"])
+    explained(table, folder, Settings(epochs=3, dimension=4, learning_rate=0.1))
     return folder / "out", table
 
 
@@ -699,7 +675,9 @@ def test_examples_show_rows_of_the_file(run):
     every = [each for kind in found.values() for each in kind]
     assert len(found["typical"]) == 3 and len({each["row"] for each in every}) == len(every) > 10
     for each in every:
-        assert each["text"] == run[1]["text"][each["row"] - 1] and each["label"] == str(run[1]["kind"][each["row"] - 1])
+        assert each["text"] == run[1]["text"][each["row"] - 1] and each["label"] == str(
+            run[1]["label"][each["row"] - 1]
+        )
         for word in each["words"]:
             assert word["word"] in (None, each["text"][word["start"] : word["end"]].lower())
         assert sum(word["attention"] for word in each["words"]) == pytest.approx(1, abs=1e-4)
@@ -712,10 +690,9 @@ def test_examples_show_rows_of_the_file(run):
 def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
     """What a word adds to the score of the answer; of a recurrent encoder the fall when the text is read without it."""
     random = np.random.default_rng(1)
-    rows = [(" ".join(random.choice(list("abcdefgh"), 6)) + f", mark{k}!", str(k)) for k in np.arange(150) % classes]
-    frame = pd.DataFrame(rows, columns=["text", "label"]).drop_duplicates().assign(row=lambda each: each.index + 1)
-    cutter = Cutter()
-    prepared = prepare(Table(frame, len(frame)), cutter)
+    labels, cutter = [str(i % classes) for i in range(150)], Cutter()
+    texts = [" ".join(random.choice(list("abcdefgh"), 6)) + f", mark{k}!" for k in labels]
+    prepared = prepare(table_of(texts, labels), cutter)
     whole = prepared.whole
     fold = next(folds(whole.labels.numpy(), np.arange(len(whole))))
     settings = Settings(epochs=2, dimension=4, encoder=encoder)
@@ -728,8 +705,7 @@ def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
     answer = prepared.classes.index(told["predicted"])
 
     def score(corpus) -> float:
-        with torch.no_grad():
-            return float(class_polarity(reader.model(corpus).polarity)[0, answer])
+        return float(class_polarity(reader.model(corpus).polarity)[0, answer].detach())
 
     pushes = [word["influence"] for word in told["words"]]
     if encoder == "none":

@@ -26,8 +26,7 @@ def test_there_is_no_cliff_at_twenty_thousand_rows(rows):
     chosen = list(folds(labels, np.arange(rows)))
     assert np.array_equal(np.sort(np.concatenate([fold.test for fold in chosen])), np.arange(rows))
     assert all(len(fold.train) == pytest.approx(0.7 * rows, rel=0.01) for fold in chosen)
-    config = Settings().training(len(chosen[0].train), 0)
-    assert config.batch_size == 100
+    assert Settings().training(len(chosen[0].train), 0).batch_size == 100
 
 
 @pytest.mark.long
@@ -55,18 +54,6 @@ def test_beside_a_model_that_learnt_too_little_stand_the_linear_models_words(tmp
     report, _ = explained(rows, tmp_path)
     assert report["quality"]["verdict"] == "sure" and report["linear_words"] == {}
     assert all(2 < best < report["settings"]["epochs"] for best in report["settings"]["best_epochs"])
-
-
-def test_a_signature_that_is_ignored_decides_nothing(tmp_path):
-    rows, _ = made_files.known_causes(0, rows=1500)
-    rows.loc[rows["label"] == "class B", "text"] += " sent by the finance desk"
-    report, _ = explained(rows, tmp_path, most=1)
-    assert {"finance", "desk"} <= {word for one in report["deciding"] for word in one["word"].split(",")}
-    report, words = explained(rows, tmp_path, Settings(ignore="sent by .* desk"), most=1)
-    assert not report["deciding"] and "finance" not in set(words["word"])
-    assert any(
-        f"is in {(rows['label'] == 'class B').sum():,} of {len(rows):,} texts" in note for note in report["notes"]
-    )
 
 
 def test_words_of_every_kind_and_script_are_found_whole(tmp_path):
