@@ -104,7 +104,7 @@ def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
     ``beside``: told after the numbers.
     """
     one = number(rules.crossed(100 * np.asarray(differences, dtype=float)), of="seeds")
-    n, found = one.interval.n, f"{one} points, {one.source}, {differences.shape[1]:,} texts{beside}"
+    n, found = one.n, f"{one} points, {one.source}, {differences.shape[1]:,} texts{beside}"
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, one)
     return Part(case, rules.decided(one.interval), found, n, one)

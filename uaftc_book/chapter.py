@@ -16,6 +16,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ from uaftc_lib import plots
 CHECKOUT = Path(__file__).resolve().parents[1]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
 NUMBER = re.compile(r"\d[\d.,]*")
-ROW = re.compile(r"<tr><td>([^<]*)</td><td>([^<]*) [✓✗]</td>")  # of a table of checked numbers
+ROW = re.compile(r"<tr><td>([^<]*)</td><td>([^<]*)\s[✓✗]</td>")  # of a table of checked numbers
 
 
 def published_parameters(name: str, cells: Collection[str]) -> dict[str, object]:
@@ -57,7 +58,7 @@ def published_numbers(name: str) -> dict[str, list[str]]:
     for text in ("".join(output.get("data", {}).get("text/markdown", "")) for output in outputs):
         numbers[unnumbered(text)] += [number for kind, number, _ in MARK.findall(text) if kind == "checked"]
     for row in (row for output in outputs for row in ROW.findall("".join(output.get("data", {}).get("text/html", "")))):
-        numbers[row[0]].append(row[1])
+        numbers[unescape(row[0])].append(row[1])
     return numbers
 
 
@@ -136,7 +137,7 @@ class Chapter:
 
     def take(self, shown: str, where: str = "") -> str:
         """Count the ticks and crosses of what is shown; return it as plain text."""
-        plain = MARK.sub(lambda one: f"{one[2]} {one[3]}".strip(), shown)
+        plain = MARK.sub(lambda one: f"{one[2]}\N{NO-BREAK SPACE}{one[3]}", shown)
         for kind, _, sign in MARK.findall(shown):
             if kind == "checked":
                 kind = "measured" if not self.changed else "holds here too" if sign == "✓" else "does not hold here"

@@ -24,13 +24,13 @@ from uaftc_book.rules import Interval, interval
 from uaftc_book.wording import error_in_words, with_interval
 
 ROUNDING = 1e-9  # what two sides computed in float64 may differ by, unless an identity says otherwise
-MARK = re.compile(r'<abbr class="check" tabindex="0" title="(\w+): [^"]*">([^<]*?)\s?([✓✗])</abbr>')
+MARK = re.compile(r'<abbr class="check" tabindex="0" title="(\w+): [^"]*">([^<]*?)\s?<b>([✓✗])</b></abbr>')
 
 
 def marked(text: str, kind: str, condition: str, holds: bool) -> str:
     """What is checked, with a tick or a cross; the condition opens at a pointer or a tap."""
-    sign = "\N{NO-BREAK SPACE}" * bool(text) + ("✓" if holds else "✗")
-    return f'<abbr class="check" tabindex="0" title="{kind}: {escape(condition)}">{text}{sign}</abbr>'
+    text += "\N{NO-BREAK SPACE}" * bool(text)
+    return f'<abbr class="check" tabindex="0" title="{kind}: {escape(condition)}">{text}<b>{"✗✓"[holds]}</b></abbr>'
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ class Number:
     def mean(self) -> float:
         """The number itself."""
         return self.interval.mean
+
+    @property
+    def n(self) -> int:
+        """From how many it is."""
+        return self.interval.n
 
     @property
     def low(self) -> float:
@@ -102,7 +107,7 @@ class Number:
     @property
     def source(self) -> str:
         """From how much it is."""
-        return f"one {self.of.removesuffix('s')}" if self.interval.n == 1 else f"{self.interval.n:,} {self.of}"
+        return f"one {self.of.removesuffix('s')}" if self.n == 1 else f"{self.n:,} {self.of}"
 
     def __format__(self, form: str) -> str:
         if not form or math.isnan(self.mean):

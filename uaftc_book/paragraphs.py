@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -21,7 +22,7 @@ def say(text: str) -> None:
 
 def paragraph(text: str) -> str:
     """A text in one line, minus signs as they should be."""
-    return true_minus(" ".join(text.split()))
+    return true_minus(re.sub("[ \n]+", " ", text).strip())  # blanks that do not break stay
 
 
 def told(found: rules.Interval, form: str = ".2f") -> str:

@@ -10,6 +10,7 @@ import torch
 from uaftc_book import chapter as chapters
 from uaftc_book import equations, paragraphs, rules
 from uaftc_book.chapter import Chapter
+from uaftc_book.numbers import exact, number
 from uaftc_book.wording import Line, Lines, true_minus, with_interval
 
 
@@ -25,6 +26,9 @@ def changed(monkeypatch, tmp_path) -> Chapter:
     lines = "measured: the gap closes: 0.25 (one run)", "measured: λ = 10, d = 30: it is narrow: 4 (10 runs)"
     lines += "measured: λ = 100, d = 30: it is narrow: 6 (10 runs)", "measured: stored: 7 (10 runs)"
     outputs = [{"data": {"text/plain": [line]}} for line in lines]
+    tick = f"At λ = 10 it is {number([1.0, 2.0, 3.0]).above(-1):.1f}, and both sides agree {exact(0)}."
+    row = "<tr><td>a &lt; b at λ = 10</td><td>2 [1, 3]\N{NO-BREAK SPACE}✓</td>"
+    outputs += [{"data": {"text/markdown": [tick]}}, {"data": {"text/html": [f"<table>{row}</tr></table>"]}}]
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "30_none.ipynb").write_text(json.dumps({"cells": [{}, {"outputs": outputs}]}))
     monkeypatch.setattr(chapters, "CHECKOUT", tmp_path)
@@ -92,6 +96,83 @@ def test_with_other_parameters_it_is_said_whether_a_finding_holds_there_too(chan
         "holds here too: λ = 300, d = 30: it is narrow: 8 (one run)",
         "7 statements checked: 2 does not hold here, 5 holds here too; these do not hold: the gap closes; no number",
     ]
+
+
+@pytest.fixture
+def texts(monkeypatch) -> list[str]:
+    """What pages show as paragraphs."""
+    shown = []
+    monkeypatch.setattr(chapters, "Markdown", lambda text: shown.append(text) or text)
+    return shown
+
+
+OF_TEN = number(np.linspace(1, 2, 10), of="seeds")  # 1.5 [1.28, 1.72]
+
+
+@pytest.mark.parametrize(
+    "one, holds, condition",
+    [
+        (OF_TEN.above(1.2), True, "above 1.2"),
+        (OF_TEN.above(1.4), False, "above 1.4"),
+        (OF_TEN.each_above(0.9), True, "each above 0.9"),
+        (OF_TEN.each_above(1.2), False, "each above 1.2"),
+        (OF_TEN.below(1.8), True, "below 1.8"),
+        (OF_TEN.below(1.6), False, "below 1.6"),
+        (OF_TEN.between(1.2, 1.8), True, "between 1.2 and 1.8"),
+        (OF_TEN.between(1.4, 1.8), False, "between 1.4 and 1.8"),
+        (OF_TEN.not_above(1.4), True, "not above 1.4"),
+        (OF_TEN.not_above(1.2), False, "not above 1.2"),
+        (OF_TEN.undecided(1.5), True, "its interval holds 1.5"),
+        (OF_TEN.undecided(), False, "its interval holds 0"),
+        (number(2.0).above(1), True, "above 1"),
+        (number(np.nan, 0).above(1), False, "above 1"),
+        (number(np.nan, 0).not_above(1), False, "not above 1"),
+        (number(np.nan).each_above(1), False, "each above 1"),
+    ],
+)
+def test_a_condition_is_one_of_the_interval_or_of_the_number_alone(one, holds, condition):
+    assert (one.holds, one.condition) == (holds, condition)
+
+
+def test_a_number_is_one_object_and_prints_itself_wherever_it_stands(page, texts, capsys):
+    one = page.number([0.4, 0.5, 0.6], of="seeds")
+    page.say(f"It is {one.above(0.2):.2f}, or {one:.0%}; both sides agree {exact([1e-16, -1.0], 1e-12)}.")
+    tick = '<abbr class="check" tabindex="0" title="{}">{}<b>✓</b></abbr>'
+    above = tick.format("checked: above 0.2 (3 seeds)", "0.50 [0.25, 0.75]\xa0")
+    agree = tick.format("proved: error 1e-16, less than 1e-12 is allowed", "")
+    assert texts == [f"It is {above}, or 50% [25%, 75%]; both sides agree {agree}."]
+    page.results({"the same": one.above(0.2)})
+    assert "the same 0.5 [0.25, 0.75] ✓ above 0.2 (3 seeds)" in " ".join(capsys.readouterr().out.split())
+    page.show()
+    assert capsys.readouterr().out.strip() == "3 statements checked: 2 measured, 1 proved"
+    with pytest.raises(AssertionError, match="both sides: error 0.1, of which less than 1e-09 is allowed"):
+        exact(0.1)
+
+
+def test_a_sentence_follows_its_table_and_a_check_that_fails_stops_the_page(page, texts):
+    for table, sentence in (
+        ([0.4, 0.5, 0.6], "It rises by 0.5 [0.25, 0.75]\xa0✓."),
+        ([-0.4, -0.5, -0.6], "It rises by −0.5 [−0.75, −0.25]\xa0✗."),
+    ):
+        page.say(f"It rises by {page.number(table).above(0)}.")
+        assert page.take(texts[-1]) == sentence
+    with pytest.raises(AssertionError, match="with the published parameters: It rises by −0.5"):
+        page.show()
+    page.results({"it rises": page.number([-1.0, -1.1]).above(0)})
+    with pytest.raises(AssertionError, match="it rises, measured: −1"):
+        page.show()
+    with pytest.raises(KeyError):
+        page.number(lambda: {}["x"])
+
+
+def test_with_other_parameters_a_number_stands_with_the_published_one(changed, texts, capsys):
+    changed.say(f"At λ = 3 it is {changed.number([0.0, 0.1]).above(1):.1f}, and both sides agree {exact(0)}.")
+    assert texts[-1].count("(published: 2.0 [−0.5, 4.5])") == 1 and texts[-1].endswith("</abbr>.")
+    changed.results({"a < b at λ = 10": changed.number(lambda: {}["x"]).above(0)})
+    row = " ".join(capsys.readouterr().out.split())
+    assert "a < b at λ = 10 not measured ✗ above 0 (0 runs) 2 [1, 3]" in row
+    changed.show()
+    assert "3 statements checked: 2 does not hold here, 1 proved" in capsys.readouterr().out
 
 
 def test_the_foot_counts_what_stands_above_it_once(page, capsys, monkeypatch):
