@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_book import rules
 from uaftc_book.chapters import pretrained
 from uaftc_book.chapters.pretrained import (
     GROUP,
@@ -22,7 +21,6 @@ from uaftc_book.chapters.pretrained import (
     initial_vectors,
     means_by_initialisation,
     random_directions,
-    turned_verdicts,
     with_shares,
 )
 from uaftc_book.small_data import small_data
@@ -170,13 +168,11 @@ def test_the_law_of_the_gap_is_found_where_it_is(law):
     found = gap_law(runs(law)).set_index("measure")
     assert found.loc["V·W tells", "mean"] == 0
     told, along = found.loc["told"], found.loc["along"]
-    linear = found.loc["gap with V₀·growing"]
     if law:
-        assert round(told["mean"]) == (law > 0) and np.sign(along["mean"]) == law == round(linear["mean"])
+        assert round(told["mean"]) == (law > 0) and np.sign(along["mean"]) == law
         assert along["low"] > 0 or along["high"] < 0
     else:
         assert told["low"] < 0.5 < told["high"] and along["low"] < 0 < along["high"]
-        assert linear["low"] < 0 < linear["high"]
 
 
 def test_seeds_are_what_intervals_are_of():
@@ -190,24 +186,3 @@ def test_shares_of_terms_stand_against_each_other():
     row = {f"|{name}| {kind}": size for name, size in zip("ABCDEF", (1, 2, 6, 1, 4, 12)) for kind in KINDS}
     shares = with_shares(pd.DataFrame([row])).iloc[0]
     assert shares[["A / B", "C / (B + C)", "D / E", "F / (E + F)"]].tolist() == [0.5, 0.75, 0.25, 0.75]
-
-
-def scores(attention: tuple[float, float, float]) -> pd.DataFrame:
-    """Ten seeds of SST at λ = 10 in the form of "sst_scores", as figure 2 has them but for the attention."""
-    draws, means = np.random.default_rng(0), dict(zip(KINDS, attention))
-    columns = {f"attention {kind}": means[kind] + 0.01 * draws.normal(size=10) for kind in KINDS}
-    columns |= {"polarity positive": 5.0, "polarity negative": -5.0, "polarity neutral": 0.1, "V·W": -3.0}
-    columns |= {f"AUC {kind} over neutral": 0.9 for kind in KINDS[:2]} | {"AUC negative over positive": 0.6}
-    return pd.DataFrame({"seed": range(10), "lam": 10.0, "penalty": 0.0} | columns)
-
-
-def test_a_verdict_that_turns_is_told_and_no_other():
-    ours = {"random": (0.5, 0.8, -0.3), "same": (0.5, 0.8, -0.3), "planted": (-0.5, 0.8, -0.3)}
-    frames = {initialisation: {"sst_scores": scores(attention)} for initialisation, attention in ours.items()}
-    found = turned_verdicts(frames | {"without runs": {}})
-    assert len(found) > 3 and (found["random"] == found["same"]).all() and (found["without runs"] == "").all()
-    lines = found.set_index(["claim", "case"])
-    fell = lines.loc[("figure_2_attention", "SST")]
-    assert (fell["random"], fell["planted"], fell["turned by"]) == ("supported", "contradicted", "planted")
-    assert lines.loc[("figure_2_polarity", "SST"), "turned by"] == ""
-    assert {*" ".join(found["turned by"]).split()} == {"planted"}

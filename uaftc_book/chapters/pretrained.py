@@ -21,16 +21,13 @@ from scipy.stats import spearmanr
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from uaftc_book import contents, rules
-from uaftc_book.cases import OPEN, Tables
-from uaftc_book.claims import CLAIMS
+from uaftc_book import rules
 from uaftc_book.controls import with_permuted_labels
 from uaftc_book.inner_products import growing_vector
 from uaftc_book.lab import Frame, Slider, Stop
 from uaftc_book.lab.slider import counts, draw_scores
 from uaftc_book.neighbours.word_level import alone_and_in_texts
 from uaftc_book.neighbours.yardsticks import agreement, change, left_out, part_shares, whole_output
-from uaftc_book.panels import score_rows, tilt
 from uaftc_book.readings import column
 from uaftc_book.real_scores import aucs_of_types, human_agreement, score_measures, score_row
 from uaftc_book.small_data import SEEDS, by_kind, ends, sst_config
@@ -284,25 +281,8 @@ def far_scores(dataset: str, initialisation: str, lam: float, penalty: float, se
     return [row | (human_agreement(model, data) if dataset == "sst" else {})]
 
 
-@experiment(
-    jobs=[
-        {"dataset": data, "model": "DP", "lam": lam, "initialisation": initialisation, "seed": seed}
-        for seed, (data, lam), initialisation in product(
-            SEEDS, (("sst", 10.0), ("sst", 100.0), ("20news-1", 10.0)), INITIALISATIONS
-        )
-    ],
-    rows=12,
-)
-def far_panels(dataset: str, model: str, lam: float, initialisation: str, seed: int) -> list[dict]:
-    """In the form of "figure_scores": distributions of scores and weights by kind of word, by initialisation."""
-    data, cell = load_dataset(dataset), table2_cell(dataset, model=model, lam=lam, seed=seed)
-    classifier = cell.classifier(data, "cpu", vectors=from_book(initialisation, data, seed))
-    fit(classifier, data, cell.training(), progress=False)
-    return [row | {"V·W": tilt(classifier)} for row in score_rows(classifier, data, examined_types(data))]
-
-
 # ---
-# What runs from other initialisations of E say: terms against each other, the law of the gap, verdicts that turn.
+# What runs from other initialisations of E say: terms against each other, the law of the gap.
 
 
 def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
@@ -336,72 +316,17 @@ def means_by_initialisation(rows: pd.DataFrame, columns: Iterable[str], *by: str
 
 
 def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
-    """How well V₀·(the W that grows) tells the gap in "far_pairs"; by data set, optimizer, λ and initialisation.
+    """How well V₀·(the W that grows) predicts the gap in "far_pairs"; by data set, optimizer, λ and initialisation.
 
-    "told": the share of runs in which the gap has its sign, first in each seed; "change told": the same of what
-    training added to the initial gap; "V·W tells": that in which the gap has the sign of V·W at the end. "along":
-    the gap with the sign of V₀·growing, which −V₀ turns; "besides": the mean gap of V₀ and −V₀, which no V₀·W can
-    tell. And correlations (:func:`uaftc_book.rules.correlation_by_seed`).
+    "told": the share of runs in which the gap has its sign; "V·W tells": that in which it has the sign of V·W at the
+    end. "along": the gap with the sign of V₀·growing, which −V₀ turns; "besides": the mean gap of V₀ and −V₀, which no
+    V₀·W can predict.
     """
     sign = np.sign(rows["V₀·growing"])
-    rows = rows.assign(change=rows["gap"] - rows["initial gap"], along=sign * rows["gap"], besides=rows["gap"])
+    rows = rows.assign(along=sign * rows["gap"], besides=rows["gap"])
     rows["told"] = (sign == np.sign(rows["gap"])).astype(float)
-    rows["change told"] = (sign == np.sign(rows["change"])).astype(float)
     rows["V·W tells"] = (np.sign(rows["V·W"]) == np.sign(rows["gap"])).astype(float)
-    keys = ("dataset", "optimizer", "lam")
-    found = means_by_initialisation(rows, ("told", "change told", "V·W tells", "along", "besides"), *keys).to_dict(
-        "records"
-    )
-    for values, some in rows.groupby([*keys, "initialisation"], sort=False):
-        where = dict(zip((*keys, "initialisation"), values))
-        for name in ("gap", "change"):
-            told = rules.correlation_by_seed(some, name, "V₀·growing")._asdict()
-            found.append(where | {"measure": f"{name} with V₀·growing"} | told)
-    return pd.DataFrame(found)
-
-
-def frames_from(initialisation: str) -> dict[str, pd.DataFrame]:
-    """The tables that claims read of SST and 20News I, as they are from one initialisation of E."""
-    terms = stored("far_terms", initialisation=initialisation, dataset="sst")
-    scores = stored("far_scores", initialisation=initialisation, dataset="sst")
-    return {
-        "sst_scores": scores[scores["lam"].isin((10.0, 100.0))],
-        "sst_terms": terms.assign(labels="real", lists="training", moment="epoch"),
-        "figure_scores": stored("far_panels", initialisation=initialisation),
-    }
-
-
-def turned_verdicts(frames: Mapping[str, Mapping[str, pd.DataFrame]] | None = None) -> pd.DataFrame:
-    """The verdict on every case of a claim that these tables decide, from each initialisation of E.
-
-    Parameters
-    ----------
-    frames : dict of dicts, optional
-        For each initialisation its tables by name; the first is what the others are compared with. Default:
-        :data:`INITIALISATIONS`, :func:`frames_from`.
-
-    Returns
-    -------
-    DataFrame
-        claim, case; the verdict from each initialisation, under its name; "turned by", those from which it is another
-        than from the first; what was found from each, under "found from" and its name. Empty where one lacks the runs.
-    """
-    contents.load_chapters()
-    frames = frames or {initialisation: frames_from(initialisation) for initialisation in INITIALISATIONS}
-    first, found = next(iter(frames)), {}
-    for initialisation, those in frames.items():
-        tables = Tables(those)
-        for claim in CLAIMS.values():
-            for part in claim.parts(tables) if claim.kind == "claim" else ():
-                if part.verdict != OPEN:
-                    row = found.setdefault((claim.name, part.case), {"claim": claim.name, "case": part.case})
-                    row |= {initialisation: part.verdict, f"found from {initialisation}": part.found}
-    columns = ["claim", "case", *frames, *(f"found from {one}" for one in frames)]
-    rows = pd.DataFrame([[row.get(name, "") for name in columns] for row in found.values()], columns=columns)
-    others = [one for one in frames if one != first]
-    differs = [", ".join(one for one in others if row[one] not in ("", row[first])) for row in rows.to_dict("records")]
-    rows.insert(2 + len(frames), "turned by", differs)
-    return rows
+    return means_by_initialisation(rows, ("told", "V·W tells", "along", "besides"), "dataset", "optimizer", "lam")
 
 
 # ---
