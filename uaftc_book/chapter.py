@@ -58,7 +58,8 @@ def published_numbers(name: str) -> dict[str, list[str]]:
     for text in ("".join(output.get("data", {}).get("text/markdown", "")) for output in outputs):
         numbers[unnumbered(text)] += [number for kind, number, _ in MARK.findall(text) if kind == "checked"]
     for row in (row for output in outputs for row in ROW.findall("".join(output.get("data", {}).get("text/html", "")))):
-        numbers[unescape(row[0])].append(row[1])
+        name, number = (unescape(cell).replace("\N{NO-BREAK SPACE}", " ") for cell in row)
+        numbers[name].append(number)
     return numbers
 
 
@@ -142,22 +143,20 @@ class Chapter:
             if kind == "checked":
                 kind = "measured" if not self.changed else "holds here too" if sign == "✓" else "does not hold here"
             self.kinds[kind] += 1
-            self.broken += [where + plain] * (sign == "✗")
+        self.broken += [where + plain] * any(sign == "✗" for *_, sign in MARK.findall(shown))
         return plain
 
     def say(self, text: str) -> None:
-        """Show a paragraph. With other parameters each of its checked numbers is followed by the published one."""
+        """Show a paragraph. With other parameters checked numbers are followed by the published ones that differ."""
         text = paragraph(text)
         self.take(text)
         twins = list(self.published.get(unnumbered(text), ()))
-        display(
-            Markdown(
-                MARK.sub(
-                    lambda one: one[0] + (f" (published: {twins.pop(0)})" if twins and one[1] == "checked" else ""),
-                    text,
-                )
-            )
-        )
+
+        def with_published(one: re.Match) -> str:
+            twin = twins.pop(0) if twins and one[1] == "checked" else one[2]
+            return one[0] if twin == one[2] else f"{one[0]} (published: {twin})"
+
+        display(Markdown(MARK.sub(with_published, text)))
 
     def table(self, frame: pd.DataFrame, **options: object) -> None:
         """Show a table; cells may be numbers."""

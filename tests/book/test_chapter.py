@@ -27,7 +27,7 @@ def changed(monkeypatch, tmp_path) -> Chapter:
     lines += "measured: λ = 100, d = 30: it is narrow: 6 (10 runs)", "measured: stored: 7 (10 runs)"
     outputs = [{"data": {"text/plain": [line]}} for line in lines]
     tick = f"At λ = 10 it is {number([1.0, 2.0, 3.0]).above(-1):.1f}, and both sides agree {exact(0)}."
-    row = "<tr><td>a &lt; b at λ = 10</td><td>2 [1, 3]\N{NO-BREAK SPACE}✓</td>"
+    row = "<tr><td>a &lt; b at λ\N{NO-BREAK SPACE}= 10</td><td>2\N{NO-BREAK SPACE}[1, 3]\N{NO-BREAK SPACE}✓</td>"
     outputs += [{"data": {"text/markdown": [tick]}}, {"data": {"text/html": [f"<table>{row}</tr></table>"]}}]
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "30_none.ipynb").write_text(json.dumps({"cells": [{}, {"outputs": outputs}]}))
