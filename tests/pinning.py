@@ -44,7 +44,7 @@ from uaftc_lib.report import explain_file
 HERE = CHECKOUT / "tests" / "pinned"
 
 BOUNDS = {"finding": (1, "holds"), "identity": (2, "bound")}  # where the bound stands among the arguments
-CONDITIONS = ("above", "below", "between", "each_above", "not_above", "undecided", "so")  # of a number
+CONDITIONS = ("above", "below", "between", "each_above", "not_above", "undecided", "so", "exact")  # of a number
 CELL = re.compile(r"<td>([^<]*[✓✗])</td>")
 SIGNED = """load_dataset AttentionClassifier AttentionClassifier.forward AttentionClassifier.token_scores
     AttentionClassifier.loss TrainingConfig fit token_types results_folder Corpus Corpus.from_lists Corpus.__getitem__
@@ -73,15 +73,16 @@ def findings(chapter: str) -> list[str]:
         lines += [line for line in lines_of(cell.outputs) if re.match("(measured|proved): ", line)]
         shown = [output.get("data", {}) for output in cell.outputs]
         marks = [mark for data in shown for mark in MARK.findall(data.get("text/markdown", ""))]
-        lines += [f"{kind}: {text} {sign}" for kind, text, sign in marks]
+        lines += [f"{kind}: {text} {sign}" for kind, _, text, sign in marks]
         lines += [f"checked: {text}" for data in shown for text in CELL.findall(data.get("text/html", ""))]
         for node in ast.walk(ast.parse(re.sub("^[%!].*", "", cell.source, flags=re.MULTILINE))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in BOUNDS:
                 place, name = BOUNDS[node.func.attr]
                 bound = [*node.args[place : place + 1], *(each.value for each in node.keywords if each.arg == name)]
                 lines += [f"bound: {ast.unparse(each)}" for each in bound]
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in CONDITIONS:
-                lines += [f"bound: {node.func.attr} {', '.join(map(ast.unparse, node.args))}"]
+            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+            if name in CONDITIONS:
+                lines += [f"bound: {name} {', '.join(map(ast.unparse, node.args))}"]
     return lines
 
 

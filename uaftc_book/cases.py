@@ -83,18 +83,19 @@ class Part:
 
 def exceeds(case: str, differences: Iterable[float]) -> Part:
     """X exceeds Y, from X − Y of each seed."""
-    values = np.asarray(differences, dtype=float)
+    values = pd.Series(differences, dtype=float)
+    values.attrs = getattr(differences, "attrs", {})  # its table
     values = values[np.isfinite(values)]
     if not len(values):
         return Part(case, OPEN, "no runs yet")
-    one, n = number(values, of="seeds"), len(values)
+    one, values, n = number(values, of="seeds"), values.to_numpy(), len(values)
     held = int((values > 0).sum())
     found = f"{one}, {held} of {n} seeds"
     if 0 < held < n:
         among = rules.share(values > 0)
         found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
     if n < rules.LEAST_SEEDS:
-        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n)
+        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, one)
     return Part(case, rules.exceeds_zero(values), found, n, one, held)
 
 
@@ -104,7 +105,7 @@ def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
     ``beside``: told after the numbers.
     """
     one = number(rules.crossed(100 * np.asarray(differences, dtype=float)), of="seeds")
-    n, found = one.n, f"{one} points, {one.source}, {differences.shape[1]:,} texts{beside}"
+    n, found = one.n, f"{one} points, {one.runs}, {differences.shape[1]:,} texts{beside}"
     if n < rules.LEAST_SEEDS:
         return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, one)
     return Part(case, rules.decided(one.interval), found, n, one)

@@ -33,7 +33,8 @@ from uaftc_lib import plots
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
-NUMBER = re.compile(r"\d[\d.,]*")
+NUMBER = re.compile(r"[−+]?\d[\d.,]*(?:e[−-]?\d+)?")
+BEFORE = 80  # characters of a sentence by which a number that fails is named
 ROW = re.compile(r"<tr><td>([^<]*)</td><td>([^<]*)\s[✓✗]</td>")  # of a table of checked numbers
 
 
@@ -56,7 +57,7 @@ def published_numbers(name: str) -> dict[str, list[str]]:
             sentence, _, number = line.removeprefix("measured: ").rpartition(": ")
             numbers[NUMBER.sub("", sentence)].append(number)
     for text in ("".join(output.get("data", {}).get("text/markdown", "")) for output in outputs):
-        numbers[unnumbered(text)] += [number for kind, number, _ in MARK.findall(text) if kind == "checked"]
+        numbers[unnumbered(text)] += [number for kind, _, number, _ in MARK.findall(text) if kind == "checked"]
     for row in (row for output in outputs for row in ROW.findall("".join(output.get("data", {}).get("text/html", "")))):
         name, number = (unescape(cell).replace("\N{NO-BREAK SPACE}", " ") for cell in row)
         numbers[name].append(number)
@@ -124,57 +125,60 @@ class Chapter:
         if not holds:
             raise AssertionError(f"{name}: fails")
 
-    def number(self, value: object, n: int = 1, of: str = "runs") -> Number:
+    def number(self, value: object, n: int = 1, of: str = "runs", table: str = "", form: str = "") -> Number:
         """A number that knows from how much it is (:func:`uaftc_book.numbers.number`).
 
         Where other parameters leave nothing to measure, a function given for ``value`` may fail.
         """
         try:
-            return number(value() if callable(value) else value, n, of)
+            return number(value() if callable(value) else value, n, of, table, form)
         except Exception:
             if not self.changed:
                 raise
-            return number(np.nan, 0, of)
+            return number(np.nan, 0, of, table, form)
 
     def take(self, shown: str, where: str = "") -> str:
         """Count the ticks and crosses of what is shown; return it as plain text."""
-        plain = MARK.sub(lambda one: f"{one[2]}\N{NO-BREAK SPACE}{one[3]}", shown)
-        for kind, _, sign in MARK.findall(shown):
+        for one in MARK.finditer(shown):
+            kind, condition, number, sign = one.groups()
             if kind == "checked":
                 kind = "measured" if not self.changed else "holds here too" if sign == "✓" else "does not hold here"
             self.kinds[kind] += 1
-        self.broken += [where + plain] * any(sign == "✗" for *_, sign in MARK.findall(shown))
-        return plain
+            if sign == "✗":
+                before = where or MARK.sub(r"\3", shown[: one.start()])[-BEFORE:]
+                self.broken.append(f"{before}{number} ({condition})")
+        return MARK.sub("\\3\N{NO-BREAK SPACE}\\4", shown)
 
     def say(self, text: str) -> None:
         """Show a paragraph. With other parameters checked numbers are followed by the published ones that differ."""
         text = paragraph(text)
         self.take(text)
-        twins = list(self.published.get(unnumbered(text), ()))
+        twins = self.published.get(unnumbered(text), [])
 
         def with_published(one: re.Match) -> str:
-            twin = twins.pop(0) if twins and one[1] == "checked" else one[2]
-            return one[0] if twin == one[2] else f"{one[0]} (published: {twin})"
+            twin = twins.pop(0) if twins and one[1] == "checked" else one[3]
+            return one[0] if twin == one[3] else f"{one[0]} (published: {twin})"
 
         display(Markdown(MARK.sub(with_published, text)))
 
     def table(self, frame: pd.DataFrame, **options: object) -> None:
         """Show a table; cells may be numbers."""
         shown = frame.copy()
-        for column in frame:
-            cells = zip(frame.iloc[:, 0], frame[column])
-            shown[column] = [
+        for place, column in enumerate(frame):
+            cells = zip(frame.iloc[:, 0], frame.iloc[:, place])
+            written = [
                 self.take(str(cell), f"{first}, {column}: ") if isinstance(cell, (str, Number)) else cell
                 for first, cell in cells
             ]
+            shown.isetitem(place, written)
         display(plots.table(shown, **options))
 
     def results(self, rows: dict[str, Number]) -> None:
         """Show checked numbers as a table, each with its condition; with other parameters the published ones, too."""
         columns = {"what": [*rows], "measured": [*rows.values()]}
-        columns |= {"checked": [f"{one.condition} ({one.source})" for one in rows.values()]}
+        columns |= {"checked": [one.checked for one in rows.values()]}
         if self.changed:
-            columns |= {"published": [", ".join(self.published.get(f"{name}", ())) for name in rows]}
+            columns |= {"published": [*("".join(self.published.get(name, [])[:1]) for name in rows)]}
         self.table(pd.DataFrame(columns))
 
     def finding(
@@ -206,7 +210,7 @@ class Chapter:
         try:
             held = bool(holds() if callable(holds) else holds)
             one = number(value() if callable(value) else value, n, of)
-            text = f"{one} ({one.source})"
+            text = f"{one} ({one.runs})"
         except Exception as error:
             if not self.changed:
                 raise

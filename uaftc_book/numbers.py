@@ -1,4 +1,4 @@
-"""A number that a page prints: made once, it knows its value, its interval, from how much it is, and its condition.
+"""A number that a page prints: made once, it knows its value, interval, condition, and the table it comes from.
 
     votes = chapter.number(rows["polarity"], of="seeds")
     chapter.say(f"Their votes agree by {votes.above(0.3):.2f}.")  # Their votes agree by 0.52 [0.47, 0.57] ✓.
@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float
 
@@ -24,13 +25,15 @@ from uaftc_book.rules import Interval, interval
 from uaftc_book.wording import error_in_words, with_interval
 
 ROUNDING = 1e-9  # what two sides computed in float64 may differ by, unless an identity says otherwise
-MARK = re.compile(r'<abbr class="check" tabindex="0" title="(\w+): [^"]*">([^<]*?)\s?<b>([✓✗])</b></abbr>')
+# Its groups: kind, condition, number, sign.
+MARK = re.compile(r'<abbr class="check" tabindex="0" title="(\w+): ([^"]*)">([^<]*?)\s?<[bi]>([✓✗])</[bi]></abbr>')
 
 
 def marked(text: str, kind: str, condition: str, holds: bool) -> str:
     """What is checked, with a tick or a cross; the condition opens at a pointer or a tap."""
     text += "\N{NO-BREAK SPACE}" * bool(text)
-    return f'<abbr class="check" tabindex="0" title="{kind}: {escape(condition)}">{text}<b>{"✗✓"[holds]}</b></abbr>'
+    sign = "<b>✓</b>" if holds else "<i>✗</i>"
+    return f'<abbr class="check" tabindex="0" title="{kind}: {escape(condition)}">{text}{sign}</abbr>'
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,16 @@ class Number:
     Attributes
     ----------
     interval : Interval
-        Without ends where no interval is known.
     values : tuple of float
         One for each run, where they are known.
+    single : bool
+        It has no interval: conditions are of the number alone.
     of : str
         What ``interval.n`` counts.
+    table : str
+        The stored table that it comes from; empty for what the page itself makes.
+    form : str
+        How it is written, where a sentence does not say; empty: two digits.
     condition : str
         What must be true of it.
     holds : bool
@@ -52,7 +60,10 @@ class Number:
 
     interval: Interval
     values: tuple[float, ...] = ()
+    single: bool = False
     of: str = "runs"
+    table: str = ""
+    form: str = ""
     condition: str = ""
     holds: bool = True
 
@@ -68,13 +79,13 @@ class Number:
 
     @property
     def low(self) -> float:
-        """The lower end of its interval, or itself."""
-        return self.interval.low if math.isfinite(self.interval.low) else self.mean
+        """The lower end of its interval; itself, if it is single."""
+        return self.mean if self.single else self.interval.low
 
     @property
     def high(self) -> float:
-        """The upper end of its interval, or itself."""
-        return self.interval.high if math.isfinite(self.interval.high) else self.mean
+        """The upper end of its interval; itself, if it is single."""
+        return self.mean if self.single else self.interval.high
 
     def above(self, bound: float) -> Number:
         """All of the interval lies above a bound."""
@@ -105,42 +116,58 @@ class Number:
         return replace(self, condition=condition, holds=bool(holds) and not math.isnan(self.mean))
 
     @property
-    def source(self) -> str:
-        """From how much it is."""
-        return f"one {self.of.removesuffix('s')}" if self.n == 1 else f"{self.n:,} {self.of}"
+    def runs(self) -> str:
+        """From how much it is, in words."""
+        return re.sub(r"s\b", "", f"one {self.of}", count=1) if self.n == 1 else f"{self.n:,} {self.of}"
+
+    @property
+    def checked(self) -> str:
+        """Its condition, from how much it is, and its table."""
+        return f"{self.condition} ({self.runs}{f', table {self.table}' if self.table else ''})"
 
     def __format__(self, form: str) -> str:
+        form = form or self.form
         if not form or math.isnan(self.mean):
             text = with_interval(*self.interval[:3])
         else:
             text = over_seeds(self.values, form) if self.values else told(self.interval, form)
-        return marked(text, "checked", f"{self.condition} ({self.source})", self.holds) if self.condition else text
+        return marked(text, "checked", self.checked, self.holds) if self.condition else text
 
     def __str__(self) -> str:
         return format(self)
 
 
 def number(
-    value: Number | Interval | float | Sequence[float] | Float[np.ndarray, "runs"], n: int = 1, of: str = "runs"
+    value: Number | Interval | float | Sequence[float] | Float[np.ndarray, "runs"] | pd.Series,
+    n: int = 1,
+    of: str = "runs",
+    table: str = "",
+    form: str = "",
 ) -> Number:
-    """A number from n runs, without an interval; or the mean and the interval of one value for each run."""
-    if isinstance(value, (Number, Interval)):
-        return value if isinstance(value, Number) else Number(value, of=of)
+    """A number from n runs, without an interval; or the mean and the interval of one value for each run.
+
+    ``table``: by default the one that a column of a stored table, or what was computed from it, knows.
+    """
+    if isinstance(value, Number):
+        return value
+    labels = {"of": of, "table": table or getattr(value, "attrs", {}).get("table", ""), "form": form}
+    if isinstance(value, Interval):
+        return Number(value, **labels)
     values = np.asarray(value, dtype=float)
     if values.ndim:
-        return Number(interval(values), tuple(values), of)
-    return Number(Interval(float(values), -math.inf, math.inf, n), of=of)
+        return Number(interval(values), tuple(values), **labels)
+    return Number(Interval(float(values), -math.inf, math.inf, n), single=True, **labels)
 
 
-def exact(error: object, bound: float = ROUNDING, name: str = "both sides") -> str:
-    """The tick of what is true whatever the parameters; ``error``: by how much its sides differ, or a violation.
+def exact(differences: object, bound: float = ROUNDING) -> str:
+    """The tick of what is true whatever the parameters: the sizes of some differences are below a bound.
 
     Raises
     ------
     AssertionError
-        If the error is not below the bound.
+        If one is not.
     """
-    worst = largest(error, bound, name)
+    worst = largest(np.abs(np.asarray(torch.as_tensor(differences, dtype=torch.float64))), bound, "both sides")
     return marked("", "proved", f"{error_in_words([worst])}, less than {bound:g} is allowed", True)
 
 

@@ -16,7 +16,15 @@ VERDICTS = {"supported": "holds", "contradicted": "does not hold", "undecided": 
 
 
 def say(text: str) -> None:
-    """Show a paragraph with computed numbers."""
+    """Show a paragraph with computed numbers.
+
+    Raises
+    ------
+    ValueError
+        If a number in it is checked: only the page's own :meth:`~uaftc_book.chapter.Chapter.say` counts checks.
+    """
+    if 'class="check"' in text:
+        raise ValueError("this paragraph holds a checked number: show it by chapter.say, which counts it")
     display(Markdown(paragraph(text)))
 
 

@@ -92,7 +92,7 @@ def column(rows: pd.DataFrame, name: str) -> pd.Series:
     """A column as floats by seed; empty where there are no rows."""
     if not len(rows):
         return pd.Series(dtype=float)
-    return pd.Series(rows[name].to_numpy(float), pd.Index(rows["seed"], name="seed"), name=name)
+    return rows.set_index("seed")[name].astype(float)
 
 
 def least(*columns: pd.Series) -> pd.Series:

@@ -4,13 +4,16 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from uaftc_book import chapter as chapters
 from uaftc_book import equations, paragraphs, rules
+from uaftc_book.cases import exceeds
 from uaftc_book.chapter import Chapter
 from uaftc_book.numbers import exact, number
+from uaftc_book.readings import column
 from uaftc_book.wording import Line, Lines, true_minus, with_interval
 
 
@@ -125,6 +128,9 @@ OF_TEN = number(np.linspace(1, 2, 10), of="seeds")  # 1.5 [1.28, 1.72]
         (OF_TEN.undecided(1.5), True, "its interval holds 1.5"),
         (OF_TEN.undecided(), False, "its interval holds 0"),
         (number(2.0).above(1), True, "above 1"),
+        (number([2.0]).above(1), False, "above 1"),
+        (number([2.0]).undecided(), True, "its interval holds 0"),
+        (number(rules.Interval(1.0, np.nan, np.nan, 3)).above(0), False, "above 0"),
         (number(np.nan, 0).above(1), False, "above 1"),
         (number(np.nan, 0).not_above(1), False, "not above 1"),
         (number(np.nan).each_above(1), False, "each above 1"),
@@ -136,7 +142,7 @@ def test_a_condition_is_one_of_the_interval_or_of_the_number_alone(one, holds, c
 
 def test_a_number_is_one_object_and_prints_itself_wherever_it_stands(page, texts, capsys):
     one = page.number([0.4, 0.5, 0.6], of="seeds")
-    page.say(f"It is {one.above(0.2):.2f}, or {one:.0%}; both sides agree {exact([1e-16, -1.0], 1e-12)}.")
+    page.say(f"It is {one.above(0.2):.2f}, or {one:.0%}; both sides agree {exact([0, -1e-16], 1e-12)}.")
     tick = '<abbr class="check" tabindex="0" title="{}">{}<b>✓</b></abbr>'
     above = tick.format("checked: above 0.2 (3 seeds)", "0.50 [0.25, 0.75]\xa0")
     agree = tick.format("proved: error 1e-16, less than 1e-12 is allowed", "")
@@ -145,8 +151,20 @@ def test_a_number_is_one_object_and_prints_itself_wherever_it_stands(page, texts
     assert "the same 0.5 [0.25, 0.75] ✓ above 0.2 (3 seeds)" in " ".join(capsys.readouterr().out.split())
     page.show()
     assert capsys.readouterr().out.strip() == "3 statements checked: 2 measured, 1 proved"
-    with pytest.raises(AssertionError, match="both sides: error 0.1, of which less than 1e-09 is allowed"):
-        exact(0.1)
+    for apart in (0.1, [0, -0.1], float("nan")):
+        with pytest.raises(AssertionError, match="both sides: error (0.1|nan), of which less than 1e-09 is allowed"):
+            exact(apart)
+    with pytest.raises(ValueError, match="show it by chapter.say"):
+        paragraphs.say(f"{one.above(0.2)}")
+
+
+def test_a_number_knows_the_stored_table_that_it_comes_from():
+    rows = pd.DataFrame({"seed": [0, 1, 2], "lam": 10.0, "gap": [1.0, 2.0, 3.0]})
+    rows.attrs["table"] = "scores"
+    by_seed = rows[rows.lam == 10].set_index("seed")["gap"]
+    assert number(by_seed - 0.5 * by_seed, of="seeds").above(0).checked == "above 0 (3 seeds, table scores)"
+    assert exceeds("x", column(rows, "gap")).number.table == "scores"
+    assert number([1.0], of="pairs of λ").above(0).checked == "above 0 (one pair of λ)"
 
 
 def test_a_sentence_follows_its_table_and_a_check_that_fails_stops_the_page(page, texts):
@@ -156,10 +174,11 @@ def test_a_sentence_follows_its_table_and_a_check_that_fails_stops_the_page(page
     ):
         page.say(f"It rises by {page.number(table).above(0)}.")
         assert page.take(texts[-1]) == sentence
-    with pytest.raises(AssertionError, match="with the published parameters: It rises by −0.5"):
+    message = re.escape("with the published parameters: It rises by −0.5 [−0.75, −0.25] (above 0 (3 runs))")
+    with pytest.raises(AssertionError, match=message):
         page.show()
     page.results({"it rises": page.number([-1.0, -1.1]).above(0)})
-    with pytest.raises(AssertionError, match="it rises, measured: −1"):
+    with pytest.raises(AssertionError, match="it rises, measured: −1.*above 0"):
         page.show()
     with pytest.raises(KeyError):
         page.number(lambda: {}["x"])
@@ -168,11 +187,13 @@ def test_a_sentence_follows_its_table_and_a_check_that_fails_stops_the_page(page
 def test_with_other_parameters_a_number_stands_with_the_published_one(changed, texts, capsys):
     changed.say(f"At λ = 3 it is {changed.number([0.0, 0.1]).above(1):.1f}, and both sides agree {exact(0)}.")
     assert texts[-1].count("(published: 2.0 [−0.5, 4.5])") == 1 and texts[-1].endswith("</abbr>.")
+    changed.say(f"At λ = 300 it is {changed.number([0.0, 0.1]).above(1):.1f}, and both sides agree {exact(0)}.")
+    assert "published" not in texts[-1], "one published sentence is the twin of one"
     changed.results({"a < b at λ = 10": changed.number(lambda: {}["x"]).above(0)})
     row = " ".join(capsys.readouterr().out.split())
     assert "a < b at λ = 10 not measured ✗ above 0 (0 runs) 2 [1, 3]" in row
     changed.show()
-    assert "3 statements checked: 2 does not hold here, 1 proved" in capsys.readouterr().out
+    assert "5 statements checked: 3 does not hold here, 2 proved" in capsys.readouterr().out
 
 
 def test_the_foot_counts_what_stands_above_it_once(page, capsys, monkeypatch):

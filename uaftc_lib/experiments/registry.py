@@ -103,7 +103,7 @@ def experiment_task(name: str, folder: str | os.PathLike | None = None) -> tuple
 
 
 def stored(name: str, folder: str | os.PathLike | None = None, **where) -> pd.DataFrame:
-    """A stored table: that of an experiment, a grid or a benchmark.
+    """A stored table: that of an experiment, a grid or a benchmark. Its name is ``attrs["table"]``.
 
     Parameters
     ----------
@@ -130,7 +130,9 @@ def stored(name: str, folder: str | os.PathLike | None = None, **where) -> pd.Da
         rows = (experiment_task(name, folder)[0] if name in EXPERIMENTS else StoredTable(path, ())).frame()
     for column, value in where.items():
         rows = rows[rows[column] == value]
-    return rows.reset_index(drop=True) if where else rows
+    rows = rows.reset_index(drop=True) if where else rows
+    rows.attrs["table"] = name  # pandas hands it on to what is taken and computed from the rows
+    return rows
 
 
 def rows_of_job(stored: pd.DataFrame, job: dict) -> pd.DataFrame:
