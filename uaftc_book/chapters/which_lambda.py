@@ -19,6 +19,7 @@ from torch import Tensor
 
 from uaftc_book.cases import SMALL
 from uaftc_book.claims import reads
+from uaftc_book.flat_flow import FlatFlow
 from uaftc_book.inner_products import growing_vector
 from uaftc_book.lab.module import part, read, style
 from uaftc_book.mean_field import MeanField
@@ -31,6 +32,7 @@ from uaftc_book.small_data import (
     ends,
     initial_model,
     mean_field_end,
+    range_data,
     set_cosine,
     small_config,
 )
@@ -306,6 +308,33 @@ def exact_phase(weight_range: float, lam: float, cosine: float, seed: int) -> li
     gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS * longer)
     fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * longer, seed=seed), progress=False)
     return [sizes | {"predicted gap": gap, "predicted lead": lead} | ends(model, types)]
+
+
+FLAT_JOBS = jobs_over(  # the shortest runs first; of each seed all λ in turn
+    steps=(480, 1440, 4800), weight_range=RANGES, dimension=(10, 50, 200), seed=SEEDS, lam=(10.0, 30.0, 100.0, 1000.0)
+)
+
+
+@cache
+def flat_flow_of(steps: int, weight_range: float, dimension: int, seed: int) -> tuple[FlatFlow, dict[str, float]]:
+    """Initial vectors on Data I, and the upper end of λ after so many steps of SGD at a learning rate of one."""
+    dataset = range_data("Data I")
+    model = initial_model(dataset, dimension=dimension, weight_range=weight_range, seed=seed)
+    flow = FlatFlow.of(model, dataset.train, examined_types(dataset))
+    ends = {"upper end": flow.upper_end(steps), "next upper end": flow.upper_end(steps, turning=True)}
+    return flow, ends | {"middle": flow.middle(steps)}
+
+
+@experiment(FLAT_JOBS, rows=1)
+def flat_predictions(steps: int, weight_range: float, dimension: int, lam: float, seed: int) -> list[dict]:
+    """Attention of polar words on Data I by the initial vectors alone, to first and ("next ...") to the next order."""
+    flow, upper_ends = flat_flow_of(steps, weight_range, dimension, seed)
+    first, later = (flow.end(steps, lam, turning) for turning in (False, True))
+    names = ("margin", "gap", "lead positive", "lead negative", "lead")
+    predicted = {name: first[name] for name in names} | {f"next {name}": later[name] for name in ("x", *names)}
+    _, g = flow.rotated(first["θ"])
+    cosine = float(flow.V @ g / np.linalg.norm(flow.V) / np.linalg.norm(g))
+    return [{"‖V‖": float(np.linalg.norm(flow.V)), "cosine": cosine} | predicted | upper_ends]
 
 
 @torch.no_grad()
