@@ -337,6 +337,20 @@ def flat_predictions(steps: int, weight_range: float, dimension: int, lam: float
     return [{"‖V‖": float(np.linalg.norm(flow.V)), "cosine": cosine} | predicted | upper_ends]
 
 
+@experiment(FLAT_JOBS, rows=1)
+def flat_runs(steps: int, weight_range: float, dimension: int, lam: float, seed: int) -> list[dict]:
+    """The same after training: attention of the kinds of words on Data I, the mean margin, V·W."""
+    dataset = range_data("Data I")
+    types, corpus = examined_types(dataset), dataset.train
+    model = initial_model(dataset, lam, dimension, weight_range=weight_range, seed=seed)
+    fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * steps // WHOLE_STEPS, seed=seed), progress=False)
+    with torch.no_grad():
+        margin = float((corpus.signs * model(corpus).polarity).mean())
+    end = ends(model, types)
+    leads = {f"lead {kind}": end[f"attention {kind}"] - end["attention neutral"] for kind in ("positive", "negative")}
+    return [end | leads | {"margin": margin}]
+
+
 @torch.no_grad()
 def turn_growing(model: AttentionClassifier, corpus: Corpus, cosine: float) -> AttentionClassifier:
     """Change W₀ so that the W that grows, :func:`growing_vector`, keeps its length and has this cosine with V."""
