@@ -27,6 +27,7 @@ The next order (``turning=True``) lets V and the attention weights move:
    added once, along the path of step 7: g gets ∫cosh(θ − t) f V dt, V gets ∫cosh(x − x_t) f g dt.
 
 Left out: that the β of the two classes part, and that unequal attention of the classes changes ρ.
+So at λ = 10 the gap of step 8 is nearly twice too large after 4,800 steps, and at d = 10 no upper end is found with it.
 """
 
 from __future__ import annotations
