@@ -19,7 +19,6 @@ from uaftc_book.chapters.pretrained import (
     far_terms,
     gap_law,
     initial_vectors,
-    means_by_initialisation,
     random_directions,
     with_shares,
 )
@@ -177,7 +176,7 @@ def test_the_law_of_the_gap_is_found_where_it_is(law):
 
 def test_seeds_are_what_intervals_are_of():
     rows = runs(1.0)
-    once, twice = (means_by_initialisation(some, ["gap"]).iloc[0] for some in (rows, pd.concat([rows, rows])))
+    once, twice = (gap_law(some).set_index("measure").loc["along"] for some in (rows, pd.concat([rows, rows])))
     assert once["n"] == 10 and once["low"] == twice["low"]  # the same runs again make no interval narrower
     assert rules.correlation_by_seed(rows, "gap", "V₀·growing").n == 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -301,20 +301,6 @@ def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def means_by_initialisation(rows: pd.DataFrame, columns: Iterable[str], *by: str) -> pd.DataFrame:
-    """Means with intervals over seeds: a row for each initialisation (each value of ``by``) and column.
-
-    Of several runs of one seed first the mean is taken: they share their V and W.
-    """
-    found = []
-    for values, some in rows.groupby([*by, "initialisation"], sort=False):
-        for name in columns:
-            of_seeds = some.groupby("seed")[name].mean()
-            told = rules.interval(of_seeds.to_numpy())._asdict()
-            found.append(dict(zip([*by, "initialisation"], values)) | {"measure": name} | told)
-    return pd.DataFrame(found)
-
-
 def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
     """How well V₀·(the W that grows) predicts the gap in "far_pairs"; by data set, optimizer, λ and initialisation.
 
@@ -326,7 +312,12 @@ def gap_law(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(along=sign * rows["gap"], besides=rows["gap"])
     rows["told"] = (sign == np.sign(rows["gap"])).astype(float)
     rows["V·W tells"] = (np.sign(rows["V·W"]) == np.sign(rows["gap"])).astype(float)
-    return means_by_initialisation(rows, ("told", "V·W tells", "along", "besides"), "dataset", "optimizer", "lam")
+    keys, found = ["dataset", "optimizer", "lam", "initialisation"], []
+    for values, some in rows.groupby(keys, sort=False):
+        for name in ("told", "V·W tells", "along", "besides"):
+            by_seed = some.groupby("seed")[name].mean()  # runs of one seed share their V and W
+            found.append(dict(zip(keys, values)) | {"measure": name} | rules.interval(by_seed.to_numpy())._asdict())
+    return pd.DataFrame(found)
 
 
 # ---
