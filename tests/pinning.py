@@ -71,10 +71,9 @@ def findings(chapter: str) -> list[str]:
     lines = []
     for cell in code_cells(chapter):
         lines += [line for line in lines_of(cell.outputs) if re.match("(measured|proved): ", line)]
-        shown = [output.get("data", {}) for output in cell.outputs]
-        marks = [mark for data in shown for mark in MARK.findall(data.get("text/markdown", ""))]
-        lines += [f"{kind}: {text} {sign}" for kind, _, text, sign in marks]
-        lines += [f"checked: {text}" for data in shown for text in CELL.findall(data.get("text/html", ""))]
+        for shown in (output.get("data", {}) for output in cell.outputs):
+            lines += [f"{kind}: {text} {sign}" for kind, _, text, sign in MARK.findall(shown.get("text/markdown", ""))]
+            lines += [f"checked: {text}" for text in CELL.findall(shown.get("text/html", ""))]
         for node in ast.walk(ast.parse(re.sub("^[%!].*", "", cell.source, flags=re.MULTILINE))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in BOUNDS:
                 place, name = BOUNDS[node.func.attr]

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from uaftc_book import rules
 from uaftc_book.chapters import pretrained
 from uaftc_book.chapters.pretrained import (
     GROUP,
