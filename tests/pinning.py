@@ -45,7 +45,7 @@ HERE = CHECKOUT / "tests" / "pinned"
 
 BOUNDS = {"finding": (1, "holds"), "identity": (2, "bound")}  # where the bound stands among the arguments
 CONDITIONS = ("above", "below", "between", "each_above", "not_above", "undecided", "so", "exact")  # of a number
-CELL = re.compile(r"<td>([^<]*[✓✗])</td>")
+CELL = re.compile("<td>([^<]*\xa0[✓✗])</td>")
 SIGNED = """load_dataset AttentionClassifier AttentionClassifier.forward AttentionClassifier.token_scores
     AttentionClassifier.loss TrainingConfig fit token_types results_folder Corpus Corpus.from_lists Corpus.__getitem__
     dynamics.token_sums dynamics.gradients dynamics.polarity_update dynamics.attention_update dynamics.conserved
