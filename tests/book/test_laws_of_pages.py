@@ -1,0 +1,55 @@
+"""Laws that pages print and stored tables use, each held where a wrong factor would show."""
+
+import numpy as np
+import pytest
+import torch
+
+from uaftc_book.chapters.interventions import GROWING, take_from_V
+from uaftc_book.inner_products import growing_vector
+from uaftc_book.mean_field import MeanField
+from uaftc_book.neighbours import score_and_length, selection
+from uaftc_book.small_data import initial_model, small_data
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.models import AttentionClassifier
+
+
+@pytest.mark.parametrize("m", [1, 4, 30])
+def test_the_length_of_a_value_grows_as_its_word_is_looked_at(m):
+    """Of a word among m others with score 0, d|v|²|V|²/da = 2λ²/(1 − α), α its weight."""
+    a, step, lam = np.array([-1.0, 0.0, 2.0]), 1e-6, 3.0
+    alpha = np.exp(a) / (np.exp(a) + m)
+    slope = (score_and_length.law(a + step, lam, m) - score_and_length.law(a - step, lam, m)) / (2 * step)
+    assert slope == pytest.approx(2 * lam**2 / (1 - alpha))
+
+
+def test_the_length_of_w_is_that_while_words_are_learned():
+    """π is 0 once votes are sure, so what W is then does not count."""
+    field = MeanField(np.ones(1), np.ones((1, 1)), np.ones(1), np.ones(1))
+    votes, lengths = np.array([0.0, 0.0, 60.0, 60.0]), np.array([2.0, 2.0, 50.0, 50.0])
+    path = np.zeros((4, 3, 3))
+    path[:, 0, -1], path[:, -1, -1] = votes, lengths**2
+    _, length = field.while_learned(path, 1.0, np.array([0.0, 1.0, 1.0, 9.0]))
+    assert length == pytest.approx(2.0)
+
+
+def test_v_loses_its_part_along_the_growing_w_and_nothing_else():
+    data = small_data()
+    model = initial_model(data, weight_range=1.0, dtype=torch.float64)
+    grown, before = growing_vector(model, data.train), model.V.detach().clone()
+    assert grown.norm() > 1.5, "a length other than one, or a wrong power of it would not show"
+    take_from_V(model, GROWING, data.train)
+    taken = before - model.V.detach()
+    assert float(model.V.detach() @ grown) == pytest.approx(0, abs=1e-12)
+    assert abs(float(taken @ grown)) == pytest.approx(float(taken.norm() * grown.norm()))
+
+
+def test_a_tie_is_not_locally_optimal():
+    """Two words of one polarity score, each of which the other could replace."""
+    model = AttentionClassifier(2, 2, dtype=torch.float64)
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor([[1.0, 1.0], [1.0, -1.0]]))
+        model.W.copy_(torch.tensor([1.0, 0.0]))
+    texts = selection.texts_of(model, Corpus.from_lists([[0, 1]], [1]))
+    chosen = np.array([0])
+    assert texts.gamma.tolist() == [1, 1]
+    assert selection.tight_and_better(texts, chosen, selection.max_margin(texts, chosen)).tolist() == [False, True]
