@@ -76,7 +76,9 @@ class FlatFlow:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, model: AttentionClassifier, corpus: Corpus, types: Types, exchangeable: bool = False) -> FlatFlow:
+    def from_model(
+        cls, model: AttentionClassifier, corpus: Corpus, types: Types, exchangeable: bool = False
+    ) -> FlatFlow:
         """The flow from the vectors of a model, not yet trained, on a corpus like Data I.
 
         Parameters

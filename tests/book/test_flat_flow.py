@@ -40,7 +40,7 @@ def by_mean_field(data, model, lam, time):
 
 
 def flat_flow(data, model):
-    return FlatFlow.of(model, data.train, examined_types(data), exchangeable=True)
+    return FlatFlow.from_model(model, data.train, examined_types(data), exchangeable=True)
 
 
 @pytest.mark.parametrize("name, reach, time", RUNS)
@@ -149,4 +149,4 @@ def test_what_the_flow_refuses():
     with pytest.raises(ValueError, match="positive"):
         flat_flow(data, model).end(0.0, 10.0)
     with pytest.raises(ValueError, match="types must be"):
-        FlatFlow.of(model, data.train, {"positive": types["positive"]})
+        FlatFlow.from_model(model, data.train, {"positive": types["positive"]})

@@ -320,7 +320,7 @@ def flat_flow_of(steps: int, weight_range: float, dimension: int, seed: int) -> 
     """Initial vectors on Data I, and the upper end of λ after so many steps of SGD at a learning rate of one."""
     dataset = range_data("Data I")
     model = initial_model(dataset, dimension=dimension, weight_range=weight_range, seed=seed)
-    flow = FlatFlow.of(model, dataset.train, examined_types(dataset))
+    flow = FlatFlow.from_model(model, dataset.train, examined_types(dataset))
     ends = {"upper end": flow.upper_end(steps), "next upper end": flow.upper_end(steps, turning=True)}
     return flow, ends | {"middle": flow.middle(steps)}
 

@@ -116,7 +116,7 @@ def tidy(table: Table, columns: Columns) -> Table:
     strings["label"], label_notes, loud = plain_labels(strings["label"], columns.label_sep, columns.against_rest)
     rows = rows.assign(**strings)
     for role in rows.columns.intersection(["group", "split"]):
-        plain = {cell: visible(cell) for cell in strings[role].dropna().unique() if visible(cell) != cell}
+        plain = {cell: seen for cell in strings[role].dropna().unique() if (seen := visible(cell)) != cell}
         hidden = rows[role].isin(list(plain))
         if plain:
             notes.append(f"{hidden.sum():,} values of --{role} hold what is hardly seen, which was passed over")
