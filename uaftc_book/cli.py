@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 import uaftc_lib
 from uaftc_book import choices, contents
 from uaftc_book.parameters import check_given
+from uaftc_book.same_sums import SAME_SUMS
 from uaftc_book.verdicts import WORDS
 from uaftc_lib import checks, files
 from uaftc_lib.cli import DASK, WORKERS, app
@@ -31,7 +33,7 @@ def tables(
 ) -> None:
     """List the stored tables; complete them; or make them anew and compare with what is stored.
 
-    A line tells how much of a table is there, the file that makes it, by a function of its name, and what it holds.
+    Sums come out the same on every processor, as in the book. A line tells how much of a table is there, the file that makes it, by a function of its name, and what it holds.
     """
     for name in names:
         checks.one_of("table", name, stored.table_names(contents.FOLDER))
@@ -44,6 +46,7 @@ def tables(
             raise ValueError("--minutes goes with --out, the folder where tables are made anew")
     if out:
         stored.check_remade(out)
+    os.environ.update(SAME_SUMS)  # before numpy and torch are imported
     contents.load_chapters()  # where the experiments stand
     if out:
         lines = stored.remake(names, out, workers, dask, minutes)

@@ -24,6 +24,7 @@ import uaftc_lib
 from uaftc_book import cli as book_cli
 from uaftc_book import publish
 from uaftc_book.lab import parity
+from uaftc_book.same_sums import SAME_SUMS
 from uaftc_lib import AttentionClassifier, TrainingConfig, __version__, datasets, fit
 from uaftc_lib.cli.options import option_of
 from uaftc_lib.datasets import LOADERS, dataset_names
@@ -430,10 +431,13 @@ def test_tables_and_book_pass_on_what_was_asked(monkeypatch):
         check_remade=lambda out: None,
     )
     monkeypatch.setattr(book_cli, "stored", stored)
+    for name in SAME_SUMS:
+        monkeypatch.setenv(name, "else")
     assert re.search(r"terms +experiment +3 of +5 jobs +30 rows +1\.5 min  a\.py  Six terms\.", uaftc("tables").stdout)
     assert uaftc("tables", "table2").stdout == ""
     assert uaftc("tables", "terms", "--make", "--workers", "2").stdout == "completed\n"
     assert uaftc("tables", "--out", "anew", "--dask", "tcp://a:1").stdout == "compared\n"
+    assert {name: os.environ[name] for name in SAME_SUMS} == SAME_SUMS
     assert [tuple(map(str, given)) for given in seen] == [
         ("('terms',)", "2", "None"),
         ("()", "anew", "1", "tcp://a:1", "None"),
