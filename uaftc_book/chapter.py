@@ -30,6 +30,7 @@ from uaftc_book.paragraphs import paragraph
 from uaftc_book.parameters import check_parameters, default_parameters
 from uaftc_book.wording import Line, Lines, error_in_words
 from uaftc_lib import plots
+from uaftc_lib.intervals import CONFIDENCE
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
@@ -246,6 +247,9 @@ class Chapter:
         """
         if total := self.kinds.total():
             line = f"{total} statements checked: {', '.join(f'{n} {kind}' for kind, n in self.kinds.items())}"
+            if measured := self.kinds["measured"]:
+                by_chance = measured * (1 - CONFIDENCE) / 2
+                line += f"; at {CONFIDENCE:.0%}, chance alone would pass {by_chance:.2g} of those measured"
             line += f"; {len(equations.PROVED)} equations checked above" * bool(equations.PROVED)
             line += f"; these do not hold: {'; '.join(self.broken)}" * bool(self.broken)
             display(Lines([], line))

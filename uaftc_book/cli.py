@@ -33,7 +33,8 @@ def tables(
 ) -> None:
     """List the stored tables; complete them; or make them anew and compare with what is stored.
 
-    Sums come out the same on every processor, as in the book. A line tells how much of a table is there, the file that makes it, by a function of its name, and what it holds.
+    Sums come out the same on every processor, as in the book. A line tells how much of a table is there, the file that
+    makes it, by a function of its name, and what it holds.
     """
     for name in names:
         checks.one_of("table", name, stored.table_names(contents.FOLDER))

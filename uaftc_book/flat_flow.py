@@ -1,12 +1,14 @@
 """Flat attention solved in closed form: W and the polar direction rotate together, and attention follows (chapter 4).
 
-The setting is Data I as the mean field has it: n polar word types, half of each class, and n₀ neutral ones; a share q
-of the words of each text is polar; all texts have one β. Let π₀ be π at flat attention and zero scores
+The setting is Data I or II as the mean field has it: n polar word types, half of each class, and n₀ neutral ones; a
+share q of the words of each text is polar; all texts have one β. Let π₀ be π at flat attention and zero scores
 (:func:`~uaftc_book.inner_products.saddle_direction`), û = π₀/‖π₀‖, ν = ‖π₀‖/m and g = Eᵀû. Then, step by step:
 
 1. At flat attention π/m = 2βν û, so dW/dτ = 2βν g and dg/dτ = 2βν W. With dθ = 2βν dτ this is a hyperbolic rotation:
    W = W₀ cosh θ + g₀ sinh θ, g = g₀ cosh θ + W₀ sinh θ, and ‖W‖² − ‖g‖² is conserved.
 2. The mean margin is M = (2/m) π₀·s = 2ν g·W, and β = 1/(1 + e^M) gives the time, τ = ∫(1 + e^M)/(2ν) dθ.
+   In Data II a share ε of the texts has the other class's polar words. For these texts M has the other sign, and all
+   steps hold with (1 − ε)/(1 + e^M) − ε/(1 + e^−M) for β, ν being that without noise. M then ends at log((1 − ε)/ε).
 3. Term D moves the attention of a polar word by ∫û_w W·V₀/λ dθ = û_w V₀·(g − g₀)/λ, because dg/dθ = W. Here
    û_w = ±u, with u = q/(2nν).
 4. With dθ for dτ, a polar word has ρ_w/m = (1 − q) u² g·W, a neutral one −n/n₀ times this (all ρ add up to zero).
@@ -41,10 +43,11 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.optimize import brentq
 
 from uaftc_book.inner_products import saddle_direction
+from uaftc_book.mean_field import MeanField
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.dynamics.flow import solve
-from uaftc_lib.models import AttentionClassifier
+from uaftc_lib.models import AttentionClassifier, sum_by_instance
 from uaftc_lib.scores import Types
 
 
@@ -55,11 +58,13 @@ class FlatFlow:
     Attributes
     ----------
     nu : float
-        ν = ‖π₀‖/m.
+        ν = ‖π₀‖/m, without noise.
     share : float
         q, the polar share of the words of a text.
     polar, neutral : int
         n and n₀, numbers of word types.
+    noise : float
+        ε, the share of texts with the polar words of the other class.
     V, W, g, common, difference : Float[np.ndarray, "d"]
         V₀, W₀, g₀, κ₀, and the mean vector of positive words minus that of negative ones.
     """
@@ -68,6 +73,7 @@ class FlatFlow:
     share: float
     polar: int
     neutral: int
+    noise: float
     V: Float[np.ndarray, "d"]
     W: Float[np.ndarray, "d"]
     g: Float[np.ndarray, "d"]
@@ -89,12 +95,15 @@ class FlatFlow:
         Raises
         ------
         ValueError
-            For other models than the binary DP, or types other than positive, negative and neutral words.
+            For other models than the binary DP, unequal classes, or types other than positive, negative and neutral
+            words.
         """
         if dynamics.kind(model) != "DP" or not model.binary:
             raise ValueError("the flat flow is written for the binary model DP")
         if set(types) != {"positive", "negative", "neutral"}:
             raise ValueError(f"types must be positive, negative and neutral words, got {', '.join(types)}")
+        if int(corpus.signs.sum()):
+            raise ValueError("the flat flow needs classes of equal size")
         pi = saddle_direction(corpus, len(model.embedding)).double()
         if exchangeable:
             for ids in types.values():
@@ -104,8 +113,13 @@ class FlatFlow:
         vectors = (model.V.double(), model.W.double(), E.T @ pi / pi.norm())
         vectors += ((positive + negative) / 2 - neutral, positive - negative)
         share = float(torch.isin(corpus.tokens, polar).double().mean())
-        numbers = float(pi.norm()) / len(corpus), share, len(polar), len(types["neutral"])
-        return cls(*numbers, *(vector.numpy() for vector in vectors))
+        side = torch.zeros(len(E))
+        side[types["positive"]], side[types["negative"]] = 1.0, -1.0
+        sides = sum_by_instance(side[corpus.tokens], corpus.instance_of, len(corpus))
+        noise = float((sides * corpus.signs < 0).double().mean())
+        nu = float(pi.norm()) / len(corpus) / (1 - 2 * noise)
+        numbers = nu, share, len(polar), len(types["neutral"]), noise
+        return cls(*numbers, *(vector.numpy().copy() for vector in vectors))
 
     @property
     def unit(self) -> float:
@@ -168,7 +182,8 @@ class FlatFlow:
         def speed(_, angles):
             q, product = weight(angles[1]), self.product(angles[0])
             nu = self.nu * q / self.share
-            turn = 2 * nu / (1 + np.exp(2 * nu * product))
+            growth = np.exp(2 * nu * product)
+            turn = 2 * nu * (1 - self.noise - self.noise * growth) / (1 + growth)
             return [turn, self.ratio * rate * (1 - q) * product * turn]
 
         times = np.append(0.0, np.geomspace(min(1.0, time / 2), time, moments))
@@ -180,8 +195,7 @@ class FlatFlow:
             both, f = dot(V, common), (rate * (1 - q) * dot(common, W))[:, None]
             odd = odd + 2 * self.unit * (dot(V, driven(theta, f * V)) + dot(driven(x, f * g, theta), g))
         else:
-            gained = (dot(g, g) - self.g @ self.g) / 2
-            both = V @ common + self.ratio**2 * rate * (1 - self.share) * (V @ V) * gained
+            both = V @ common + self.lift(g) / lam
         found = {"τ": times, "θ": theta, "x": x, "margin": 2 * self.nu * q / self.share * self.product(theta)}
         leads = {"lead positive": (both + odd / 2) / lam, "lead negative": (both - odd / 2) / lam}
         return found | {"gap": odd / lam} | leads | {"lead": (both - abs(odd) / 2) / lam}
@@ -190,14 +204,25 @@ class FlatFlow:
         """The last row of :meth:`path`."""
         return {name: float(values[-1]) for name, values in self.path(time, lam, turning).items()}
 
-    def middle(self, time: float) -> float:
+    def lift(self, g: Float[np.ndarray, "*times d"]) -> Float[np.ndarray, "*times"] | float:
+        """λ² times what term E has given to polar words beyond neutral ones (step 4)."""
+        gained = (dot(g, g) - self.g @ self.g) / 2
+        return self.ratio**2 * self.polar * self.unit**2 * (1 - self.share) * (self.V @ self.V) * gained
+
+    def middle(self, g: Float[np.ndarray, "*times d"]) -> Float[np.ndarray, "*times"] | float:
         """λ|cos(V₀, g)| at which the lead of the weaker class is zero, without κ₀: steps 3 and 4."""
-        _, g = self.rotated(self.path(time, np.inf)["θ"][-1])
-        lift = self.ratio**2 * self.polar * self.unit**2 * (1 - self.share) * (g @ g - self.g @ self.g) / 2
-        return float(np.linalg.norm(self.V) * lift / (self.unit * np.linalg.norm(g)))
+        return self.lift(g) / np.linalg.norm(self.V) / (self.unit * np.linalg.norm(g, axis=-1))
+
+    def grown(self, time: float) -> Float[np.ndarray, "d"]:
+        """g after a time."""
+        return self.rotated(self.path(time, np.inf)["θ"][-1])[1]
 
     def upper_end(self, time: float, turning: bool = False, within: tuple[float, float] = (1.0, 1e5)) -> float:
         """The largest λ in a range at which both classes still lead; the ends of the range if all λ do, or none."""
+        if not turning:  # lead · λ = lift/λ − what the weaker class lacks
+            g = self.grown(time)
+            lacks = abs(self.V @ (self.difference + 2 * self.unit * (g - self.g))) / 2 - self.V @ self.common
+            return float(np.clip(self.lift(g) / lacks if lacks > 0 else np.inf, *within))
         lams = np.geomspace(*within, 26)[::-1]
         above = lams[0]
         for lam in lams:
@@ -222,3 +247,17 @@ def driven(
     cosh, sinh = np.cosh(angle)[:, None], np.sinh(angle)[:, None]
     integrals = (cumulative_trapezoid(part * force, clock, axis=0, initial=0) for part in (cosh, sinh))
     return cosh * next(integrals) - sinh * next(integrals)
+
+
+def flat_leads(
+    field: MeanField, start: Float[np.ndarray, "rows rows"], time: float
+) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2"]]:
+    """c and L: λ times the lead of positive, and of negative words is c + L/λ, to the order of :meth:`FlatFlow.path`.
+
+    By the mean field, for classes of any size: these have two β, and no closed form.
+    """
+    very_large, moments = 1e9, np.linspace(0.0, time, 400)
+    path = field.flow(start, very_large, moments)
+    rho = [field.sums(G[:3, -2] / very_large, G[:3, -1])[1] for G in path]
+    lifts = start[-2, -2] * np.trapezoid(rho, moments, axis=0)
+    return path[-1][:2, -2] - path[-1][2, -2], lifts[:2] - lifts[2]

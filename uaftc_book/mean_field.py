@@ -115,14 +115,6 @@ class MeanField:
         path[:, upper[0], upper[1]] = path[:, upper[1], upper[0]] = states
         return path
 
-    def while_learned(self, path: Float[np.ndarray, "times rows rows"], lam: float, times) -> tuple[float, float]:
-        """Δ̄ = ∫ρ/∫π of the first kind along a :meth:`flow`, and the length of W there, averaged with π."""
-        kinds = len(self.types)
-        pi, rho = np.array([[one[0] for one in self.sums(G[:kinds, -2] / lam, G[:kinds, -1])] for G in path]).T
-        total = np.trapezoid(pi, times)
-        length = np.sqrt(path[:, -1, -1])
-        return float(np.trapezoid(rho, times) / total), float(np.trapezoid(length * pi, times) / total)
-
 
 def crossing(times: Float[np.ndarray, "times"], values: Float[np.ndarray, "times"], level: float) -> float:
     """When a curve first comes to a level, between two times in their logarithms; nan if it does not."""

@@ -147,7 +147,9 @@ def test_a_number_is_one_object_and_prints_itself_wherever_it_stands(page, texts
     page.results({"the same": one.above(0.2)})
     assert "the same 0.5 [0.25, 0.75] ✓ above 0.2 (3 seeds)" in " ".join(capsys.readouterr().out.split())
     page.show()
-    assert capsys.readouterr().out.strip() == "3 statements checked: 2 measured, 1 proved"
+    assert capsys.readouterr().out.strip() == (
+        "3 statements checked: 2 measured, 1 proved; at 95%, chance alone would pass 0.05 of those measured"
+    )
     for apart in (0.1, [0, -0.1], float("nan")):
         with pytest.raises(AssertionError, match="both sides: error (0.1|nan), of which less than 1e-09 is allowed"):
             exact(apart)
@@ -200,7 +202,8 @@ def test_the_foot_counts_what_stands_above_it_once(page, capsys, monkeypatch):
     page.show()
     page.show()
     assert capsys.readouterr().out.splitlines()[2:] == [
-        "2 statements checked: 1 proved, 1 measured; 2 equations checked above"
+        "2 statements checked: 1 proved, 1 measured; at 95%, chance alone would pass 0.025 of those measured; "
+        "2 equations checked above"
     ]
 
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from uaftc_book.flat_flow import FlatFlow, driven
+from uaftc_book.flat_flow import FlatFlow, driven, flat_leads
 from uaftc_book.mean_field import MeanField
 from uaftc_book.small_data import initial_model, set_cosine, small_data
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.scores import examined_types
 
-DATA = {"Data I": load_dataset("synthetic-1"), "small": small_data()}  # 1,000 neutral words, and as many as polar ones
+DATA = {name: load_dataset(f"synthetic-{i}") for i, name in ((1, "Data I"), (2, "Data II"))}
+DATA["small"] = small_data()  # as many neutral as polar words
 RUNS = [(name, reach, time) for name in DATA for reach in (1.0, 0.1) for time in (50.0, 1440.0)]
 
 
@@ -134,13 +135,30 @@ def test_the_upper_end_of_centred_vectors_is_the_middle_over_the_cosine():
     data = DATA["Data I"]
     model = start(data, 1.0)
     flow = flat_flow(data, model)
-    _, g = flow.rotated(flow.end(480.0, 1.0)["θ"])
+    g = flow.grown(480.0)
     cosine = flow.V @ g / np.linalg.norm(flow.V) / np.linalg.norm(g)
-    assert flow.upper_end(480.0) == pytest.approx(flow.middle(480.0) / abs(cosine), rel=1e-6)
+    assert flow.upper_end(480.0) == pytest.approx(flow.middle(g) / abs(cosine), rel=1e-6)
     assert replace(flow, V=flow.V - g * (flow.V @ g) / (g @ g)).upper_end(480.0, within=(1.0, 1e3)) == 1e3
-    lengths = [flow.middle(time) for time in (480.0, 1440.0, 4800.0)]
+    lengths = [flow.middle(flow.grown(time)) for time in (480.0, 1440.0, 4800.0)]
     margins = [flow.end(time, 1e4)["margin"] for time in (480.0, 1440.0, 4800.0)]
     assert np.array(lengths) / lengths[0] == pytest.approx(np.sqrt(np.array(margins) / margins[0]), rel=0.05)
+
+
+@pytest.mark.parametrize("sizes", [(6000, 6000), (2000, 10000)])
+def test_the_leads_of_unequal_classes_are_those_of_the_mean_field(sizes):
+    data = load_dataset("synthetic-1", class_sizes=sizes)
+    kinds, model = list(examined_types(data).values()), start(data, 1.0, centred=False)
+    field = MeanField.from_corpus(data.train, kinds)
+    c, L = flat_leads(field, field.start(model, kinds), 480.0)
+    G = field.flow(field.start(model, kinds), 1e4, [0.0, 480.0], rtol=1e-11, atol=1e-13)[-1]
+    assert c + L / 1e4 == pytest.approx(G[:2, -2] - G[2, -2], rel=1e-3)
+    if sizes == (6000, 6000):
+        flow = flat_flow(data, model)
+        assert c[0] - c[1] == pytest.approx(1e6 * flow.end(480.0, 1e6)["gap"], rel=1e-3)
+        assert L == pytest.approx(2 * [flow.lift(flow.grown(480.0))], rel=0.01)
+    else:
+        with pytest.raises(ValueError, match="equal size"):
+            flat_flow(data, model)
 
 
 def test_what_the_flow_refuses():

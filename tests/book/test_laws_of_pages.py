@@ -6,7 +6,6 @@ import torch
 
 from uaftc_book.chapters.interventions import GROWING, take_from_V
 from uaftc_book.inner_products import growing_vector
-from uaftc_book.mean_field import MeanField
 from uaftc_book.neighbours import score_and_length, selection
 from uaftc_book.small_data import initial_model, small_data
 from uaftc_lib.corpus import Corpus
@@ -20,16 +19,6 @@ def test_the_length_of_a_value_grows_as_its_word_is_looked_at(m):
     alpha = np.exp(a) / (np.exp(a) + m)
     slope = (score_and_length.law(a + step, lam, m) - score_and_length.law(a - step, lam, m)) / (2 * step)
     assert slope == pytest.approx(2 * lam**2 / (1 - alpha))
-
-
-def test_the_length_of_w_is_that_while_words_are_learned():
-    """π is 0 once votes are sure, so what W is then does not count."""
-    field = MeanField(np.ones(1), np.ones((1, 1)), np.ones(1), np.ones(1))
-    votes, lengths = np.array([0.0, 0.0, 60.0, 60.0]), np.array([2.0, 2.0, 50.0, 50.0])
-    path = np.zeros((4, 3, 3))
-    path[:, 0, -1], path[:, -1, -1] = votes, lengths**2
-    _, length = field.while_learned(path, 1.0, np.array([0.0, 1.0, 1.0, 9.0]))
-    assert length == pytest.approx(2.0)
 
 
 def test_v_loses_its_part_along_the_growing_w_and_nothing_else():

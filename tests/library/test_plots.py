@@ -13,7 +13,6 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from uaftc_book.chapters.model import architecture, word_map
-from uaftc_book.chapters.which_lambda import phase_diagram
 from uaftc_lib import plots
 from uaftc_lib.plots.seeds import sparse_labels
 
@@ -82,12 +81,10 @@ def test_ink_follows_the_page_and_ground_is_transparent():
 
 def test_no_letter_is_below_nine_pixels_on_a_phone():
     words = ["a", "b", "c", "d", "e"]
-    runs, band = phase_runs()
     powers = RUNS.assign(score=10.0 ** -RUNS["epoch"], epoch=10.0 ** RUNS["epoch"])
     drawn = [
         architecture(words, "c"),
         word_map(pd.DataFrame({"word": words, "attention": range(5), "polarity": range(5)}), "c"),
-        phase_diagram(runs, "x", "y", "outcome", band, "c"),
         plots.scatter(powers, "epoch", "score", "type", "c", log_x=True),
         plots.curves(powers, "epoch", "score", "type", "c", log_y=True, size=plots.WIDE),
     ]
@@ -365,22 +362,3 @@ def test_numbers_are_in_the_page_or_missed_aloud():
 def test_mistakes_are_named(mistake, message):
     with pytest.raises(ValueError, match=message):
         mistake()
-
-
-def phase_runs():
-    """Two seeds on a grid of two settings, and the bands that were foretold for them."""
-    places = [(x, y) for x in (1, 10) for y in (-0.5, 0.0, 0.5)]
-    rows = [(x, y, seed, "in" if x * abs(y) < 1 else "out") for x, y in places for seed in (0, 1)]
-    runs = pd.DataFrame(rows, columns=["x", "y", "seed", "outcome"])
-    ends = [(y, 0.1, 2.0, seed) for y in (-0.5, 0.5) for seed in (0, 1)]
-    return runs, pd.DataFrame(ends, columns=["y", "low", "high", "seed"])
-
-
-def test_phase_diagram_counts_outcomes_and_needs_both_ends():
-    runs, band = phase_runs()
-    figure = phase_diagram(runs, "x", "y", "outcome", band, "c", outcomes=["in", "out"], title="one")
-    assert figure.panels[0].alt.startswith("Phase diagram (one): ")
-    assert "in: 8 runs; out: 4 runs" in figure.panels[0].alt
-    assert len(figure.data) == len(runs)
-    with pytest.raises(ValueError, match="no column high"):
-        phase_diagram(runs, "x", "y", "outcome", band.drop(columns="high"), "c")

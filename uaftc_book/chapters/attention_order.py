@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -17,7 +16,6 @@ from torch import Tensor
 from uaftc_book.cases import Part, Tables, exceeds
 from uaftc_book.claims import reading
 from uaftc_book.inner_products import gram, growing_vector, saddle_direction
-from uaftc_book.mean_field import MeanField
 from uaftc_book.readings import HUNDRED, TEN, along_VW, cells, difference, rows_of, several
 from uaftc_book.small_data import (
     MANY_SEEDS,
@@ -29,7 +27,6 @@ from uaftc_book.small_data import (
     initial_model,
     mean_field_end,
     range_data,
-    set_cosine,
     small_config,
 )
 from uaftc_lib import dynamics
@@ -167,17 +164,6 @@ def other_draw(draw: int) -> Dataset:
     return load_dataset("synthetic-1", seed=draw)
 
 
-def foretold_by_mean_field(model: AttentionClassifier, dataset: Dataset, types: Types, time: float) -> dict[str, float]:
-    """What the mean field foretells: gap and lead; Δ̄ and the length of W while words are learned, from V ⟂ W."""
-    gap, lead = mean_field_end(model, dataset, types, time)
-    kinds, times = list(types.values()), np.linspace(0, time, 400)
-    field, level = MeanField.from_corpus(dataset.train, kinds), deepcopy(model)
-    level.lam = 1000.0
-    path = field.flow(field.start(set_cosine(level, 0.0), kinds), level.lam, times)
-    ratio, length = field.while_learned(path, level.lam, times)
-    return {"predicted gap": gap, "predicted lead": lead, "Δ̄": ratio, "‖W‖ learned": length}
-
-
 @experiment(
     [
         job
@@ -200,11 +186,12 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     V, W, growing = model.V.detach(), model.W.detach(), growing_vector(model, dataset.train)
     told = {"V₀·W₀": float(V @ W), "growing": float(V @ growing)}
     told |= {"‖V‖": float(V.norm()), "‖W‖": float(W.norm()), "‖growing‖": float(growing.norm())}
-    told |= dict.fromkeys(("predicted gap", "predicted lead", "Δ̄", "‖W‖ learned"), math.nan)
+    told |= dict.fromkeys(("predicted gap", "predicted lead"), math.nan)
     if data == "SST":
         config = replace(SST_STEPS[optimizer], seed=seed)
     else:
-        told |= foretold_by_mean_field(model, dataset, types, WHOLE_STEPS * longer)
+        gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS * longer)
+        told |= {"predicted gap": gap, "predicted lead": lead}
         epochs = WHOLE_EPOCHS if data == "Data I" else WHOLE_STEPS // 6
         config = small_config(epochs=epochs * longer, seed=seed)
     run, ledgers = fit_with_ledger(model, dataset, config)

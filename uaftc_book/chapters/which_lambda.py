@@ -1,4 +1,4 @@
-"""Chapter 04_which_lambda: the phase diagram, and both ends of λ."""
+"""Chapter 04_which_lambda: the upper end of λ, the live phase diagram, and small λ."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, NullLocator
 from torch import Tensor
 
 from uaftc_book.cases import SMALL
 from uaftc_book.claims import reads
-from uaftc_book.flat_flow import FlatFlow
+from uaftc_book.equations import relative_error
+from uaftc_book.flat_flow import FlatFlow, flat_leads
 from uaftc_book.inner_products import growing_vector
 from uaftc_book.lab.module import part, read, style
 from uaftc_book.mean_field import MeanField
@@ -40,100 +37,10 @@ from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
-from uaftc_lib.experiments.registry import experiment, jobs_over
+from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.plots.figure import Figure, render, require
-from uaftc_lib.plots.summaries import titled
-from uaftc_lib.plots.theme import INK, OTHERS, WIDE, series_style
 from uaftc_lib.scores import KINDS, examined_types
 from uaftc_lib.training import fit
-
-# ---
-# A phase diagram: where in a plane of two settings which outcome was predicted, and which was measured.
-
-
-BAND = OTHERS[0]
-
-
-def phase_diagram(
-    data: pd.DataFrame,
-    x: str,
-    y: str,
-    group: str,
-    band: pd.DataFrame,
-    caption: str,
-    *,
-    outcomes: list[str] | None = None,
-    ticks: tuple[float, ...] = (),
-    title: str = "",
-    x_label: str = "",
-    y_label: str = "",
-    band_label: str = "predicted",
-) -> Figure:
-    """Outcomes as markers over the predicted band; x logarithmic, y logarithmic to both sides of a linear middle.
-
-    Parameters
-    ----------
-    data : DataFrame
-        A row for each run: the settings ``x`` and ``y``, the outcome ``group``, and "seed": runs of equal settings
-        stand side by side.
-    band : DataFrame
-        Columns ``y``, "low", "high" and "seed": the two ends of each run's band, drawn as lines; between their
-        geometric means it is shaded.
-    outcomes : list of str, optional
-        All of them in order, the wanted one first; by default by appearance.
-    """
-    require(data, x, y, group, "seed")
-    require(band, y, "low", "high", "seed")
-    names = outcomes or list(dict.fromkeys(data[group]))
-    looks = {name: series_style(name, names) for name in names}
-    runs = sorted(data["seed"].unique())
-    steps = np.diff(np.log10(np.sort(data[x].unique())))
-    aside = {r: 10 ** (0.55 * steps.min() * (i - (len(runs) - 1) / 2) / len(runs)) for i, r in enumerate(runs)}
-    left, right = data[x].min() / 1.5, data[x].max() * 1.5
-
-    def draw(axes: Axes) -> list:
-        middle = np.exp(np.log(band[["low", "high"]]).assign(at=band[y]).groupby("at").mean())
-        axes.fill_betweenx(
-            middle.index, middle["low"], middle["high"].clip(upper=right), color=BAND, alpha=0.13, linewidth=0
-        )
-        for _, own in band.groupby("seed"):
-            for end, dashes in (("low", (0, (4, 2))), ("high", "-")):
-                axes.plot(
-                    own[end].clip(upper=2 * right), own[y], color=BAND, linewidth=0.9, linestyle=dashes, alpha=0.8
-                )
-        for name, (color, marker, _) in looks.items():
-            rows = data[data[group] == name]
-            axes.scatter(
-                rows[x] * rows["seed"].map(aside), rows[y], s=15, marker=marker, color=color,
-                linewidths=0, alpha=0.95,
-            )  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_yscale("symlog", linthresh=0.03, linscale=0.6)
-        axes.set(xlim=(left, right), ylim=(-1.15, 1.15), xlabel=x_label or x, ylabel=y_label or y, title=title)
-        if ticks:
-            axes.yaxis.set_major_locator(FixedLocator(ticks))
-            axes.set_yticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
-            axes.yaxis.set_minor_locator(NullLocator())
-        decades = [value for value in 10.0 ** np.arange(-3, 6) if left <= value <= right]
-        axes.set_xticks(decades, [f"{value:g}" for value in decades])
-        axes.grid(False)
-        axes.axhline(0, color=INK, linewidth=0.5, alpha=0.5)
-        marks = [
-            Line2D([], [], linestyle="", marker=marker, color=color, label=name)
-            for name, (color, marker, _) in looks.items()
-        ]
-        ends = [
-            Line2D([], [], color=BAND, linewidth=0.9, linestyle=(0, (4, 2)), label="lower end"),
-            Line2D([], [], color=BAND, linewidth=0.9, label="upper end"),
-        ]
-        return [*marks, Patch(facecolor=BAND, alpha=0.2, label=band_label), *ends]
-
-    counts = "; ".join(f"{name}: {(data[group] == name).sum()} runs" for name in names)
-    axes_names = f"{x_label or x} and {y_label or y}"
-    alt = f"Phase diagram{titled(title)}: outcomes by {axes_names} over the band that was predicted. {counts}."
-    return render(draw, data[[x, y, group, "seed"]], caption, alt, (WIDE[0], 4.2))
-
 
 # ---
 # A phase diagram that is solved in the reader's browser: a point is dragged through λ and cos(V₀, W₀).
@@ -286,10 +193,6 @@ def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhaseP
     return PhasePlane(of_field, lams, cosines, ranges, SCALE)
 
 
-BANDS_AT = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0, 16.0)  # λ, in units of the median word's upper end
-TURNED = 0.25  # the cosine of V₀ with the W that grows
-
-
 @experiment(
     jobs_over(
         weight_range=RANGES,
@@ -316,19 +219,25 @@ FLAT_JOBS = jobs_over(  # the shortest runs first; of each seed all λ in turn
 
 
 @cache
-def flat_flow_of(steps: int, weight_range: float, dimension: int, seed: int) -> tuple[FlatFlow, dict[str, float]]:
-    """Initial vectors on Data I, and the upper end of λ after so many steps of SGD at a learning rate of one."""
+def flat_flow(weight_range: float, dimension: int, seed: int) -> FlatFlow:
+    """Initial vectors on Data I."""
     dataset = range_data("Data I")
     model = initial_model(dataset, dimension=dimension, weight_range=weight_range, seed=seed)
-    flow = FlatFlow.from_model(model, dataset.train, examined_types(dataset))
+    return FlatFlow.from_model(model, dataset.train, examined_types(dataset))
+
+
+@cache
+def ends_after(steps: int, weight_range: float, dimension: int, seed: int) -> dict[str, float]:
+    """The upper end of λ after so many steps of SGD at a learning rate of one."""
+    flow = flat_flow(weight_range, dimension, seed)
     ends = {"upper end": flow.upper_end(steps), "next upper end": flow.upper_end(steps, turning=True)}
-    return flow, ends | {"middle": flow.middle(steps)}
+    return ends | {"middle": float(flow.middle(flow.grown(steps)))}
 
 
 @experiment(FLAT_JOBS, rows=1)
 def flat_predictions(steps: int, weight_range: float, dimension: int, lam: float, seed: int) -> list[dict]:
     """Attention of polar words on Data I by the initial vectors alone, to first and ("next ...") to the next order."""
-    flow, upper_ends = flat_flow_of(steps, weight_range, dimension, seed)
+    flow, upper_ends = flat_flow(weight_range, dimension, seed), ends_after(steps, weight_range, dimension, seed)
     first, later = (flow.end(steps, lam, turning) for turning in (False, True))
     names = ("margin", "gap", "lead positive", "lead negative", "lead")
     predicted = {name: first[name] for name in names} | {f"next {name}": later[name] for name in ("x", *names)}
@@ -351,6 +260,113 @@ def flat_runs(steps: int, weight_range: float, dimension: int, lam: float, seed:
     return [end | leads | {"margin": margin}]
 
 
+UNEQUAL = {"Data II": (6000, 6000), "1 : 2": (4000, 8000), "1 : 5": (2000, 10000)}  # negative, positive texts
+
+
+@cache
+def other_data(name: str) -> Dataset:
+    """Data II, or Data I with classes of unequal size."""
+    return load_dataset("synthetic-2" if name == "Data II" else "synthetic-1", class_sizes=UNEQUAL[name])
+
+
+@experiment(jobs_over(data=UNEQUAL, steps=(480, 1440, 4800), lam=(30.0, 100.0), seed=SEEDS), rows=1)
+def flat_others(data: str, steps: int, lam: float, seed: int) -> list[dict]:
+    """The lead of each class on Data II, or with unequal classes, by the mean field at flat attention; and measured."""
+    dataset = other_data(data)
+    types, kinds = examined_types(dataset), [*examined_types(dataset).values()]
+    model, field = initial_model(dataset, lam, seed=seed), MeanField.from_corpus(dataset.train, kinds)
+    c, L = flat_leads(field, field.start(model, kinds), float(steps))
+    fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * steps // WHOLE_STEPS, seed=seed), progress=False)
+    end = ends(model, types)
+    leads = {}
+    for k, kind in enumerate(("positive", "negative")):
+        leads[f"predicted {kind}"] = float(c[k] + L[k] / lam) / lam
+        leads[f"lead {kind}"] = end[f"attention {kind}"] - end["attention neutral"]
+    return [leads]
+
+
+FLAT_KEYS = ["steps", "weight_range", "dimension", "seed", "lam"]
+
+
+def flat_rows() -> pd.DataFrame:
+    """Predictions and runs of flat attention side by side; columns of the runs end in "measured"."""
+    runs = stored("flat_runs")[[*FLAT_KEYS, "gap", "lead"]]
+    rows = stored("flat_predictions").merge(runs, on=FLAT_KEYS, suffixes=("", " measured"))
+    half = rows["gap measured"].abs() / 2  # attention is linear in 1/λ: the end at which the lift is half of the gap
+    return rows.assign(**{"middle measured": (rows["lead measured"] / half + 1) * rows["lam"] * rows["cosine"].abs()})
+
+
+def middles(weight_range: float, dimension: int, time: float) -> pd.DataFrame:
+    """The middle by the formula at times up to the given one, for each seed."""
+    rows = []
+    for seed in SEEDS:
+        flow = flat_flow(weight_range, dimension, seed)
+        path = flow.path(time, np.inf, moments=60)
+        rows.append(pd.DataFrame({"seed": seed, "τ": path["τ"], "middle": flow.middle(flow.rotated(path["θ"])[1])}))
+    return pd.concat(rows, ignore_index=True)
+
+
+def predicted_gaps(runs: pd.DataFrame) -> list[float]:
+    """The gap by the next order before each of the stored runs ``exact_range`` on Data I."""
+    gaps = []
+    for weight_range, dimension, lam, seed in runs[FLAT_KEYS[1:3] + ["lam", "seed"]].itertuples(index=False):
+        flow = flat_flow(weight_range, int(dimension), int(seed))
+        gaps.append(flow.end(WHOLE_STEPS * RANGES[weight_range], lam, turning=True)["gap"])
+    return gaps
+
+
+def upper_ends(dataset: Dataset, runs: pd.DataFrame) -> pd.Series:
+    """The upper end of λ before each of the stored runs ``exact_phase``."""
+    types, known = examined_types(dataset), {}
+    settings = ["weight_range", "seed", "cosine"]
+    for weight_range, seed, cosine in runs[settings].drop_duplicates().itertuples(index=False):
+        model = set_cosine(initial_model(dataset, weight_range=weight_range, seed=int(seed)), cosine)
+        flow = FlatFlow.from_model(model, dataset.train, types)
+        known[weight_range, seed, cosine] = flow.upper_end(WHOLE_STEPS * RANGES[weight_range])
+    return runs[settings].apply(lambda row: known[tuple(row)], axis=1)
+
+
+def flat_steps(model: AttentionClassifier, dataset: Dataset, time: float) -> dict[str, float]:
+    """The relative error of each step of the closed form, by its letter, from the means of a model's kinds of words.
+
+    By gradients at flat attention (a, c, e), and by the mean field at so large a λ that attention stays flat (b, d).
+    """
+    corpus, types, very_large = dataset.train, examined_types(dataset), 1e6
+    positive, negative, neutral = types.values()
+    with torch.no_grad():
+        half = (model.embedding[positive].mean(0) - model.embedding[negative].mean(0)) / 2
+        for ids, sign in ((positive, 1), (negative, -1), (neutral, 0)):
+            model.embedding[ids] = sign * half
+    flow = FlatFlow.from_model(model, corpus, types, exchangeable=True)
+    field, kinds = MeanField.from_corpus(corpus, list(types.values())), list(types.values())
+    G = field.flow(field.start(model, kinds), very_large, [0.0, time], rtol=1e-11, atol=1e-13)[-1]
+    end, up = flow.end(time, very_large), flow.upper_end(time)
+    W, _ = flow.rotated(end["θ"])
+
+    with torch.no_grad():
+        model.V.zero_()
+        margin = float((corpus.signs * model(corpus).polarity).mean())
+    u, product = flow.unit, flow.product(0.0)
+    speed = 2 * flow.nu / (1 + np.exp(2 * flow.nu * product))  # dθ/dτ
+    slopes, rho = dynamics.gradients(model, corpus), dynamics.token_sums(model, corpus).rho / len(corpus)
+    direction = torch.zeros(len(model.embedding), dtype=torch.float64)
+    direction[positive], direction[negative] = u, -u
+    wanted = (1 - flow.share) * u**2 * product * speed
+    pairs = {
+        "a": [(-slopes["W"], speed * flow.g), (-slopes["embedding"].T @ direction, speed * flow.W)],
+        "b": [(G[-1, -1], W @ W)],
+        "c": [(margin, 2 * flow.nu * product)],
+        "d": [((G[0, -2] - G[1, -2]) / very_large, end["gap"])],
+        "e": [(rho[positive].mean() + rho[negative].mean(), 2 * wanted)]
+        + [(rho[neutral].mean(), -wanted * flow.polar / flow.neutral)],
+        "f": [(1 + flow.end(time, up)["lead"] / abs(flow.end(time, up)["gap"]), 1.0)],
+    }
+    return {
+        letter: max(relative_error(torch.as_tensor(one), torch.as_tensor(other)) for one, other in found)
+        for letter, found in pairs.items()
+    }
+
+
 @torch.no_grad()
 def turn_growing(model: AttentionClassifier, corpus: Corpus, cosine: float) -> AttentionClassifier:
     """Change W₀ so that the W that grows, :func:`growing_vector`, keeps its length and has this cosine with V."""
@@ -359,50 +375,6 @@ def turn_growing(model: AttentionClassifier, corpus: Corpus, cosine: float) -> A
     set_cosine(model, cosine)
     model.W -= grown
     return model
-
-
-@experiment(jobs_over(weight_range=RANGES, seed=SEEDS), rows=len(BANDS_AT))
-def word_bands(weight_range: float, seed: int) -> list[dict]:
-    """The upper end of each word's band on Data I, from one run with V ⟂ W; and who is lost at several λ.
-
-    Δ of a word and the length of W are added up over that run at a λ that keeps attention flat. Then W is turned to
-    the cosine :data:`TURNED`, which costs negative words their attention, and the model learns at each λ.
-    """
-    dataset, longer = load_dataset("synthetic-1"), RANGES[weight_range]
-    types, corpus = examined_types(dataset), dataset.train
-    losers, polar = types["negative"], torch.cat([types["positive"], types["negative"]])
-
-    def turned(lam: float, cosine: float) -> AttentionClassifier:
-        return turn_growing(initial_model(dataset, lam, weight_range=weight_range, seed=seed), corpus, cosine)
-
-    even, totals = turned(1000.0, 0.0), {"pi": 0.0, "rho": 0.0, "length": 0.0, "weight": 0.0}
-    length_of_V = float(even.V.detach().norm())
-
-    def add_up(_, model: AttentionClassifier) -> dict:
-        sums = dynamics.token_sums(model, corpus)
-        weight = float(sums.pi[polar].abs().sum())
-        new = sums._asdict() | {"length": weight * float(model.W.detach().norm()), "weight": weight}
-        totals.update({name: totals[name] + values for name, values in new.items()})
-        return {}
-
-    small_steps = small_config(learning_rate=0.25, epochs=4 * WHOLE_EPOCHS * longer, seed=seed)
-    fit(even, dataset, small_steps, add_up, progress=False)
-    upper = length_of_V * totals["weight"] / totals["length"] * (totals["rho"] / totals["pi"]).abs() / TURNED
-    ends_of = {
-        f"upper end {name}, {q:g}": float(upper[ids].double().quantile(q))
-        for name, ids in (("polar", polar), ("neutral", types["neutral"])) for q in (0.25, 0.75)
-    }  # fmt: skip
-    rows, middle = [], float(upper[losers].median())
-    for factor in BANDS_AT:
-        model = turned(factor * middle, TURNED)
-        _, ledgers = fit_with_ledger(model, dataset, small_config(epochs=WHOLE_EPOCHS * longer, seed=seed))
-        side_effect = (ledgers[-1].A / ledgers[-1].B).abs()[polar]
-        attention = model.token_scores().attention.detach()
-        kept, told = attention[losers] > attention[types["neutral"]].mean(), upper[losers] > model.lam
-        shares = {"kept": float(kept.double().mean()), "foretold": float(told.double().mean())}
-        with_end = float(torch.corrcoef(torch.stack([side_effect, upper[polar]]).double())[0, 1])
-        rows.append({"factor": factor, "lam": model.lam} | shares | {"A/B with the end": with_end} | ends_of)
-    return rows
 
 
 TURNS = {  # how the vectors as drawn are changed: by W₀, its length kept or that of the W that grows
