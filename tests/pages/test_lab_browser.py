@@ -350,12 +350,13 @@ def test_a_spoilt_name_in_an_address_spoils_nothing_else(opened):
 
 def test_two_labs_share_one_address(opened):
     one, two = (lab(QUICK, mode="compact", name=name) for name in ("first", "second"))
-    with opened(one.html() + two.html(False)) as page:
+    with opened(one.html() + two.html(False), address="#lab:phase?lam=3") as page:
         trained(page, 1)
         for which, key in ((0, "PageUp"), (1, "PageDown")):
             page.get_by_role("slider", name="scaling factor λ").nth(which).focus()
             page.keyboard.press(key)
         page.wait_for_function("location.hash.includes('first?lam=') && location.hash.includes('second?lam=')")
+        assert page.evaluate("location.hash.endsWith(';phase?lam=3')")
         trained(page, 0)
         trained(page, 1)
         high, low = numbers(page, 0), numbers(page, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import violations
 from uaftc_book.chapters.which_lambda import KEPT, MISSING, SCALE, SHOWN, in_equal_steps, live_phase, source, turned
-from uaftc_book.inner_products import growing_vector
+from uaftc_book.flat_flow import FlatFlow
 from uaftc_book.mean_field import MeanField
 from uaftc_book.small_data import RANGES, WHOLE_STEPS, initial_model, set_cosine
 from uaftc_lib.datasets import load_dataset
@@ -35,10 +35,7 @@ def field(data):
 
 @pytest.fixture(scope="module")
 def runs():
-    """The stored runs; the middle of a seed's band is any number, told apart by its seed."""
-
-    found = stored("exact_phase").copy()
-    return found.assign(middle=4 + found["seed"] + found["weight_range"])
+    return stored("exact_phase")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +49,7 @@ def opened(browser, figure, tmp_path_factory):
     path = tmp_path_factory.mktemp("pages") / "phase.html"
 
     @contextlib.contextmanager
-    def visit(width=1280, scheme="light", touch=False, script=True):
+    def visit(width=1280, scheme="light", touch=False, script=True, address=""):
         path.write_text(
             f'<!doctype html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8"><title>Phase</title>'
             f'<meta name="viewport" content="width=device-width"></head><body><main><h1>Phase</h1>'
@@ -68,7 +65,7 @@ def opened(browser, figure, tmp_path_factory):
             "request",
             lambda asked: asked.url != path.as_uri() and asked.url[:5] != "blob:" and troubles.append(asked.url),
         )
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + address)
         if script:
             page.wait_for_function("document.querySelector('uaftc-phase')?.predicted")
         yield page
@@ -88,16 +85,15 @@ def shared(opened):
 def page(shared):
     """The page as its reader finds it; loaded once for many tests."""
     shared.evaluate("""() => { const one = document.querySelector('uaftc-phase');
-        one.querySelectorAll('input').forEach(input => { if (input.value === '0') input.click(); });
-        one.move(one.data.first); document.activeElement.blur(); }""")
+        one.move(one.base); document.activeElement.blur(); }""")
     return shared
 
 
 FLOW = """async ([text, initial, cosine, lam, time]) => {
-    const { data } = document.querySelector("uaftc-phase"), { field, ranges } = data;
+    const { data } = document.querySelector("uaftc-phase");
     const address = URL.createObjectURL(new Blob([text + "export { $flow };"], { type: "text/javascript" }));
-    const { flow, turned } = (await import(address)).$flow, { steps, every } = ranges.find((one) => one.time === time);
-    return flow(field, turned(initial.gram, cosine), lam, time, steps, every).map(([at, G]) => [at, ...G]);
+    const { flow, turned } = (await import(address)).$flow;
+    return flow(data.field, turned(initial.gram, cosine), lam, time, data.flow).map(([at, G]) => [at, ...G]);
 }"""
 
 
@@ -143,18 +139,16 @@ def test_turning_the_products_is_turning_the_vectors(data, field, reach, cosine)
     assert turned(level, cosine) == pytest.approx(field.start(set_cosine(model, cosine), ids), abs=1e-11)
 
 
+@pytest.mark.parametrize("length", [48, 480, 4800])
 @pytest.mark.parametrize("reach", RANGES)
-def test_the_band_is_that_of_the_grown_vector(page, data, figure, reach):
-    """Its ends in the page, for a W₀ turned in the page, against those of the vectors themselves."""
-    model, initial = initial_model(data, weight_range=reach, seed=1), initialisation_of(figure, reach, 1)
-    ask = """async ([text, initial, cosine]) => (await import(URL.createObjectURL(
-        new Blob([text + "export { $flow };"], { type: "text/javascript" })))).$flow.band(initial, cosine)"""
-    for cosine in (-0.9, -0.03, 0.25):
-        grown = growing_vector(set_cosine(model, cosine), data.train)
-        overlap = abs(float(model.V.detach() @ grown / model.V.detach().norm() / grown.norm()))
-        found = page.evaluate(ask, [source(), initial, cosine])
-        assert found["upper"] == pytest.approx(initial["middle"] / overlap, rel=1e-4)
-        assert found["lower"] == pytest.approx(initial["middle"] * overlap, rel=1e-4)
+def test_the_boundary_is_the_closed_form(page, data, figure, reach, length):
+    """In the page, for a W₀ turned in the page, against the closed form of the vectors themselves."""
+    model, cosines = initial_model(data, weight_range=reach, seed=1), [-0.9, -0.25, -0.03, 0.1, 0.6]
+    flows = [FlatFlow.from_model(set_cosine(model, cosine), data.train, examined_types(data)) for cosine in cosines]
+    wanted = {"range": reach, "seed": 1, "length": length}
+    page.evaluate("wanted => document.querySelector('uaftc-phase').move(wanted)", wanted)
+    ends = page.evaluate("cosines => cosines.map(one => document.querySelector('uaftc-phase').upperEnd(one))", cosines)
+    assert np.clip(ends, 1, 1e5) == pytest.approx([flow.upper_end(length) for flow in flows], rel=1e-4)
 
 
 EVERY_RUN = """() => { const one = document.querySelector("uaftc-phase"), { lams, cosines } = one.data;
@@ -212,8 +206,8 @@ def at(page, lam: float, cosine: float) -> tuple[float, float]:
 
 def test_a_drag_moves_the_point_and_the_outcome(page):
     before, curves = says(page), page.locator("svg.scores").inner_html()
-    assert before.startswith("λ = 10, cos(V₀, W₀) = 0.25: by the mean field both kinds of polar words end above")
-    assert "The stored run there came out so, too. Of 10 seeds" in before
+    assert before.startswith("λ = 10, cos(V₀, W₀) = 0.25, 480 steps: in the mean field positive and negative words end")
+    assert "The stored run there agrees. With its settings 10 of 10 seeds" in before
     assert page.locator("svg.scores .ran").count() == 3
     page.mouse.move(*at(page, 10, 0.25))
     page.mouse.down()
@@ -224,8 +218,8 @@ def test_a_drag_moves_the_point_and_the_outcome(page):
     lam, cosine = page.evaluate(STATE)
     assert lam == pytest.approx(140, rel=0.05) and cosine == pytest.approx(-0.5, abs=0.05)
     after = says(page)
-    assert after.startswith(f"λ = {lam:g}, cos(V₀, W₀) = −{-cosine:g}: by the mean field positive words sink below")
-    assert "This λ lies above the predicted band" in after and "at λ = 100 and −0.45, the nearest," in after
+    assert after.startswith(f"λ = {lam:g}, cos(V₀, W₀) = −{-cosine:g}, 480 steps: in the mean field positive words end")
+    assert "This λ lies above its upper end" in after and "at λ = 100 and −0.45, the nearest," in after
     assert page.locator("svg.scores").inner_html() != curves and page.locator("svg.scores .ran").count() == 0
     page.mouse.move(*at(page, 2, 0.9))
     assert page.evaluate(STATE) == [lam, cosine], "let go, it stays"
@@ -235,13 +229,14 @@ def test_a_click_beside_a_run_goes_to_it(page):
     x, y = at(page, 200, 0.1)
     page.mouse.click(x + 1, y - 1)
     assert page.evaluate(STATE) == [200, 0.1]
-    assert page.locator("svg.scores .ran").count() == 3 and "The stored run there came out" in says(page)
+    assert page.locator("svg.scores .ran").count() == 3 and "The stored run there agrees" in says(page)
 
 
 def test_keys_move_the_point_and_turn_no_leaf(page):
     page.evaluate("() => { window.heard = 0; document.addEventListener('keydown', () => { window.heard += 1; }); }")
-    point = page.get_by_role("slider")
+    point = page.get_by_role("slider", name="moved by the arrow keys")
     page.locator("input[data-name=seed]:checked").focus()
+    page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     assert point.evaluate("one => one === document.activeElement")
     ring = point.locator(".reach").evaluate("one => getComputedStyle(one).stroke")
@@ -277,6 +272,45 @@ def test_the_switches_change_range_and_seed(page):
     assert says(page) != other and page.evaluate("document.querySelector('uaftc-phase').state.seed") == 2
 
 
+def test_training_longer_moves_boundary_and_curves_but_no_stored_run(page):
+    def end_of(path):
+        return page.evaluate(f"document.querySelector('uaftc-phase').{path}")
+
+    slider, boundary = page.get_by_role("slider", name="length of training"), page.locator("svg.plane .end")
+    before, faint = boundary.get_attribute("d"), page.locator("svg.plane .dots.faint")
+    page.locator("input[data-name=range]").last.check()
+    assert slider.get_attribute("aria-valuetext") == "1,440 steps", "untouched, it follows the range"
+    page.locator("input[data-name=range]").first.check()
+    assert boundary.get_attribute("d") == before and faint.count() == 0
+    slider.press("End")
+    assert slider.get_attribute("aria-valuetext") == page.locator(".said").inner_text() == "4,800 steps"
+    assert boundary.get_attribute("d") != before and end_of("path.at(-1)[0]") == 4800
+    assert end_of("upperEnd(0.25)") > 1.4 * 17.5 and page.locator("svg.scores .ran").count() == 0
+    assert faint.count() == page.locator("svg.plane .dots").count() > 0
+    assert says(page).endswith("The stored runs, faint, are of 480 steps.") and "seeds" not in says(page)
+    page.locator("input[data-name=range]").last.check()
+    assert slider.get_attribute("aria-valuetext") == "4,800 steps" and says(page).endswith("are of 1,440 steps.")
+
+
+def test_the_address_restores_the_figure_and_keeps_the_others(opened):
+    shown = "[...document.querySelectorAll('uaftc-phase :is(.caption, svg, .said)')].map(one => one.innerHTML)"
+    with opened(address="#lab:lab?lam=3;phase?lam=1e9&length=481&range=5&seed=7&cosine=x") as page:
+        assert page.evaluate("Object.values(document.querySelector('uaftc-phase').state)") == [10, 0.25, 1, 0, None]
+        page.locator("input[data-name=range]").last.check()
+        page.get_by_label("2", exact=True).check()
+        page.get_by_role("slider", name="length of training").press("Home")
+        page.mouse.click(*at(page, 200, -0.1))
+        address = "#lab:phase?lam=200&cosine=-0.1&range=0.1&seed=2&length=48;lab?lam=3"
+        page.wait_for_function("address => location.hash === address", arg=address)
+        before = page.evaluate(shown)
+    with opened(address=address) as page:
+        assert page.evaluate(shown) == before
+        assert page.locator("input:checked").evaluate_all("all => all.map(one => one.value)") == ["0.1", "2"]
+        page.evaluate("location.hash = '#lab:phase?lam=5'")
+        page.wait_for_function(f"{STATE}[0] === 5")
+        assert "λ = 5, cos(V₀, W₀) = 0.25, 480 steps" in says(page)
+
+
 def test_a_finger_drags_the_point_and_scrolls_beside_it(opened):
     with opened(390, touch=True) as page:
         hand = page.context.new_cdp_session(page)
@@ -293,16 +327,17 @@ def test_a_finger_drags_the_point_and_scrolls_beside_it(opened):
         page.wait_for_function(f"{STATE}[0] > 20")
         lam, cosine = page.evaluate(STATE)
         assert lam > 30 and cosine < 0.03 and page.evaluate("scrollY") == 0
+        page.evaluate("addEventListener('scrollend', () => { window.still = true; })")
         beside = at(page, 5, 0.0)
         touch("touchStart", beside)
         for k in range(1, 6):
             touch("touchMove", (beside[0], beside[1] - 30 * k))
         touch("touchEnd")
-        page.wait_for_function("scrollY > 0")
+        page.wait_for_function("window.still && scrollY > 0")
         assert page.evaluate(STATE) == [lam, cosine]
         page.touchscreen.tap(*at(page, 500, 0.45))
         page.wait_for_function(f"{STATE}[0] === 500")
-        assert page.evaluate(STATE) == [500, 0.45] and "negative words sink" in says(page)
+        assert page.evaluate(STATE) == [500, 0.45] and "negative words end below" in says(page)
 
 
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -337,6 +372,6 @@ def test_without_javascript_a_sentence_stands_there(opened, figure):
 
 def test_what_the_page_carries_is_small_and_its_own(figure):
     html = figure._repr_html_()
-    assert len(html.encode()) < 42_000 and not re.search(r"https?://|\bfetch\(|^import ", html, re.MULTILINE)
+    assert len(html.encode()) < 46_000 and not re.search(r"https?://|\bfetch\(|^import ", html, re.MULTILINE)
     told = json.loads(re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1])
     assert told == json.loads(json.dumps(figure.data()))

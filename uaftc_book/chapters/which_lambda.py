@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -48,7 +49,8 @@ from uaftc_lib.training import fit
 
 STEPS_PER_TIME, KEPT = 2, 120  # steps for each unit of τ; moments that are drawn
 FIRST = {"lam": 10.0, "cosine": 0.25}
-PARTS = ("draw", "flow", "plane", "phase")
+LENGTHS = [WHOLE_STEPS * tenths // 100 for tenths in (10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)]
+PARTS = ("address", "draw", "flow", "plane", "phase")
 MISSING = (
     "Live figure: drag a point through λ and cos(V₀, W₀), and the mean field is solved in your browser. "
     "It needs JavaScript."
@@ -72,10 +74,10 @@ class PhasePlane:
     lams, cosines : list of float
         The grid of the stored runs, both rising.
     ranges : list of dict
-        Of each range of W₀: "reach"; "time", that of a run; "initialisations", of each seed that is shown "gram", the
-        fifteen inner products with V ⟂ W, "p", the products of p₀ with V, W and itself, "middle" of its band and
-        "ends", ``scale`` λ times the end scores of its runs, kind by kind; "outcomes", of each seed a letter for
-        each run: w as wanted, p positive words sink, n negative ones, b both. Runs are ordered by λ, then cosine.
+        Of each range of W₀: "reach"; "time", that of a run; "initialisations", of each seed that is shown what
+        :func:`perpendicular` gives and "ends", ``scale`` λ times the end scores of its runs, kind by kind; "outcomes",
+        of each seed a letter for each run: w both kinds end above neutral words, p positive words end below them, n
+        negative ones, b both. Runs are ordered by λ, then cosine.
     scale : int
     """
 
@@ -87,10 +89,7 @@ class PhasePlane:
 
     def data(self) -> dict:
         """What the element is given."""
-        steps = [round(STEPS_PER_TIME * one["time"]) for one in self.ranges]
-        ranges = [one | {"steps": n, "every": n // KEPT} for one, n in zip(self.ranges, steps)]
-        told = {"field": self.field, "lams": self.lams, "cosines": self.cosines, "ranges": ranges, "scale": self.scale}
-        return told | {"first": FIRST}
+        return vars(self) | {"first": FIRST, "lengths": LENGTHS, "flow": {"rate": STEPS_PER_TIME, "kept": KEPT}}
 
     def _repr_html_(self) -> str:
         written = json.dumps(self.data(), separators=(",", ":")).replace("<", "\\u003c")
@@ -124,8 +123,8 @@ def in_equal_steps(
     field: MeanField, start: Float[np.ndarray, "rows rows"], lam: float, time: float
 ) -> Float[np.ndarray, "moments rows rows"]:
     """:meth:`MeanField.flow` by Runge and Kutta's classical method, as the page has it (lab/js/flow.js)."""
-    kinds, steps = len(field.types), round(STEPS_PER_TIME * time)
-    size, every = time / steps, steps // KEPT
+    kinds, every = len(field.types), math.ceil(STEPS_PER_TIME * time / KEPT)
+    steps, size = every * KEPT, time / (every * KEPT)
     S = np.zeros_like(start)
 
     def derivative(G):
@@ -147,13 +146,13 @@ def in_equal_steps(
 
 
 @torch.no_grad()
-def perpendicular(dataset: Dataset, field: MeanField, weight_range: float, seed: int) -> dict[str, list[float]]:
-    """Of vectors with V ⟂ W the inner products (upper triangle), and those of V, W and p₀ with p₀, by which W grows."""
+def perpendicular(dataset: Dataset, field: MeanField, weight_range: float, seed: int) -> dict[str, list[float] | float]:
+    """Of vectors with V ⟂ W the inner products (upper triangle), those of V, W, g₀ with g₀, and ν and q (FlatFlow)."""
     begin = set_cosine(initial_model(dataset, weight_range=weight_range, seed=seed), 0.0)
-    p = growing_vector(begin, dataset.train) - begin.W
-    gram = field.start(begin, list(examined_types(dataset).values()))
-    products = [float(one.double() @ p.double()) for one in (begin.V, begin.W, p)]
-    return {"gram": gram[np.triu_indices(len(gram))].tolist(), "p": products}
+    types = examined_types(dataset)
+    gram, flow = field.start(begin, list(types.values())), FlatFlow.from_model(begin, dataset.train, types)
+    products = [float(vector @ flow.g) for vector in (flow.V, flow.W, flow.g)]
+    return {"gram": gram[np.triu_indices(len(gram))].tolist(), "g": products, "nu": flow.nu, "share": flow.share}
 
 
 def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhasePlane:
@@ -162,7 +161,7 @@ def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhaseP
     Parameters
     ----------
     runs : DataFrame
-        ``exact_phase``, and "middle": that of each seed's band by the grown W.
+        ``exact_phase``.
 
     Raises
     ------
@@ -183,9 +182,7 @@ def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhaseP
             if seed < SHOWN:
                 ends = np.rint(SCALE * a * places.get_level_values(0).to_numpy()[:, None]).astype(int)
                 initial = perpendicular(dataset, field, reach, int(seed))
-                initialisations.append(
-                    initial | {"middle": float(rows["middle"].iloc[0]), "ends": ends.ravel().tolist()}
-                )
+                initialisations.append(initial | {"ends": ends.ravel().tolist()})
         ranges.append(
             {"reach": reach, "time": WHOLE_STEPS * longer, "initialisations": initialisations, "outcomes": outcomes}
         )

@@ -1,7 +1,8 @@
 // What the full lab and the one inside a sentence share: state, training, address, colours, redrawing.
+import { difference, readAddress, replaceAddress } from "./address.js";
 import * as host from "./host.js";
 import { Run, numbers } from "./run.js";
-import { configOf, difference, misfits, readAddress, settle, writeAddress } from "./state.js";
+import { configOf, misfits, settle } from "./state.js";
 import { h } from "./elements.js";
 
 const labs = new Map();
@@ -22,9 +23,7 @@ function writeNow() {
   clearTimeout(writing);
   const named = [...new Set([...shared.keys(), ...labs.keys()])].filter((name) => labs.has(name)).map((name) => labs.get(name));
   const parts = named.filter((lab) => !lab.hasAttribute("no-address")).map(({ name, state, base }) => [name, difference(state, base)]);
-  const hash = writeAddress(parts);
-  if (hash === location.hash || (!hash && !location.hash.startsWith("#lab:"))) return;
-  history.replaceState(null, "", hash || location.pathname + location.search);
+  replaceAddress(parts, (name) => labs.has(name));
 }
 
 function watchPage() {

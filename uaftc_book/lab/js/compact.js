@@ -1,11 +1,12 @@
 // λ as a control inside a sentence: one slider, one picture, a caption that states what is shown.
+import { difference } from "./address.js";
 import { buildAgain } from "./again.js";
 import { UNTRAINED, control, told } from "./controls.js";
 import { h } from "./elements.js";
 import { number, percent } from "./draw.js";
 import * as pictures from "./pictures.js";
 import { numbers } from "./run.js";
-import { CONTROLS, difference } from "./state.js";
+import { CONTROLS } from "./state.js";
 
 // A setting or a result, as a sentence says it.
 function said(name, value) {

@@ -18,13 +18,23 @@ export function turned(upper, cosine) {
   return G;
 }
 
-// What comes of it: λ at which the band ends, |cos(V, W + p)| and the middle of the band standing for them.
-export function band({ gram, p: [pV, pW, pp], middle }, cosine) {
-  const G = whole(gram), VV = G[V * ROWS + V], WW = G[W * ROWS + W];
-  const along = cosine * Math.sqrt(WW / VV), across = Math.sqrt(1 - cosine * cosine);
-  const grown = Math.sqrt(WW + pp + 2 * (along * pV + across * pW));
-  const overlap = Math.max(Math.abs((along * VV + pV) / (Math.sqrt(VV) * grown)), 1e-9);
-  return { lower: middle * overlap, upper: middle / overlap };
+// Steps 1 to 5 of uaftc_book/flat_flow.py: the λ below which both classes end above the neutral words; ∞ if all λ are.
+export function upperEnd({ types }, { gram, g: [gV, gW0, gg], nu, share }, cosine, time) {
+  const G = turned(gram, cosine), VV = G[V * ROWS + V], WW = G[W * ROWS + W], polar = types[0] + types[1];
+  const gW = cosine * Math.sqrt(WW / VV) * gV + Math.sqrt(1 - cosine * cosine) * gW0, u = share / (2 * polar * nu);
+  const product = (theta) => ((WW + gg) / 2) * Math.sinh(2 * theta) + gW * Math.cosh(2 * theta);
+  const slope = (t, theta) => (2 * nu * Math.exp(t)) / (1 + Math.exp(2 * nu * product(theta)));  // τ = eᵗ − 1
+  const steps = 60, h = Math.log1p(time) / steps;
+  let theta = 0;
+  for (let step = 0; step < steps; step++) {
+    const t = step * h, a = slope(t, theta), b = slope(t + h / 2, theta + (h / 2) * a), c = slope(t + h / 2, theta + (h / 2) * b);
+    theta += (h / 6) * (a + 2 * b + 2 * c + slope(t + h, theta + h * c));
+  }
+  const [ofPositive, ofNegative, ofNeutral] = [0, 1, 2].map((k) => G[k * ROWS + V]);
+  const I = (Math.sinh(theta) ** 2 * (gg + WW) + Math.sinh(2 * theta) * gW) / 2;
+  const gap = ofPositive - ofNegative + 2 * u * ((Math.cosh(theta) - 1) * gV + Math.sinh(theta) * G[V * ROWS + W]);
+  const against = Math.abs(gap) / 2 - ((ofPositive + ofNegative) / 2 - ofNeutral);
+  return against > 0 ? ((1 + polar / types[2]) * u * u * (1 - share) * VV * I) / against : Infinity;
 }
 
 // Ġ = SG + (SG)ᵀ, S being made of π and ρ of one type of each kind; V and W feel all types of a kind.
@@ -58,9 +68,10 @@ function derivative({ types, patterns, signs, shares }, lam, G, out) {
   }
 }
 
-// Runge and Kutta's classical method in `steps` equal steps, after each `every` of which [τ, G] is kept.
-export function flow(field, start, lam, time, steps, every) {
-  const size = time / steps, G = start.slice(), at = new Float64Array(G.length), kept = [[0, G.slice()]];
+// Runge and Kutta's classical method in equal steps, at least `rate` in a unit of τ, [τ, G] kept after each of `kept` equal parts.
+export function flow(field, start, lam, time, { rate, kept: parts }) {
+  const every = Math.ceil((rate * time) / parts), steps = every * parts, size = time / steps, kept = [[0, start]];
+  const G = start.slice(), at = new Float64Array(G.length);
   const [a, b, c, d] = [0, 1, 2, 3].map(() => new Float64Array(G.length));
   const ahead = (slope, part) => { for (let i = 0; i < G.length; i++) at[i] = G[i] + part * slope[i]; };
   for (let step = 1; step <= steps; step++) {

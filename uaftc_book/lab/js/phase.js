@@ -1,6 +1,7 @@
 // A point in the plane of λ and cos(V₀, W₀): where it lies the mean field is solved, over the outcomes of stored runs.
+import { difference, readAddress, replaceAddress } from "./address.js";
 import { Scale, number, padded } from "./draw.js";
-import { attention, band, flow, turned } from "./flow.js";
+import { attention, flow, turned, upperEnd } from "./flow.js";
 import { axes, f1 } from "./plane.js";
 
 const KINDS = ["positive", "negative", "neutral"], LINEAR = 0.03, TICKS = [-1, -0.3, -0.1, -0.03, 0, 0.03, 0.1, 0.3, 1];
@@ -9,9 +10,10 @@ const { left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM } = BOX;
 const SHAPES = ["m0-3.4 3 5.2h-6z", "m0 3.4 3-5.2h-6z", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"];
 const DOTS = { w: ["wanted", "h0"], p: ["positive", SHAPES[0]], n: ["negative", SHAPES[1]], b: ["ink", "h0"] };
 const OUTCOMES = {
-  w: "both kinds of polar words end above the neutral ones", p: "positive words sink below the neutral ones",
-  n: "negative words sink below the neutral ones", b: "both kinds of polar words sink below the neutral ones",
+  w: "positive and negative words end above neutral ones", p: "positive words end below neutral ones",
+  n: "negative words end below neutral ones", b: "positive and negative words end below neutral ones",
 };
+const steps = (length) => `${length.toLocaleString("en")} steps`;
 const path = (points) => points.map(([x, y]) => `${f1(x)},${f1(y)}`).join(" ");
 const nearest = (values, value, at) => values.reduce((best, one) => (Math.abs(at(one) - at(value)) < Math.abs(at(best) - at(value)) ? one : best));
 
@@ -24,8 +26,10 @@ class Phase extends HTMLElement {
   connectedCallback() {
     if (this.data) return;
     this.data = JSON.parse(this.querySelector("script").textContent);
-    const { lams, first, ranges } = this.data, [low, high] = [lams[0], lams.at(-1)];
-    this.state = { ...first, range: 0, seed: 0 };
+    const { lams, first, ranges, lengths } = this.data, [low, high] = [lams[0], lams.at(-1)];
+    this.base = { ...first, range: ranges[0].reach, seed: 0, length: null };  // null: that of the range's stored runs
+    const before = [...document.querySelectorAll("uaftc-phase")].indexOf(this);
+    this.name = before ? `phase-${before + 1}` : "phase";
     const log = new Scale(low / 1.25, high * 1.25, LEFT, RIGHT, true), up = new Scale(-Math.asinh(1.25 / LINEAR), Math.asinh(1.25 / LINEAR), BOTTOM, TOP);
     this.x = (lam) => log.at(lam);
     this.y = (cosine) => up.at(Math.asinh(cosine / LINEAR));
@@ -33,21 +37,43 @@ class Phase extends HTMLElement {
     this.cosineAt = (y) => Math.min(Math.max(LINEAR * Math.sinh(up.from + ((BOTTOM - y) / (BOTTOM - TOP)) * up.length), -1), 1);
     const unique = `phase-${document.querySelectorAll("uaftc-phase").length}-${Math.random().toString(36).slice(2)}`;
     const choice = (name, label, words) =>
-      `<fieldset><legend>${label}</legend>${words.map((word, i) => `<label><input type="radio" name="${unique}-${name}" data-name="${name}" value="${i}"${i ? "" : " checked"}>${word}</label>`).join("")}</fieldset>`;
+      `<fieldset><legend>${label}</legend>${words.map(([value, word]) => `<label><input type="radio" name="${unique}-${name}" data-name="${name}" value="${value}">${word}</label>`).join("")}</fieldset>`;
     this.innerHTML = `<div class="uaftc-frames uaftc-phase"><div class="choices">
-      ${choice("range", "W₀ within", ranges.map(({ reach }) => `±${reach}`))}${choice("seed", "seed", ranges[0].initialisations.map((_, i) => i))}</div>
-      <div class="frame"><svg class="plane" viewBox="0 0 ${WIDE} ${HIGH}" role="group" aria-label="The plane of λ and cos(V₀, W₀): stored runs, the predicted band, and a point to move">
+      ${choice("range", "W₀ within", ranges.map(({ reach }) => [reach, `±${reach}`]))}${choice("seed", "seed", ranges[0].initialisations.map((_, i) => [i, i]))}</div>
+      <label class="control"><span class="name">length of training: <span class="said"></span></span><span class="scale">
+      <input type="range" data-name="length" aria-label="length of training" min="0" max="${lengths.length - 1}" step="1">
+      <span class="stops" aria-hidden="true">${lengths.map((one, i) => `<span>${i && i < lengths.length - 1 && !ranges.some(({ time }) => time === one) ? "" : one.toLocaleString("en")}</span>`).join("")}</span></span></label>
+      <div class="frame"><svg class="plane" viewBox="0 0 ${WIDE} ${HIGH}" role="group" aria-label="The plane of λ and cos(V₀, W₀): stored runs, the region where positive and negative words end above neutral ones, and a point to move">
       <g aria-hidden="true"></g><g class="point" role="slider" tabindex="0" aria-valuemin="${low}" aria-valuemax="${high}" aria-label="λ and cos(V₀, W₀), moved by the arrow keys">
       <circle class="reach" r="20"/><circle class="here" r="7.5"/></g></svg>
       <svg class="scores" viewBox="0 0 ${WIDE} ${HIGH}" role="img"></svg></div>
-      <div class="legend"><span class="key wanted">run as wanted</span><span class="key positive">positive words; run in which they sink</span>
-      <span class="key negative">negative words; run in which they sink</span><span class="key neutral">neutral words</span>
-      <span class="key predicted">predicted band</span><span class="key ran">ends of the run at the point</span></div><p class="caption" aria-live="polite"></p></div>`;
+      <div class="legend"><span class="key wanted">run with both kinds above</span><span class="key positive">positive words; run in which they end below</span>
+      <span class="key negative">negative words; run in which they end below</span><span class="key neutral">neutral words</span>
+      <span class="key predicted">both kinds above, in closed form</span><span class="key ran">ends of the run at the point</span></div><p class="caption" aria-live="polite"></p></div>`;
     [this.plane, this.scores] = this.querySelectorAll("svg");
     this.point = this.querySelector(".point");
     this.listen();
-    this.drawPlane();
-    this.move(this.state);
+    const restore = () => this.move({ ...this.base, ...this.fitting(readAddress(location.hash).get(this.name) ?? {}) });
+    restore();
+    addEventListener("hashchange", () => { if (readAddress(location.hash).has(this.name)) restore(); });
+    if ([...readAddress(location.hash).keys()][0] === this.name) this.scrollIntoView({ block: "center" });
+  }
+
+  // What of an address the figure can show.
+  fitting(wanted) {
+    const { lams, ranges, lengths } = this.data, fits = {
+      lam: (value) => value >= lams[0] && value <= lams.at(-1), cosine: (value) => Math.abs(value) <= 1,
+      range: (value) => ranges.some(({ reach }) => reach === value), seed: (value) => value in ranges[0].initialisations,
+      length: (value) => lengths.includes(value),
+    };
+    return Object.fromEntries(Object.keys(fits).map((name) => [name, Number(wanted[name])]).filter(([name, value]) => fits[name](value)));
+  }
+
+  // What the reader does; the address follows a moment later.
+  change(wanted) {
+    this.move(wanted);
+    clearTimeout(this.writing);
+    this.writing = setTimeout(() => replaceAddress([[this.name, difference(this.state, this.base)]], (name) => name === this.name), 200);
   }
 
   listen() {
@@ -72,16 +98,14 @@ class Phase extends HTMLElement {
       const by = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1], PageUp: [0, 4], PageDown: [0, -4] }[event.key];
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (by) this.place(this.x(lam) + by[0] * far * STEP.x, this.y(cosine) - by[1] * far * STEP.y);
-      else if (event.key === "Home") this.move({ lam: lams[0] });
-      else if (event.key === "End") this.move({ lam: lams.at(-1) });
+      else if (event.key === "Home") this.change({ lam: lams[0] });
+      else if (event.key === "End") this.change({ lam: lams.at(-1) });
       else return;
       event.preventDefault();
     });
     this.addEventListener("keydown", (event) => event.stopPropagation());  // a page may turn its leaves with the arrow keys
-    this.addEventListener("change", ({ target }) => {
-      this.state[target.dataset.name] = Number(target.value);
-      this.drawPlane();
-      this.move({});
+    this.addEventListener("input", ({ target: { dataset: { name }, value } }) => {
+      this.change({ [name]: name === "length" ? this.data.lengths[value] : Number(value) });
     });
   }
 
@@ -92,50 +116,69 @@ class Phase extends HTMLElement {
       return Math.abs(at(run) - at(value)) < STEP.x / 2 ? run : value;
     };
     const lam = Number(this.lamAt(x).toPrecision(3)), cosine = Math.round(1000 * this.cosineAt(y)) / 1000;
-    this.move({ lam: pull(lam, this.data.lams, this.x), cosine: pull(cosine, this.data.cosines, this.y) });
+    this.change({ lam: pull(lam, this.data.lams, this.x), cosine: pull(cosine, this.data.cosines, this.y) });
+  }
+
+  get range() {
+    return this.data.ranges.find(({ reach }) => reach === this.state.range);
+  }
+
+  get length() {
+    return this.state.length ?? this.range.time;
   }
 
   get initial() {
-    return this.data.ranges[this.state.range].initialisations[this.state.seed];
+    return this.range.initialisations[this.state.seed];
+  }
+
+  upperEnd(cosine) {
+    return upperEnd(this.data.field, this.initial, cosine, this.length);
   }
 
   drawPlane() {
-    const { lams, cosines, ranges } = this.data, { range, seed } = this.state, { x, y } = this;
+    const { lams, cosines } = this.data, { outcomes, time } = this.range, { x, y } = this;
     const moments = Array.from({ length: 121 }, (_, i) => this.cosineAt(TOP + ((BOTTOM - TOP) * i) / 120));
-    const ends = moments.map((cosine) => [band(this.initial, cosine), y(cosine)]), [low, high] = [lams[0] / 1.25, lams.at(-1) * 1.25];
-    const line = (name) => ends.map(([end, at]) => [x(Math.min(Math.max(end[name], low), high)), at]);
-    const seen = (name) => line(name).map(([at, up], i, all) => {  // along the edge of the plane it is not drawn
+    const [low, high] = [lams[0] / 1.25, lams.at(-1) * 1.25];
+    const line = moments.map((cosine) => [x(Math.min(Math.max(this.upperEnd(cosine), low), high)), y(cosine)]);
+    const seen = line.map(([at, up], i, all) => {  // along the edge of the plane it is not drawn
       const [out, before] = [at, i ? all[i - 1][0] : at].map((one) => one <= LEFT || one >= RIGHT);
       return `${i && !(out && before) ? "L" : "M"}${f1(at)} ${f1(up)}`;
     });
     const powers = lams.filter((lam) => Number.isInteger(Math.log10(lam)));
     const parts = [axes(BOX, [x, powers, "scaling factor λ"], [y, TICKS, "cos(V₀, W₀)"], number)];
-    parts.push(`<polygon class="band" points="${path([...line("lower"), ...line("upper").reverse()])}"/>`);
-    for (const name of ["lower", "upper"]) parts.push(`<path class="end ${name}" d="${seen(name).join("")}"/>`);
-    const runs = [...ranges[range].outcomes[seed]].map((letter, i) => [letter, x(lams[Math.floor(i / cosines.length)]), y(cosines[i % cosines.length])]);
+    parts.push(`<polygon class="band" points="${path([[LEFT, line[0][1]], ...line, [LEFT, line.at(-1)[1]]])}"/><path class="end" d="${seen.join("")}"/>`);
+    const runs = [...outcomes[this.state.seed]].map((letter, i) => [letter, x(lams[Math.floor(i / cosines.length)]), y(cosines[i % cosines.length])]);
     for (const [letter, [kind, shape]] of Object.entries(DOTS)) {
-      parts.push(`<path class="dots ${kind}" d="${runs.filter(([one]) => one === letter).map(([, at, high]) => `M${f1(at)} ${f1(high)}${shape}`).join("")}"/>`);
+      parts.push(`<path class="dots ${kind}${this.length === time ? "" : " faint"}" d="${runs.filter(([one]) => one === letter).map(([, at, high]) => `M${f1(at)} ${f1(high)}${shape}`).join("")}"/>`);
     }
     this.plane.firstElementChild.innerHTML = parts.join("");
   }
 
   move(wanted) {
-    Object.assign(this.state, wanted);
-    const { lam, cosine, range, seed } = this.state, { field, lams, cosines, ranges, scale } = this.data;
-    const { time, steps, every, outcomes } = ranges[range], began = performance.now();
-    this.path = flow(field, turned(this.initial.gram, cosine), lam, time, steps, every).map(([at, G]) => [at, attention(G, lam)]);
+    this.state = { ...this.state, ...wanted };
+    const { lam, cosine, seed } = this.state, { field, lams, cosines, lengths, scale } = this.data;
+    const { length } = this, { time, outcomes } = this.range, began = performance.now();
+    if (["range", "seed", "length"].some((name) => name in wanted)) this.drawPlane();
+    this.path = flow(field, turned(this.initial.gram, cosine), lam, length, this.data.flow).map(([at, G]) => [at, attention(G, lam)]);
     this.milliseconds = performance.now() - began;
     const run = [nearest(lams, lam, this.x), nearest(cosines, cosine, this.y)], there = run[0] === lam && run[1] === cosine;
     const i = lams.indexOf(run[0]) * cosines.length + cosines.indexOf(run[1]);
-    const ran = there && this.initial.ends.slice(3 * i, 3 * i + 3).map((end) => end / scale / lam);
+    const ran = there && length === time && this.initial.ends.slice(3 * i, 3 * i + 3).map((end) => end / scale / lam);
     this.predicted = outcome(this.path.at(-1)[1]);
-    this.drawScores(time, ran || []);
-    const here = `λ = ${number(lam)}, cos(V₀, W₀) = ${number(cosine)}`, ends = band(this.initial, cosine);
-    const side = lam >= ends.upper ? "above" : lam <= ends.lower ? "below" : "within", wanteds = outcomes.filter((one) => one[i] === "w").length;
+    this.drawScores(length, ran || []);
+    const here = `λ = ${number(lam)}, cos(V₀, W₀) = ${number(cosine)}`, end = this.upperEnd(cosine);
+    const wanteds = outcomes.filter((one) => one[i] === "w").length;
     const found = outcomes[seed][i], where = there ? "there" : `at λ = ${number(run[0])} and ${number(run[1])}, the nearest,`;
-    this.querySelector(".caption").textContent = `${here}: by the mean field ${OUTCOMES[this.predicted]}. This λ lies ${side} the predicted band, ` +
-      `${number(ends.lower)} to ${number(ends.upper)}. The stored run ${where} came out ${found === this.predicted ? "so, too" : `otherwise: ${OUTCOMES[found]}`}. ` +
-      `Of ${outcomes.length} seeds with its settings ${wanteds} came out as wanted.`;
+    this.querySelector(".caption").textContent = `${here}, ${steps(length)}: in the mean field ${OUTCOMES[this.predicted]}. ` +
+      (end < Infinity ? `This λ lies ${lam < end ? "below" : "above"} its upper end, ${number(end)}. ` : "There is no upper end of λ here. ") +
+      (length === time ? `The stored run ${where} ${found === this.predicted ? "agrees" : `differs: ${OUTCOMES[found]}`}. With its settings ${wanteds} of ${outcomes.length} seeds end with both kinds above.` :
+        `The stored runs, faint, are of ${steps(time)}.`);
+    for (const input of this.querySelectorAll("input")) {
+      if (input.type === "radio") input.checked = Number(input.value) === this.state[input.dataset.name];
+      else input.value = lengths.indexOf(length);
+    }
+    this.querySelector(".said").textContent = steps(length);
+    this.querySelector("[type=range]").setAttribute("aria-valuetext", steps(length));
     this.point.setAttribute("transform", `translate(${f1(this.x(lam))} ${f1(this.y(cosine))})`);
     this.point.setAttribute("aria-valuenow", lam);
     this.point.setAttribute("aria-valuetext", here);
