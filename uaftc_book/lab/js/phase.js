@@ -51,7 +51,7 @@ class Phase extends HTMLElement {
       <span class="key negative">negative words; run in which they end below</span><span class="key neutral">neutral words</span>
       <span class="key predicted">both kinds above, in closed form</span><span class="key ran">ends of the run at the point</span></div><p class="caption" aria-live="polite"></p></div>`;
     [this.plane, this.scores] = this.querySelectorAll("svg");
-    this.point = this.querySelector(".point");
+    [this.slider, this.point] = this.querySelectorAll("[type=range], .point");
     this.listen();
     const restore = () => this.move({ ...this.base, ...this.fitting(readAddress(location.hash).get(this.name) ?? {}) });
     restore();
@@ -61,19 +61,17 @@ class Phase extends HTMLElement {
 
   // What of an address the figure can show.
   fitting(wanted) {
-    const { lams, ranges, lengths } = this.data, fits = {
-      lam: (value) => value >= lams[0] && value <= lams.at(-1), cosine: (value) => Math.abs(value) <= 1,
-      range: (value) => ranges.some(({ reach }) => reach === value), seed: (value) => value in ranges[0].initialisations,
-      length: (value) => lengths.includes(value),
-    };
-    return Object.fromEntries(Object.keys(fits).map((name) => [name, Number(wanted[name])]).filter(([name, value]) => fits[name](value)));
+    const { lams, ranges, lengths } = this.data, { lam, cosine, range, seed, length } = wanted;
+    const fits = { lam: lam >= lams[0] && lam <= lams.at(-1), cosine: Math.abs(cosine) <= 1, range: ranges.some(({ reach }) => reach === Number(range)),
+      seed: Number(seed) in ranges[0].initialisations, length: lengths.includes(Number(length)) };
+    return Object.fromEntries(Object.keys(fits).filter((name) => fits[name]).map((name) => [name, Number(wanted[name])]));
   }
 
-  // What the reader does; the address follows a moment later.
+  // What the reader does; the address of a page, not that of a live notebook, follows a moment later.
   change(wanted) {
     this.move(wanted);
     clearTimeout(this.writing);
-    this.writing = setTimeout(() => replaceAddress([[this.name, difference(this.state, this.base)]], (name) => name === this.name), 200);
+    if (!document.body.dataset.jpThemeLight) this.writing = setTimeout(() => replaceAddress([[this.name, difference(this.state, this.base)]], (name) => name === this.name), 200);
   }
 
   listen() {
@@ -119,21 +117,10 @@ class Phase extends HTMLElement {
     this.change({ lam: pull(lam, this.data.lams, this.x), cosine: pull(cosine, this.data.cosines, this.y) });
   }
 
-  get range() {
-    return this.data.ranges.find(({ reach }) => reach === this.state.range);
-  }
-
-  get length() {
-    return this.state.length ?? this.range.time;
-  }
-
-  get initial() {
-    return this.range.initialisations[this.state.seed];
-  }
-
-  upperEnd(cosine) {
-    return upperEnd(this.data.field, this.initial, cosine, this.length);
-  }
+  get range() { return this.data.ranges.find(({ reach }) => reach === this.state.range); }
+  get length() { return this.state.length ?? this.range.time; }
+  get initial() { return this.range.initialisations[this.state.seed]; }
+  upperEnd(cosine) { return upperEnd(this.data.field, this.initial, cosine, this.length); }
 
   drawPlane() {
     const { lams, cosines } = this.data, { outcomes, time } = this.range, { x, y } = this;
@@ -157,10 +144,9 @@ class Phase extends HTMLElement {
   move(wanted) {
     this.state = { ...this.state, ...wanted };
     const { lam, cosine, seed } = this.state, { field, lams, cosines, lengths, scale } = this.data;
-    const { length } = this, { time, outcomes } = this.range, began = performance.now();
+    const { length } = this, { time, outcomes } = this.range;
     if (["range", "seed", "length"].some((name) => name in wanted)) this.drawPlane();
     this.path = flow(field, turned(this.initial.gram, cosine), lam, length, this.data.flow).map(([at, G]) => [at, attention(G, lam)]);
-    this.milliseconds = performance.now() - began;
     const run = [nearest(lams, lam, this.x), nearest(cosines, cosine, this.y)], there = run[0] === lam && run[1] === cosine;
     const i = lams.indexOf(run[0]) * cosines.length + cosines.indexOf(run[1]);
     const ran = there && length === time && this.initial.ends.slice(3 * i, 3 * i + 3).map((end) => end / scale / lam);
@@ -172,13 +158,10 @@ class Phase extends HTMLElement {
     this.querySelector(".caption").textContent = `${here}, ${steps(length)}: in the mean field ${OUTCOMES[this.predicted]}. ` +
       (end < Infinity ? `This λ lies ${lam < end ? "below" : "above"} its upper end, ${number(end)}. ` : "There is no upper end of λ here. ") +
       (length === time ? `The stored run ${where} ${found === this.predicted ? "agrees" : `differs: ${OUTCOMES[found]}`}. With its settings ${wanteds} of ${outcomes.length} seeds end with both kinds above.` :
-        `The stored runs, faint, are of ${steps(time)}.`);
-    for (const input of this.querySelectorAll("input")) {
-      if (input.type === "radio") input.checked = Number(input.value) === this.state[input.dataset.name];
-      else input.value = lengths.indexOf(length);
-    }
-    this.querySelector(".said").textContent = steps(length);
-    this.querySelector("[type=range]").setAttribute("aria-valuetext", steps(length));
+        `The faint dots are stored runs of ${steps(time)}.`);
+    for (const input of this.querySelectorAll("[type=radio]")) input.checked = Number(input.value) === this.state[input.dataset.name];
+    this.slider.value = lengths.indexOf(length);
+    this.slider.setAttribute("aria-valuetext", this.querySelector(".said").textContent = steps(length));
     this.point.setAttribute("transform", `translate(${f1(this.x(lam))} ${f1(this.y(cosine))})`);
     this.point.setAttribute("aria-valuenow", lam);
     this.point.setAttribute("aria-valuetext", here);
