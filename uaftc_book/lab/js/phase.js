@@ -5,7 +5,7 @@ import { attention, flow, turned, upperEnd } from "./flow.js";
 import { axes, f1 } from "./plane.js";
 
 const KINDS = ["positive", "negative", "neutral"], LINEAR = 0.03, TICKS = [-1, -0.3, -0.1, -0.03, 0, 0.03, 0.1, 0.3, 1];
-const WIDE = 380, HIGH = 300, STEP = { x: 6, y: 6 }, BOX = { left: 46, right: 372, top: 24, bottom: 262 };
+const WIDE = 380, HIGH = 300, STEP = { x: 6, y: 6 }, BOX = { left: 54, right: 372, top: 24, bottom: 262 };
 const { left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM } = BOX;
 const SHAPES = ["m0-3.4 3 5.2h-6z", "m0 3.4 3-5.2h-6z", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"];
 const DOTS = { w: ["wanted", "h0"], p: ["positive", SHAPES[0]], n: ["negative", SHAPES[1]], b: ["ink", "h0"] };
