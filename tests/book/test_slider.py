@@ -316,7 +316,6 @@ MOVES = {  # a value for each slider of the page
     "09_staying_true": pytest.param(0.3, marks=pytest.mark.long),
     "A_pretrained": pytest.param(5.0, marks=pytest.mark.long),
     "A_since_2020": pytest.param(7.0, marks=pytest.mark.long),
-    "04_which_lambda": pytest.param(5.0, marks=pytest.mark.long),
 }
 
 

@@ -211,7 +211,7 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
 
 
 MOVED = {"05_real_words": 2, "07_words_and_classes": 2, "08_is_it_explanation": 2, "A_pretrained": 2}
-MOVED |= {"A_since_2020": 2, "04_which_lambda": 2}
+MOVED |= {"A_since_2020": 2}
 IN_SIGHT = """() => {
     const { top, bottom } = document.querySelector('.frame[data-set]:not([hidden])').getBoundingClientRect();
     return top < innerHeight - 60 && bottom > 60; }"""

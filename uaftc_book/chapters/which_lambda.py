@@ -107,7 +107,7 @@ class PhasePlane:
 # The phase diagram that is solved in the page: what it needs, and the same solver in Python.
 
 
-SHOWN = 3  # seeds of each range, those of the figure above
+SHOWN = 3  # seeds of each range
 SCALE = 100  # a stored score is kept as a whole number, of λ times the score
 OUTCOMES = {(True, True): "w", (False, True): "p", (True, False): "n", (False, False): "b"}  # who ends above
 
@@ -326,7 +326,8 @@ def upper_ends(dataset: Dataset, runs: pd.DataFrame) -> pd.Series:
 def flat_steps(model: AttentionClassifier, dataset: Dataset, time: float) -> dict[str, float]:
     """The relative error of each step of the closed form, by its letter, from the means of a model's kinds of words.
 
-    By gradients at flat attention (a, c, e), and by the mean field at so large a λ that attention stays flat (b, d).
+    By gradients at flat attention (a, c, e), by the mean field at so large a λ that attention stays flat (b, d), and by
+    the mean field at λ = 10 from a V perpendicular to W and g (g, h).
     """
     corpus, types, very_large = dataset.train, examined_types(dataset), 1e6
     positive, negative, neutral = types.values()
@@ -336,11 +337,16 @@ def flat_steps(model: AttentionClassifier, dataset: Dataset, time: float) -> dic
             model.embedding[ids] = sign * half
     flow = FlatFlow.from_model(model, corpus, types, exchangeable=True)
     field, kinds = MeanField.from_corpus(corpus, list(types.values())), list(types.values())
-    G = field.flow(field.start(model, kinds), very_large, [0.0, time], rtol=1e-11, atol=1e-13)[-1]
-    end, up = flow.end(time, very_large), flow.upper_end(time)
-    W, _ = flow.rotated(end["θ"])
 
+    def by_field(lam: float) -> Float[np.ndarray, "rows rows"]:
+        return field.flow(field.start(model, kinds), lam, [0.0, time], rtol=1e-11, atol=1e-13)[-1]
+
+    G, end, up = by_field(very_large), flow.end(time, very_large), flow.upper_end(time)
+    W, _ = flow.rotated(end["θ"])
     with torch.no_grad():
+        basis = torch.linalg.qr(torch.stack([model.W, half], 1)).Q
+        model.V -= basis @ (basis.T @ model.V)
+        flat, turned_flow = by_field(10.0), FlatFlow.from_model(model, corpus, types, exchangeable=True)
         model.V.zero_()
         margin = float((corpus.signs * model(corpus).polarity).mean())
     u, product = flow.unit, flow.product(0.0)
@@ -357,6 +363,7 @@ def flat_steps(model: AttentionClassifier, dataset: Dataset, time: float) -> dic
         "e": [(rho[positive].mean() + rho[negative].mean(), 2 * wanted)]
         + [(rho[neutral].mean(), -wanted * flow.polar / flow.neutral)],
         "f": [(1 + flow.end(time, up)["lead"] / abs(flow.end(time, up)["gap"]), 1.0)],
+        "g, h": [((flat[0, -2] - flat[2, -2]) / 10, turned_flow.end(time, 10.0, turning=True)["lead"])],
     }
     return {
         letter: max(relative_error(torch.as_tensor(one), torch.as_tensor(other)) for one, other in found)
