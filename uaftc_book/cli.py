@@ -25,7 +25,7 @@ from uaftc_lib.extras import needs
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--make", is_flag=True, help="Compute the rows that are missing.")
 @click.option("--out", type=PATH, help="Folder: make the tables anew there, and compare.")
-@click.option("--minutes", type=float, help="With --out: of each table only the quickest jobs, as many as these hold.")
+@click.option("--minutes", type=float, help="With --out: the quickest jobs that these hold, each variant's first.")
 @WORKERS
 @DASK
 def tables(

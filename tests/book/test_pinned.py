@@ -1,5 +1,7 @@
 """While the house is moved: what a page, a claim, a proof, a table or a report says stays as it was."""
 
+import re
+
 import pytest
 from pinning import BY_CHAPTER, SLOW, WHOLE, pinned
 
@@ -39,10 +41,10 @@ def test_what_takes_minutes_stays(name):
 @pytest.mark.parametrize(
     "name", sorted({path.stem for path in results_folder().glob("*.csv")} - {*BENCHMARKS, *OF_ROUNDING, *OF_VECTORS})
 )
-def test_the_quickest_row_of_a_table_comes_out_again(tmp_path, name):
+def test_the_quickest_jobs_of_a_table_come_out_again(tmp_path, name):
     load_chapters()
     try:
-        *_, said = remake([name], tmp_path, minutes=0)
+        *_, said = remake([name], tmp_path, minutes=0.25)
     except FileNotFoundError as error:  # WordNet, which no package brings
         pytest.skip(str(error))
-    assert "; 1 of 1 jobs as stored" in said
+    assert re.search(r"; (\d+) of \1 jobs as stored,", said), said

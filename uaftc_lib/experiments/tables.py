@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,15 +178,23 @@ def completed(name: str, folder: Path | None, workers: int, dask: str | None, mi
 
 
 def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tuple]:
-    """The jobs of a stored table that took least, as many as so many minutes of one process hold, but one at least.
+    """The quickest job of each variant of a stored table, then the other jobs by their time.
 
-    A job whose time is not stored is taken only where no other is.
+    As many as so many minutes of one process hold, but one at least. A variant is a combination of the values of a job
+    that are words or booleans (data set, model, optimizer ...). A job whose time is not stored is taken only where no
+    other is.
     """
     table, _ = task(name)
     took = {job: seconds or math.inf for job, seconds in seconds_of(table, table.whole_rows()[1]).items()}
     quickest = sorted((one for one in work if table.job(one[0]) in took), key=lambda one: took[table.job(one[0])])
-    held = accumulate(took[table.job(job)] for job, _ in quickest)
-    return quickest[: max(1, sum(total <= 60 * minutes for total in held))]
+    firsts = {tuple(value for value in job.values() if isinstance(value, str | bool)): job for job, _ in quickest[::-1]}
+    chosen, left = [], 60 * minutes
+    for one in sorted(quickest, key=lambda one: one[0] not in firsts.values()):
+        seconds = took[table.job(one[0])]
+        if seconds <= left or not chosen:
+            chosen.append(one)
+            left -= seconds
+    return chosen
 
 
 def seconds_of(table, rows: list[dict]) -> dict[tuple, float]:
@@ -204,7 +212,7 @@ def remake(
     """Make tables anew in the folder ``out``, and compare them with those of the results.
 
     Two lines for each: how long it took when it was stored, and what came of it. What ``out`` holds already is not
-    computed again. ``minutes``: of each table only a :func:`jobs_of_least_time`.
+    computed again. ``minutes``: of each table only :func:`jobs_of_least_time`.
 
     Raises
     ------
