@@ -106,7 +106,7 @@ def proofs() -> list[str]:
     """Every equation, its status, bounds and errors; an error of rounding differs between processors."""
     table = equations.errata_table().drop(columns="page")
     for name in ("value", "failing_value"):
-        table[name] = table[name].map(lambda error: "rounding" if error < 1e-9 else f"{error:.2g}", na_action="ignore")
+        table[name] = table[name].map(lambda x: "rounding" if abs(x) < 1e-9 else f"{x:.2g}", na_action="ignore")
     return table.to_csv(index=False).splitlines()
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from uaftc_book.equations import Order
+from uaftc_book.equations import Order, relative_error
 from uaftc_book.random_models import Case
 from uaftc_lib.dynamics import flow
 
 
 def along_path(case: Case, difference, name: str = "DP") -> Order:
-    """``difference`` of central differences on an integrated path: an error of second order in their width.
+    """Two sides made of central differences on an integrated path: an error of second order in their width.
 
-    It gets the path's middle and a function from a quantity of the model to its central difference.
+    ``difference`` gets the path's middle and a function from a quantity of the model to its central difference.
     """
-    view, middle, widths = case.view(name), 0.5, [0.02, 0.04, 0.08]
+    view, middle, widths = case.view(name), 0.5, [0.005, 0.01, 0.02]
     times = sorted({0.0, middle, *(middle - w for w in widths), *(middle + w for w in widths)})
     path = dict(zip(times, flow.integrate(view.model, view.corpus, times, rtol=1e-13, atol=1e-14)))
 
-    def error(width: float) -> Tensor:
+    def error(width: float) -> float:
         before, after = path[middle - width], path[middle + width]
-        return difference(path[middle], lambda of: (of(after) - of(before)).detach() / (2 * width)).abs().max()
+        return relative_error(*difference(path[middle], lambda of: (of(after) - of(before)).detach() / (2 * width)))
 
     return Order(widths, [error(width) for width in widths], expected=2)
 
@@ -33,7 +33,7 @@ def product_rule(case: Case, which: str, vector: str, name: str = "DP", word=lam
         by_word = velocity(word) @ getattr(model, vector).detach()
         by_vector = word(model).detach() @ velocity(lambda m: getattr(m, vector))
         moved = velocity(lambda m: getattr(m.token_scores(), which))
-        return moved - (by_word + by_vector) / (model.lam if vector == "V" else 1)
+        return (by_word + by_vector) / (model.lam if vector == "V" else 1), moved
 
     return along_path(case, difference, name)
 

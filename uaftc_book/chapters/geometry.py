@@ -413,7 +413,7 @@ def negative_pairs_struggle(tables: Tables) -> Iterator[Part]:
         )
 
 
-FACTORS = (30.0, 100.0, 300.0, 1000.0)  # λ of the approximations, in units of the case's
+FACTORS = (1e2, 1e4, 1e6)  # λ of the approximations, in units of the case's
 
 
 @equation(43, "how an inner product of two embeddings moves", "exact")

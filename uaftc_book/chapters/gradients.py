@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from uaftc_book.equations import Equality, Order, equation
+from uaftc_book.equations import Equality, Order, equation, relative_error
 from uaftc_book.paths import along_path, embedding_gradient, product_rule, stepped
 from uaftc_book.random_models import Case
 from uaftc_lib.dynamics import flow
@@ -27,11 +27,11 @@ def _(case: Case):
                 for parameter, gradient in zip(model.parameters(), found):
                     parameter -= rate * gradient
         reached = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
-        errors.append((reached - torch.from_numpy(end)).abs().max())
-    return Order(rates, errors, expected=1)
+        errors.append(relative_error(reached, torch.from_numpy(end)))
+    return Order(rates, errors, expected=1, ceiling=1e-3)
 
 
-@equation(9, "product rule for the polarity score", "exact")
+@equation(9, "product rule for the polarity score", "exact", standing="derived")
 def _(case: Case):
     return product_rule(case, "polarity", "W")
 
@@ -41,7 +41,7 @@ def _slope_of_path(case: Case, name: str) -> Order:
 
     def difference(model, velocity):
         gradient = torch.autograd.grad(model.loss(corpus), getattr(model, name))[0]
-        return velocity(lambda m: getattr(m, name)) + gradient
+        return -gradient, velocity(lambda m: getattr(m, name))
 
     return along_path(case, difference)
 
@@ -160,7 +160,7 @@ def _(case: Case):
     return Equality(view.rho, -view.m * torch.autograd.grad(loss, a_e)[0])
 
 
-@equation(21, "product rule for the attention score", "exact")
+@equation(21, "product rule for the attention score", "exact", standing="derived")
 def _(case: Case):
     return product_rule(case, "attention", "V")
 

@@ -554,6 +554,7 @@ def _(case: Case):
     "affine: product rule for the polarity score",
     "not legible in our copy",
     correction="derived anew: (de/dτ)ᵀMᵀW + eᵀ(dM/dτ)ᵀW + hₑᵀ dW/dτ",
+    standing="derived",
 )
 def _(case: Case):
     view = case.view("DP-A")
@@ -675,12 +676,12 @@ def _(case: Case):
     return _both_labels(case, left, lambda i: i.by_M)
 
 
-@equation(69, "additive: product rule for the polarity score", "exact")
+@equation(69, "additive: product rule for the polarity score", "exact", standing="derived")
 def _(case: Case):
     return product_rule(case, "polarity", "W", "AD")
 
 
-@equation(70, "additive: product rule for the attention score", "exact")
+@equation(70, "additive: product rule for the attention score", "exact", standing="derived")
 def _(case: Case):
     return product_rule(case, "attention", "V", "AD", lambda model: torch.tanh(model.embedding @ model.M.T))
 

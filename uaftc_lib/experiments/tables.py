@@ -178,11 +178,10 @@ def completed(name: str, folder: Path | None, workers: int, dask: str | None, mi
 
 
 def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tuple]:
-    """The quickest job of each variant of a stored table, then the other jobs by their time.
+    """The quickest job of each variant of a stored table, then others: as many as these minutes hold, but one at least.
 
-    As many as so many minutes of one process hold, but one at least. A variant is a combination of the values of a job
-    that are words or booleans (data set, model, optimizer ...). A job whose time is not stored is taken only where no
-    other is.
+    Jobs are of one variant if their words and booleans (data set, model ...) are the same. A job whose time is not
+    stored is taken only where no other is.
     """
     table, _ = task(name)
     took = {job: seconds or math.inf for job, seconds in seconds_of(table, table.whole_rows()[1]).items()}
@@ -190,10 +189,9 @@ def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tup
     firsts = {tuple(value for value in job.values() if isinstance(value, str | bool)): job for job, _ in quickest[::-1]}
     chosen, left = [], 60 * minutes
     for one in sorted(quickest, key=lambda one: one[0] not in firsts.values()):
-        seconds = took[table.job(one[0])]
-        if seconds <= left or not chosen:
+        if not chosen or took[table.job(one[0])] <= left:
             chosen.append(one)
-            left -= seconds
+            left -= took[table.job(one[0])]
     return chosen
 
 
