@@ -38,7 +38,7 @@ class Equality:
 
 @dataclass(frozen=True)
 class Order:
-    """Relative errors that should scale like a power of ``scales``, the least below ``ceiling``; one a scale, or a row."""
+    """Relative errors that should scale like a power of ``scales``, the least below ``ceiling``; numbers, or rows."""
 
     scales: object
     errors: object
