@@ -223,24 +223,15 @@ def flat_flow(weight_range: float, dimension: int, seed: int) -> FlatFlow:
     return FlatFlow.from_model(model, dataset.train, examined_types(dataset))
 
 
-@cache
-def ends_after(steps: int, weight_range: float, dimension: int, seed: int) -> dict[str, float]:
-    """The upper end of λ after so many steps of SGD at a learning rate of one."""
-    flow = flat_flow(weight_range, dimension, seed)
-    ends = {"upper end": flow.upper_end(steps), "next upper end": flow.upper_end(steps, turning=True)}
-    return ends | {"middle": float(flow.middle(flow.grown(steps)))}
-
-
 @experiment(FLAT_JOBS, rows=1)
 def flat_predictions(steps: int, weight_range: float, dimension: int, lam: float, seed: int) -> list[dict]:
     """Attention of polar words on Data I by the initial vectors alone, to first and ("next ...") to the next order."""
-    flow, upper_ends = flat_flow(weight_range, dimension, seed), ends_after(steps, weight_range, dimension, seed)
-    first, later = (flow.end(steps, lam, turning) for turning in (False, True))
-    names = ("margin", "gap", "lead positive", "lead negative", "lead")
-    predicted = {name: first[name] for name in names} | {f"next {name}": later[name] for name in ("x", *names)}
-    _, g = flow.rotated(first["θ"])
+    flow = flat_flow(weight_range, dimension, seed)
+    first, later, g = flow.end(steps, lam), flow.end(steps, lam, turning=True), flow.grown(steps)
+    predicted = {"margin": first["margin"]} | {name: first[name] for name in ("gap", "lead")}
+    predicted |= {f"next {name}": later[name] for name in ("gap", "lead")}
     cosine = float(flow.V @ g / np.linalg.norm(flow.V) / np.linalg.norm(g))
-    return [{"‖V‖": float(np.linalg.norm(flow.V)), "cosine": cosine} | predicted | upper_ends]
+    return [{"cosine": cosine} | predicted | {"middle": float(flow.middle(g))}]
 
 
 @experiment(FLAT_JOBS, rows=1)
@@ -326,8 +317,8 @@ def upper_ends(dataset: Dataset, runs: pd.DataFrame) -> pd.Series:
 def flat_steps(model: AttentionClassifier, dataset: Dataset, time: float) -> dict[str, float]:
     """The relative error of each step of the closed form, by its letter, from the means of a model's kinds of words.
 
-    By gradients at flat attention (a, c, e), by the mean field at so large a λ that attention stays flat (b, d), and by
-    the mean field at λ = 10 from a V perpendicular to W and g (g, h).
+    By gradients at flat attention (a, c, e), by the mean field at so large a λ that attention stays flat (b, d, f), and
+    by the mean field at λ = 10 from a V perpendicular to W and g (g, h).
     """
     corpus, types, very_large = dataset.train, examined_types(dataset), 1e6
     positive, negative, neutral = types.values()
@@ -341,8 +332,8 @@ def flat_steps(model: AttentionClassifier, dataset: Dataset, time: float) -> dic
     def by_field(lam: float) -> Float[np.ndarray, "rows rows"]:
         return field.flow(field.start(model, kinds), lam, [0.0, time], rtol=1e-11, atol=1e-13)[-1]
 
-    G, end, up = by_field(very_large), flow.end(time, very_large), flow.upper_end(time)
-    W, _ = flow.rotated(end["θ"])
+    G, end, up = by_field(very_large), flow.end(time, very_large), flow.upper_end(time, within=(0.0, np.inf))
+    W, (c, L) = flow.rotated(end["θ"])[0], flat_leads(field, field.start(model, kinds), time)
     with torch.no_grad():
         basis = torch.linalg.qr(torch.stack([model.W, half], 1)).Q
         model.V -= basis @ (basis.T @ model.V)
@@ -362,7 +353,7 @@ def flat_steps(model: AttentionClassifier, dataset: Dataset, time: float) -> dic
         "d": [((G[0, -2] - G[1, -2]) / very_large, end["gap"])],
         "e": [(rho[positive].mean() + rho[negative].mean(), 2 * wanted)]
         + [(rho[neutral].mean(), -wanted * flow.polar / flow.neutral)],
-        "f": [(1 + flow.end(time, up)["lead"] / abs(flow.end(time, up)["gap"]), 1.0)],
+        "f": [(up, -L[c.argmin()] / c.min())],
         "g, h": [((flat[0, -2] - flat[2, -2]) / 10, turned_flow.end(time, 10.0, turning=True)["lead"])],
     }
     return {

@@ -64,7 +64,7 @@ class Phase extends HTMLElement {
     const { lams, ranges, lengths } = this.data, { lam, cosine, range, seed, length } = wanted;
     const fits = { lam: lam >= lams[0] && lam <= lams.at(-1), cosine: Math.abs(cosine) <= 1, range: ranges.some(({ reach }) => reach === Number(range)),
       seed: Number(seed) in ranges[0].initialisations, length: lengths.includes(Number(length)) };
-    return Object.fromEntries(Object.keys(fits).filter((name) => fits[name]).map((name) => [name, Number(wanted[name])]));
+    return Object.fromEntries(Object.keys(fits).filter((name) => wanted[name] && fits[name]).map((name) => [name, Number(wanted[name])]));
   }
 
   // What the reader does; the address of a page, not that of a live notebook, follows a moment later.
