@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
+import pandas as pd
 import torch
 from torch import Tensor
 
+from uaftc_book.flat_flow import FlatFlow
 from uaftc_book.mean_field import MeanField
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Dataset
@@ -117,6 +119,23 @@ def mean_field_end(model: AttentionClassifier, dataset: Dataset, types: Types, t
     attention = dict(zip(types, G[: len(kinds), -2] / model.lam))
     polar = attention["positive"], attention["negative"]
     return float(polar[0] - polar[1]), float(min(polar) - attention["neutral"])
+
+
+@cache
+def flat_flow(weight_range: float, dimension: int, seed: int) -> FlatFlow:
+    """Initial vectors on Data I."""
+    dataset = range_data("Data I")
+    model = initial_model(dataset, dimension=dimension, weight_range=weight_range, seed=seed)
+    return FlatFlow.from_model(model, dataset.train, examined_types(dataset))
+
+
+def predicted_gaps(runs: pd.DataFrame) -> list[float]:
+    """The gap by the next order before each of the stored runs ``exact_range`` on Data I."""
+    gaps, settings = [], runs[["weight_range", "dimension", "lam", "seed"]]
+    for weight_range, dimension, lam, seed in settings.itertuples(index=False):
+        flow = flat_flow(weight_range, int(dimension), int(seed))
+        gaps.append(flow.end(WHOLE_STEPS * RANGES[weight_range], lam, turning=True)["gap"])
+    return gaps
 
 
 def pair_means(vectors: torch.Tensor, types: Types) -> dict[str, float]:

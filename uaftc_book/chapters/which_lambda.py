@@ -28,6 +28,7 @@ from uaftc_book.small_data import (
     WHOLE_EPOCHS,
     WHOLE_STEPS,
     ends,
+    flat_flow,
     initial_model,
     mean_field_end,
     range_data,
@@ -215,14 +216,6 @@ FLAT_JOBS = jobs_over(  # the shortest runs first; of each seed all λ in turn
 )
 
 
-@cache
-def flat_flow(weight_range: float, dimension: int, seed: int) -> FlatFlow:
-    """Initial vectors on Data I."""
-    dataset = range_data("Data I")
-    model = initial_model(dataset, dimension=dimension, weight_range=weight_range, seed=seed)
-    return FlatFlow.from_model(model, dataset.train, examined_types(dataset))
-
-
 @experiment(FLAT_JOBS, rows=1)
 def flat_predictions(steps: int, weight_range: float, dimension: int, lam: float, seed: int) -> list[dict]:
     """Attention of polar words on Data I by the initial vectors alone, to first and ("next ...") to the next order."""
@@ -292,15 +285,6 @@ def middles(weight_range: float, dimension: int, time: float) -> pd.DataFrame:
         path = flow.path(time, np.inf, moments=60)
         rows.append(pd.DataFrame({"seed": seed, "τ": path["τ"], "middle": flow.middle(flow.rotated(path["θ"])[1])}))
     return pd.concat(rows, ignore_index=True)
-
-
-def predicted_gaps(runs: pd.DataFrame) -> list[float]:
-    """The gap by the next order before each of the stored runs ``exact_range`` on Data I."""
-    gaps = []
-    for weight_range, dimension, lam, seed in runs[FLAT_KEYS[1:3] + ["lam", "seed"]].itertuples(index=False):
-        flow = flat_flow(weight_range, int(dimension), int(seed))
-        gaps.append(flow.end(WHOLE_STEPS * RANGES[weight_range], lam, turning=True)["gap"])
-    return gaps
 
 
 def upper_ends(dataset: Dataset, runs: pd.DataFrame) -> pd.Series:
