@@ -10,14 +10,15 @@ from uaftc_lib.experiments.tables import BENCHMARKS, remake
 
 # Rounding is each processor's own: Σρ of the one is nothing else, λ = 0.01 of the other amplifies it.
 OF_ROUNDING = {"law_drift", "short_terms_lams"}
-# Stored with other sums than those of the book, and float32 amplifies these.
+# Stored with other sums than those of the book, and float32 amplifies these: to be made anew.
 OF_OTHER_SUMS = {"structured", "structured_permuted"}
 # Vectors that another machine trained turn which words are nearest, and a mean near zero: by up to 3 % of the largest
 # vote of five jobs, and 12 % of one mean, in these two. Four other tables that read them came out again.
 OF_VECTORS = {"lifted_by", "far_scores"}
 
-# Of these the quickest job alone: others read vectors, or a transformer, of another machine.
-QUICKEST = {"far_terms", "far_pairs", "contextual_readers"}
+# Of these the quickest job alone: others read vectors, or a transformer, of another machine; at λ = 0.01 and 0.1 a
+# last digit decides (turned_vectors).
+QUICKEST = {"far_terms", "far_pairs", "contextual_readers", "turned_vectors"}
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -43,10 +44,12 @@ def test_what_takes_minutes_stays(name):
 @pytest.mark.data("sst", "imdb", "20news-1", "20news-2")
 @pytest.mark.parametrize(
     "name",
-    sorted(
-        {path.stem for path in results_folder().glob("*.csv")}
-        - {*BENCHMARKS, *OF_ROUNDING, *OF_OTHER_SUMS, *OF_VECTORS}
-    ),
+    [
+        pytest.param(name, marks=pytest.mark.xfail(strict=True)) if name in OF_OTHER_SUMS else name
+        for name in sorted(
+            {path.stem for path in results_folder().glob("*.csv")} - {*BENCHMARKS, *OF_ROUNDING, *OF_VECTORS}
+        )
+    ],
 )
 def test_the_quickest_jobs_of_a_table_come_out_again(tmp_path, name):
     load_chapters()

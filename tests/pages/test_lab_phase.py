@@ -373,6 +373,6 @@ def test_without_javascript_a_sentence_stands_there(opened, figure):
 
 def test_what_the_page_carries_is_small_and_its_own(figure):
     html = figure._repr_html_()
-    assert len(html.encode()) < 46_000 and not re.search(r"https?://|\bfetch\(|^import ", html, re.MULTILINE)
+    assert len(html.encode()) < 42_000 and not re.search(r"https?://|\bfetch\(|^import ", html, re.MULTILINE)
     told = json.loads(re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1])
     assert told == json.loads(json.dumps(figure.data()))

@@ -109,7 +109,7 @@ class PhasePlane:
 
 
 SHOWN = 3  # seeds of each range
-SCALE = 100  # a stored score is kept as a whole number, of λ times the score
+SCALE = 10  # a stored score is kept as a whole number, of λ times the score
 OUTCOMES = {(True, True): "w", (False, True): "p", (True, False): "n", (False, False): "b"}  # who ends above
 
 
@@ -152,8 +152,10 @@ def perpendicular(dataset: Dataset, field: MeanField, weight_range: float, seed:
     begin = set_cosine(initial_model(dataset, weight_range=weight_range, seed=seed), 0.0)
     types = examined_types(dataset)
     gram, flow = field.start(begin, list(types.values())), FlatFlow.from_model(begin, dataset.train, types)
-    products = [float(vector @ flow.g) for vector in (flow.V, flow.W, flow.g)]
-    return {"gram": gram[np.triu_indices(len(gram))].tolist(), "g": products, "nu": flow.nu, "share": flow.share}
+    products = [vector @ flow.g for vector in (flow.V, flow.W, flow.g)]
+    numbers = {"gram": gram[np.triu_indices(len(gram))], "g": products, "nu": [flow.nu], "share": [flow.share]}
+    short = {name: [float(f"{value:.8g}") for value in values] for name, values in numbers.items()}
+    return short | {name: short[name][0] for name in ("nu", "share")}
 
 
 def live_phase(dataset: Dataset, field: MeanField, runs: pd.DataFrame) -> PhasePlane:
@@ -273,7 +275,7 @@ def flat_rows() -> pd.DataFrame:
     """Predictions and runs of flat attention side by side; columns of the runs end in "measured"."""
     runs = stored("flat_runs")[[*FLAT_KEYS, "gap", "lead"]]
     rows = stored("flat_predictions").merge(runs, on=FLAT_KEYS, suffixes=("", " measured"))
-    half = rows["gap measured"].abs() / 2  # attention is linear in 1/λ: the end at which the lift is half of the gap
+    half = rows["gap measured"].abs() / 2  # the gap goes as 1/λ, the lift as 1/λ²
     return rows.assign(**{"middle measured": (rows["lead measured"] / half + 1) * rows["lam"] * rows["cosine"].abs()})
 
 
