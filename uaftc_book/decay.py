@@ -22,6 +22,7 @@ At the flat optimum βq = μ√n, with β = 1/(1 + e^{qs}). There ∂/∂Δ of t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -76,6 +77,7 @@ class DecayProgramme:
         Z = np.sqrt(self.sizes)[:, None] * np.stack([self.lam * a, s], 1)
         return self.loss(a, s) + self.mu * float(np.linalg.svd(Z, compute_uv=False).sum())
 
+    @cached_property
     def optima(self) -> dict[str, Optimum]:
         """The least objective of each phase: over one, two and four numbers."""
         up = self.neutral / (self.polar + self.neutral)  # of Δ: attention scores of all words add up to zero
@@ -101,11 +103,14 @@ class DecayProgramme:
             optima[phase] = Optimum(float(best.fun), *scores(best.x))
         return optima
 
+    @cached_property
     def phase(self) -> str:
-        """The phase of the least objective. Where the others come down to flat attention, it is flat."""
-        optima = self.optima()
-        best = min(optima, key=lambda phase: optima[phase].objective)
-        return best if optima[best].objective < optima["flat"].objective - 1e-10 else "flat"
+        """The phase of the least objective; flat where the others come down to it, and "nothing" where it votes 0."""
+        best, least = "nothing", np.log(2)  # of a model that is zero
+        for phase in ("flat", "two-sided", "one-sided"):
+            if self.optima[phase].objective < least - 1e-10:
+                best, least = phase, self.optima[phase].objective
+        return best
 
     @property
     def critical(self) -> float:

@@ -15,8 +15,8 @@ POINTS = {(1.0, 7e-3): "two-sided", (3.0, 7e-3): "one-sided", (10.0, 2e-3): "one
 @pytest.mark.parametrize("lam, mu", POINTS)
 def test_no_random_start_ends_below_the_optimum_or_outside_the_phases(lam, mu):
     programme = DecayProgramme(lam, mu)
-    optima = programme.optima()
-    assert programme.phase() == POINTS[lam, mu]
+    optima = programme.optima
+    assert programme.phase == POINTS[lam, mu]
     least = min(one.objective for one in optima.values())
     nothing = np.log(2)  # all vectors zero
     ended = [programme.from_start(seed).objective for seed in range(12)]
@@ -30,7 +30,7 @@ def test_flat_attention_is_unstable_below_its_critical_decay(lam):
     critical = DecayProgramme(lam, 1e-3).critical
     for factor, below in ((0.98, True), (1.02, False)):
         programme = DecayProgramme(lam, factor * critical)
-        s = programme.optima()["flat"].polarity[0]
+        s = programme.optima["flat"].polarity[0]
         up = np.array([1, 1, 0]) * 1e-4 - 1e-4 * 100 / 1100
         change = programme.objective(up, s * np.array([1, -1, 0])) - programme.objective(
             0 * up, s * np.array([1, -1, 0])
@@ -39,7 +39,7 @@ def test_flat_attention_is_unstable_below_its_critical_decay(lam):
 
 
 def test_one_sided_attention_is_the_vote():
-    one = DecayProgramme(10.0, 2e-3).optima()["one-sided"]
+    one = DecayProgramme(10.0, 2e-3).optima["one-sided"]
     assert np.ptp(one.attention / one.polarity) < 1e-9
     assert sorted(abs(one.polarity)) == pytest.approx([1.58, 5.585, 12.67], abs=0.01)
 
@@ -48,7 +48,7 @@ def test_a_full_model_descends_to_the_optimum():
     lam, mu, data = 3.0, 7e-3, load_dataset("synthetic-1")
     types = examined_types(data)
     model = descend(initial_model(data, lam, seed=1), data.train, mu, rate=5.0, steps=1200)
-    optimum = DecayProgramme(lam, mu).optima()["one-sided"]
+    optimum = DecayProgramme(lam, mu).optima["one-sided"]
     end = ends(model, types)
     found = np.array([end[f"polarity {kind}"] for kind in types])
     mirrored = -optimum.polarity[[1, 0, 2]]  # the classes exchanged

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
+from matplotlib.axes import Axes
 from torch import Tensor
 
 from uaftc_book.cases import SMALL
 from uaftc_book.claims import reads
+from uaftc_book.controls import with_permuted_labels
+from uaftc_book.decay import DecayProgramme, descend
 from uaftc_book.equations import relative_error
 from uaftc_book.flat_flow import FlatFlow, flat_leads
 from uaftc_book.inner_products import growing_vector
@@ -41,7 +45,10 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import KINDS, examined_types
+from uaftc_lib.plots.figure import Figure, render
+from uaftc_lib.plots.summaries import itemised
+from uaftc_lib.plots.theme import DASHED, GREEN, GREY, INK, VIOLET
+from uaftc_lib.scores import KINDS, examined_types, type_means
 from uaftc_lib.training import fit
 
 # ---
@@ -413,6 +420,184 @@ def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
             "accuracy": models[0].accuracy(texts),
         }
     ]
+
+
+# ---
+# Weight decay on E, V and W: the phases of the optimum, and where full models end.
+
+
+NINE = (1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)  # of a decade
+DECAY_LAMS = (
+    0.3,
+    0.4,
+    0.5,
+    0.7,
+    *(number * 10**power for power in (0, 1) for number in NINE),
+    100.0,
+    130.0,
+    160.0,
+    200.0,
+)
+DECAYS = (*(float(f"{number}e{power}") for power in (-5, -4, -3) for number in NINE), 1e-2, 1.3e-2, 1.6e-2, 2e-2)
+
+
+@experiment(jobs_over(lam=DECAY_LAMS, mu=DECAYS), rows=1)
+def decay_phases(lam: float, mu: float) -> list[dict]:
+    """The phase of the optimum on Data I, with its objective and scores, without training a model."""
+    programme = DecayProgramme(lam, mu)
+    row = {"phase": programme.phase} | {name: one.objective for name, one in programme.optima.items()}
+    best = programme.optima["flat" if programme.phase == "nothing" else programme.phase]
+    for name in ("attention", "polarity"):
+        row |= {f"{name} {kind}": float(score) for kind, score in zip(KINDS, getattr(best, name))}
+    return [row]
+
+
+@torch.no_grad()
+def decayed(model: AttentionClassifier, dataset: Dataset, mu: float) -> dict[str, float]:
+    """The objective, cos(V, W), the correlation of a and s over the words of the texts, E's singular values, scores."""
+    kept = dataset.train.tokens.unique()
+    a, s = (scores[kept].double() for scores in model.token_scores())
+    E, V, W = model.embedding[kept].double(), model.V.double(), model.W.double()
+    size = sum(float(vectors.square().sum()) for vectors in (E, V, W))
+    row = {"objective": float(model.loss(dataset.train)) + mu / 2 * size}
+    row |= {
+        "cosine": float(V @ W / (V.norm() * W.norm())),
+        "correlation": float(torch.corrcoef(torch.stack([a, s]))[0, 1]),
+    }
+    row |= {f"singular value {i + 1}": float(value) for i, value in enumerate(torch.linalg.svdvals(E)[:3])}
+    row |= {"spread of λa": float(model.lam * a.std()), "spread of s": float(s.std())}
+    return row | type_means(model, examined_types(dataset)) | {"right": model.accuracy(dataset.train)}
+
+
+PATIENCE = 20  # lengths of runs, in units of 1/μ
+DECAY_POINTS = (
+    (1.0, 2e-3),
+    (3.0, 7e-3),
+    (3.0, 1e-3),
+    (10.0, 7e-3),
+    (10.0, 2e-3),
+    (30.0, 1e-3),
+    (30.0, 5e-4),
+    (100.0, 1e-3),
+)
+
+
+@experiment([{"lam": lam, "mu": mu, "seed": seed} for lam, mu in DECAY_POINTS for seed in range(40)], rows=1)
+def decay_starts(lam: float, mu: float, seed: int) -> list[dict]:
+    """Where descent of one vector for each kind of word ends from a random start: its objective, and whose that is."""
+    programme = DecayProgramme(lam, mu)
+    objective = programme.from_start(seed).objective
+    known = {"nothing": math.log(2)} | {name: one.objective for name, one in programme.optima.items()}
+    nearest = min(known, key=lambda name: abs(known[name] - objective))
+    return [{"objective": objective, "end": nearest if abs(known[nearest] - objective) < 1e-5 else "elsewhere"}]
+
+
+@experiment([{"lam": lam, "mu": mu, "seed": seed} for lam, mu in DECAY_POINTS for seed in SEEDS], rows=1)
+def decay_runs(lam: float, mu: float, seed: int) -> list[dict]:
+    """Where full models end on Data I by descent on all texts at once, with decay."""
+    dataset, rate = range_data("Data I"), 5.0
+    model = initial_model(dataset, lam, seed=seed)
+    return [decayed(descend(model, dataset.train, mu, rate, round(PATIENCE / mu / rate)), dataset, mu)]
+
+
+def decayed_on_sst(dataset: Dataset, lam: float, mu: float, seed: int) -> tuple[AttentionClassifier, Callable]:
+    """A model of 20 dimensions at the end of its descent, and the same descent, to be taken again."""
+    rate = 10.0
+    again = partial(descend, corpus=dataset.train, mu=mu, rate=rate, steps=round(PATIENCE / mu / rate))
+    return again(initial_model(dataset, lam, dimension=20, seed=seed)), again
+
+
+@experiment(jobs_over(labels=("real", "permuted"), lam=(1.0, 10.0, 100.0), mu=(1e-3, 5e-4), seed=range(5)), rows=1)
+def decay_sst(labels: str, lam: float, mu: float, seed: int) -> list[dict]:
+    """The same on SST, and on its texts with the labels permuted."""
+    dataset = range_data("SST")
+    dataset = dataset if labels == "real" else with_permuted_labels(dataset, seed)
+    return [decayed(decayed_on_sst(dataset, lam, mu, seed)[0], dataset, mu)]
+
+
+POSITIVE_TEXTS = {"all": 3610, "as many": 3310, "fewer": 3035}  # of SST, beside 3,310 negative ones
+
+
+@experiment(jobs_over(positive=POSITIVE_TEXTS, mu=(1e-3, 5e-4), seed=range(5)), rows=1)
+def decay_sides(positive: str, mu: float, seed: int) -> list[dict]:
+    """The side that attention takes at λ = 100 on SST, with some positive texts left out; and with V turned about."""
+    dataset = range_data("SST")
+    labels, draw = dataset.train.labels, torch.Generator().manual_seed(seed)
+    ids = (labels == 1).nonzero().flatten()
+    chosen = ids[torch.randperm(len(ids), generator=draw)[: POSITIVE_TEXTS[positive]]]
+    dataset = replace(
+        dataset, train=dataset.train[torch.cat([(labels == 0).nonzero().flatten(), chosen]).sort().values]
+    )
+    model, again = decayed_on_sst(dataset, 100.0, mu, seed)
+    row = decayed(model, dataset, mu)
+    model.V.data.neg_()
+    mirrored = decayed(again(model), dataset, mu)
+    return [row | {f"{name} from the other side": mirrored[name] for name in ("objective", "cosine")}]
+
+
+PHASES = {"two-sided": GREEN, "one-sided": VIOLET, "flat": GREY}  # from the least decay up
+
+
+def edges(grid: pd.DataFrame) -> pd.DataFrame:
+    """The greatest decay of each phase at each λ of ``decay_phases``: lam, phase, edge; nan where it is not met.
+
+    An edge lies where the objectives of two phases cross, or where one comes down to the other: there a line through
+    the last two decays below is taken, in log μ.
+    """
+    rows = []
+    for lam, own in grid.sort_values("mu").groupby("lam"):
+        x, labels = np.log(own["mu"].to_numpy()), own["phase"].to_numpy()
+        for phase in PHASES:
+            if not (met := np.flatnonzero(labels == phase)).size:
+                rows.append({"lam": lam, "phase": phase, "edge": np.nan})
+                continue
+            i = min(met[-1], len(x) - 2)
+            above = own[labels[i + 1]].to_numpy() if labels[i + 1] in PHASES else np.full(len(x), math.log(2))
+            gain = above - own[phase].to_numpy()
+            j = i + 1 if gain[i + 1] < -1e-9 else i - 1
+            at = x[i] - gain[i] * (x[j] - x[i]) / (gain[j] - gain[i])
+            rows.append({"lam": lam, "phase": phase, "edge": math.exp(min(max(at, x[i]), x[i + 1]))})
+    return pd.DataFrame(rows)
+
+
+def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure:
+    """The phases over λ and μ, with the runs that ended in each, and the scores of words in each of them.
+
+    Parameters
+    ----------
+    grid : DataFrame
+        ``decay_phases``.
+    ended : DataFrame
+        lam, mu, phase of each full model.
+    """
+    tops = edges(grid).pivot(index="lam", columns="phase", values="edge")[[*PHASES]]
+    lowest = grid["mu"].min()
+    tops = tops.fillna(lowest).cummax(axis=1)
+    runs = ended.groupby(["lam", "mu"])["phase"].agg(lambda names: names.value_counts().index[0]).reset_index()
+    counts = ended.groupby(["lam", "mu"]).size().to_numpy()
+
+    def draw(axes: Axes) -> list:
+        bottom = np.full(len(tops), lowest)
+        for phase, color in PHASES.items():
+            axes.fill_between(tops.index, bottom, tops[phase], color=color, alpha=0.3, linewidth=0)
+            bottom = tops[phase].to_numpy()
+        lams = np.geomspace(tops.index.min(), tops.index.max(), 200)
+        critical = [DecayProgramme(lam, 1.0).critical for lam in lams]
+        axes.plot(lams, critical, color=INK, linestyle=DASHED, linewidth=1.2)
+        for (lam, mu, phase), n in zip(runs.itertuples(index=False), counts):
+            same = int((ended.query("lam == @lam and mu == @mu")["phase"] == phase).sum())
+            axes.plot(lam, mu, "o", color=PHASES.get(phase, INK), markersize=8, markeredgecolor=INK)
+            axes.annotate(f"{same} of {n}", (lam, mu), (7, -3), textcoords="offset points", fontsize=8)
+        axes.set(ylim=(lowest, grid["mu"].max()), xlim=(tops.index.min(), tops.index.max()))
+        for phase, place in {"two-sided": (1.5, 8e-5), "one-sided": (16, 4e-5), "flat": (90, 2e-4)}.items():
+            axes.annotate(phase, place, ha="center", fontsize=12, weight="bold")
+        axes.annotate("nothing is learnt", (8, 1.25e-2), ha="center", fontsize=9.5)
+        return []
+
+    shares = (f"{phase} at {n} of {len(grid)} points" for phase, n in grid["phase"].value_counts().items())
+    alt = f"Regions of λ and decay: {itemised(shares)}."
+    labels = {"x_label": "scaling factor λ", "y_label": "weight decay μ", "log_x": True, "log_y": True}
+    return render(draw, ended, caption, alt, (6.9, 4.2), title="the phase of the optimum", **labels)
 
 
 reads("mean_pooling", VERY_LARGE, lambda rows: SMALL - column(rows, "farthest weight"))
