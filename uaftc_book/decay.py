@@ -136,10 +136,25 @@ class DecayProgramme:
 
 
 @torch.no_grad()
-def descend(model: AttentionClassifier, corpus: Corpus, mu: float, rate: float, steps: int) -> AttentionClassifier:
+def descend(
+    model: AttentionClassifier, corpus: Corpus, mu: float, rate: float, steps: int, momentum: float = 0.0
+) -> AttentionClassifier:
     """Change a model by gradient descent on the mean loss of all texts, with decay μ on every parameter."""
+    moving = {name: torch.zeros_like(own) for name, own in model.named_parameters()}
     for _ in range(steps):
         for name, slope in dynamics.gradients(model, corpus).items():
             own = getattr(model, name)
-            own -= rate * (slope + mu * own)
+            moving[name].mul_(momentum).add_(slope + mu * own)
+            own -= rate * moving[name]
     return model
+
+
+@torch.no_grad()
+def one_sided_factor(model: AttentionClassifier, corpus: Corpus, lam: float, mu: float) -> float:
+    """κ of one-sided attention at this λ by the votes of a model: sᵀρ / (mλμ‖W‖²).
+
+    At rest V = Eᵀρ/(mλμ), and E = sWᵀ/‖W‖² where its rank is one. The sum sᵀρ/m is the mean over texts of yβ times the
+    variance of votes in the text: of the two classes that one is looked at whose texts have the greater one.
+    """
+    s, rho = model.token_scores().polarity, dynamics.token_sums(model, corpus).rho
+    return float(s @ rho / (len(corpus) * lam * mu * model.W.square().sum()))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from torch import Tensor
 from uaftc_book.cases import SMALL
 from uaftc_book.claims import reads
 from uaftc_book.controls import with_permuted_labels
-from uaftc_book.decay import DecayProgramme, descend
+from uaftc_book.decay import DecayProgramme, descend, one_sided_factor
 from uaftc_book.equations import relative_error
 from uaftc_book.flat_flow import FlatFlow, flat_leads
 from uaftc_book.inner_products import growing_vector
@@ -500,39 +499,116 @@ def decay_runs(lam: float, mu: float, seed: int) -> list[dict]:
     return [decayed(descend(model, dataset.train, mu, rate, round(PATIENCE / mu / rate)), dataset, mu)]
 
 
-def decayed_on_sst(dataset: Dataset, lam: float, mu: float, seed: int) -> tuple[AttentionClassifier, Callable]:
-    """A model of 20 dimensions at the end of its descent, and the same descent, to be taken again."""
-    rate = 10.0
-    again = partial(descend, corpus=dataset.train, mu=mu, rate=rate, steps=round(PATIENCE / mu / rate))
-    return again(initial_model(dataset, lam, dimension=20, seed=seed)), again
+def descend_on_sst(model: AttentionClassifier, dataset: Dataset, mu: float) -> AttentionClassifier:
+    """Descend with momentum until a model rests, or nearly: at small λ steps must be shorter."""
+    rate, momentum = 2.0 if model.lam > 3 else 1.0, 0.9
+    steps = round(PATIENCE * (1 - momentum) / mu / rate)
+    return descend(model, dataset.train, mu, rate, steps, momentum)
+
+
+@torch.no_grad()
+def unrest(model: AttentionClassifier, corpus: Corpus, mu: float) -> float:
+    """The slope of the objective by E, V or W, in units of what the decay makes of it: the greatest of three."""
+    slopes = ((slope, getattr(model, name)) for name, slope in dynamics.gradients(model, corpus).items())
+    return max(float((slope + mu * own).norm() / (mu * own.norm())) for slope, own in slopes)
 
 
 @experiment(jobs_over(labels=("real", "permuted"), lam=(1.0, 10.0, 100.0), mu=(1e-3, 5e-4), seed=range(5)), rows=1)
 def decay_sst(labels: str, lam: float, mu: float, seed: int) -> list[dict]:
-    """The same on SST, and on its texts with the labels permuted."""
+    """The same on SST with 20 dimensions, and on its texts with the labels permuted."""
     dataset = range_data("SST")
     dataset = dataset if labels == "real" else with_permuted_labels(dataset, seed)
-    return [decayed(decayed_on_sst(dataset, lam, mu, seed)[0], dataset, mu)]
+    model = descend_on_sst(initial_model(dataset, lam, dimension=20, seed=seed), dataset, mu)
+    return [decayed(model, dataset, mu) | {"unrest": unrest(model, dataset.train, mu)}]
 
 
 POSITIVE_TEXTS = {"all": 3610, "as many": 3310, "fewer": 3035}  # of SST, beside 3,310 negative ones
+VERY_FLAT = 1e6  # a λ
 
 
 @experiment(jobs_over(positive=POSITIVE_TEXTS, seed=range(5)), rows=1)
 def decay_sides(positive: str, seed: int) -> list[dict]:
-    """The side that attention takes at λ = 100, μ = 0.001 on SST, with some positive texts left out; and from −V."""
-    dataset, mu = range_data("SST"), 1e-3
+    """κ of a/s at λ = 100, μ = 0.001 on SST without some positive texts: predicted at flat attention; also from −V."""
+    lam, mu, dataset = 100.0, 1e-3, range_data("SST")
     labels, draw = dataset.train.labels, torch.Generator().manual_seed(seed)
     ids = (labels == 1).nonzero().flatten()
     chosen = ids[torch.randperm(len(ids), generator=draw)[: POSITIVE_TEXTS[positive]]]
-    dataset = replace(
-        dataset, train=dataset.train[torch.cat([(labels == 0).nonzero().flatten(), chosen]).sort().values]
+    both = torch.cat([(labels == 0).nonzero().flatten(), chosen]).sort().values
+    dataset = replace(dataset, train=dataset.train[both])
+    flat = descend_on_sst(initial_model(dataset, VERY_FLAT, dimension=20, seed=seed), dataset, mu)
+    rows = {"predicted factor": one_sided_factor(flat, dataset.train, lam, mu)}
+    model = initial_model(dataset, lam, dimension=20, seed=seed)
+    for start in ("", " from −V"):
+        model.V.data *= -1 if start else 1
+        end = decayed(descend_on_sst(model, dataset, mu), dataset, mu)
+        rows |= {f"{name}{start}": end[name] for name in ("objective", "cosine")}
+        V, W = model.V.detach(), model.W.detach()
+        rows[f"factor{start}"] = float(V @ W / W.square().sum())
+    return [rows]
+
+
+SCORES = [f"{name} {kind}" for name in ("attention", "polarity") for kind in KINDS]
+
+
+def phase_of(runs: pd.DataFrame) -> np.ndarray:
+    """The phase in which a model has ended, by its vectors and the spreads of its scores."""
+    rules = {
+        "nothing": runs["spread of s"] < 0.01,
+        "flat": runs["spread of λa"] < 0.02 * runs["spread of s"],
+        "one-sided": runs["cosine"].abs() > 0.99,
+        "two-sided": runs["cosine"].abs() < 0.05,
+    }
+    return np.select([*rules.values()], [*rules], "between")
+
+
+def decay_ends() -> pd.DataFrame:
+    """The runs ``decay_runs`` with their phase, the predicted one, and how far scores end from the predicted ones.
+
+    "off" is the greatest distance of the six scores, attention and votes of the kinds of words, in units of the
+    greatest predicted one of its sort. Where the classes are exchanged, so is the prediction.
+    """
+    predicted = stored("decay_phases")[["lam", "mu", "phase", *SCORES]]
+    rows = stored("decay_runs").merge(predicted, on=["lam", "mu"], suffixes=("", " predicted"))
+    a, s = (rows[[f"{name} {kind}" for kind in KINDS]].to_numpy() for name in ("attention", "polarity"))
+    a_p, s_p = (rows[[f"{n} {kind} predicted" for kind in KINDS]].to_numpy() for n in ("attention", "polarity"))
+    a_size, s_size = (np.maximum(abs(scores).max(1), 0.01) for scores in (a_p, s_p))
+    mirrored = [[0, 1, 2], [1, 0, 2]]
+    off = [
+        np.maximum(abs(a - a_p[:, to]).max(1) / a_size, abs(s - sign * s_p[:, to]).max(1) / s_size)
+        for to, sign in zip(mirrored, (1, -1))
+    ]
+    rows = rows.rename(columns={"phase": "predicted"})
+    return rows.assign(phase=phase_of(rows), off=np.minimum(*off))
+
+
+def by_kind(runs: pd.DataFrame) -> pd.DataFrame:
+    """kind, attention, polarity: a row for each run and kind of words."""
+    return pd.concat(
+        pd.DataFrame({"kind": kind} | {name: runs[f"{name} {kind}"] for name in ("attention", "polarity")})
+        for kind in KINDS
     )
-    model, again = decayed_on_sst(dataset, 100.0, mu, seed)
-    row = decayed(model, dataset, mu)
-    model.V.data.neg_()
-    mirrored = decayed(again(model), dataset, mu)
-    return [row | {f"{name} from the other side": mirrored[name] for name in ("objective", "cosine")}]
+
+
+def decay_steps(lam: float, seed: int) -> dict[str, float]:
+    """The relative error of each step of the proof, by its letter: (i) and (j) for random scores of twenty words."""
+    draw = np.random.default_rng(seed)
+    U, sizes, Qt = np.linalg.svd(draw.normal(size=(20, 2)) * [lam, 1.0], full_matrices=False)
+    E, VW = U * np.sqrt(sizes), np.sqrt(sizes)[:, None] * Qt
+    change = draw.normal(size=(2, 2))
+    others = np.square(E @ change).sum() + np.square(np.linalg.inv(change) @ VW).sum()  # with the same scores
+    programme = DecayProgramme(lam, 1e-3)
+    mu = 0.5 * programme.critical
+    programme = DecayProgramme(lam, mu)
+    s, q, n, n0 = programme.optima["flat"].polarity[0], programme.share, programme.polar, programme.neutral
+    votes, up = s * np.array([1, -1, 0]), np.array([n0, n0, -n]) / (n + n0)
+    slope = (programme.objective(1e-6 * up, votes) - programme.objective(0 * up, votes)) / 1e-6
+    wanted = mu * np.sqrt(n) * (lam * np.sqrt(n0 / (n + n0)) - (1 - q) * s)
+    return {
+        "i": float(abs(E.T @ E - VW @ VW.T).max() / sizes.max()),
+        "j": max(0.0, 1 - others / (2 * sizes.sum())) + abs(np.square(E).sum() / sizes.sum() - 1),
+        "k": abs(q / (1 + np.exp(q * s)) / (mu * np.sqrt(n)) - 1),
+        "l": abs(slope / wanted - 1),
+    }
 
 
 PHASES = {"two-sided": GREEN, "one-sided": VIOLET, "flat": GREY}  # from the least decay up
