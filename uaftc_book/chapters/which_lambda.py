@@ -453,32 +453,39 @@ def decay_phases(lam: float, mu: float) -> list[dict]:
 
 @torch.no_grad()
 def decayed(model: AttentionClassifier, dataset: Dataset, mu: float) -> dict[str, float]:
-    """The objective, cos(V, W), the correlation of a and s over the words of the texts, E's singular values, scores."""
+    """The objective, cos(V, W), the correlation of a and s over the words of the texts, E's singular values, scores.
+
+    "unrest" is the length of the objective's slope in units of what the decay makes of it.
+    """
     kept = dataset.train.tokens.unique()
     a, s = (scores[kept].double() for scores in model.token_scores())
     E, V, W = model.embedding[kept].double(), model.V.double(), model.W.double()
-    size = sum(float(vectors.square().sum()) for vectors in (E, V, W))
-    row = {"objective": float(model.loss(dataset.train)) + mu / 2 * size}
-    row |= {
-        "cosine": float(V @ W / (V.norm() * W.norm())),
-        "correlation": float(torch.corrcoef(torch.stack([a, s]))[0, 1]),
-    }
+    slopes = dynamics.gradients(model, dataset.train)
+    unrest = sum(float((slope + mu * getattr(model, name)).square().sum()) for name, slope in slopes.items())
+    size = sum(float(own.square().sum()) for own in model.parameters())
+    row = {"objective": float(model.loss(dataset.train)) + mu / 2 * size, "unrest": math.sqrt(unrest / size) / mu}
+    row["cosine"] = float(V @ W / (V.norm() * W.norm()))
+    row["correlation"] = float(torch.corrcoef(torch.stack([a, s]))[0, 1])
     row |= {f"singular value {i + 1}": float(value) for i, value in enumerate(torch.linalg.svdvals(E)[:3])}
     row |= {"spread of λa": float(model.lam * a.std()), "spread of s": float(s.std())}
     return row | type_means(model, examined_types(dataset)) | {"right": model.accuracy(dataset.train)}
 
 
-PATIENCE = 20  # lengths of runs, in units of 1/μ
 DECAY_POINTS = (
-    (1.0, 2e-3),
-    (3.0, 7e-3),
-    (3.0, 1e-3),
-    (10.0, 7e-3),
-    (10.0, 2e-3),
-    (30.0, 1e-3),
-    (30.0, 5e-4),
-    (100.0, 1e-3),
-)
+    (1.0, 2e-3), (3.0, 7e-3), (3.0, 1e-3), (10.0, 7e-3), (10.0, 2e-3), (30.0, 1e-3), (30.0, 5e-4), (100.0, 1e-3)
+)  # fmt: skip
+
+
+def descend_long(model: AttentionClassifier, dataset: Dataset, mu: float, rate: float, time: float) -> dict[str, float]:
+    """Change a model by descent with momentum 0.9, for a time in units of 1/μ; what :func:`decayed` says of its end."""
+    return decayed(descend(model, dataset.train, mu, rate, round(0.1 * time / mu / rate), momentum=0.9), dataset, mu)
+
+
+@experiment([{"lam": lam, "mu": mu, "seed": seed} for lam, mu in DECAY_POINTS for seed in SEEDS], rows=1)
+def decay_runs(lam: float, mu: float, seed: int) -> list[dict]:
+    """Where full models end on Data I by descent on all texts at once, with decay."""
+    dataset = range_data("Data I")
+    return [descend_long(initial_model(dataset, lam, seed=seed), dataset, mu, rate=10 if mu < 2e-3 else 5, time=80)]
 
 
 @experiment([{"lam": lam, "mu": mu, "seed": seed} for lam, mu in DECAY_POINTS for seed in range(40)], rows=1)
@@ -491,26 +498,9 @@ def decay_starts(lam: float, mu: float, seed: int) -> list[dict]:
     return [{"objective": objective, "end": nearest if abs(known[nearest] - objective) < 1e-5 else "elsewhere"}]
 
 
-@experiment([{"lam": lam, "mu": mu, "seed": seed} for lam, mu in DECAY_POINTS for seed in SEEDS], rows=1)
-def decay_runs(lam: float, mu: float, seed: int) -> list[dict]:
-    """Where full models end on Data I by descent on all texts at once, with decay."""
-    dataset, rate = range_data("Data I"), 20.0
-    model = initial_model(dataset, lam, seed=seed)
-    return [decayed(descend(model, dataset.train, mu, rate, round(PATIENCE / mu / rate)), dataset, mu)]
-
-
-def descend_on_sst(model: AttentionClassifier, dataset: Dataset, mu: float) -> AttentionClassifier:
-    """Descend with momentum until a model rests, or nearly: at small λ steps must be shorter."""
-    rate, momentum = 2.0 if model.lam > 3 else 1.0, 0.9
-    steps = round(PATIENCE * (1 - momentum) / mu / rate)
-    return descend(model, dataset.train, mu, rate, steps, momentum)
-
-
-@torch.no_grad()
-def unrest(model: AttentionClassifier, corpus: Corpus, mu: float) -> float:
-    """The slope of the objective by E, V or W, in units of what the decay makes of it: the greatest of three."""
-    slopes = ((slope, getattr(model, name)) for name, slope in dynamics.gradients(model, corpus).items())
-    return max(float((slope + mu * own).norm() / (mu * own.norm())) for slope, own in slopes)
+def end_on_sst(model: AttentionClassifier, dataset: Dataset, mu: float) -> dict[str, float]:
+    """What :func:`decayed` says of the end of a descent: at a small λ steps must be shorter."""
+    return descend_long(model, dataset, mu, rate=2.0 if model.lam > 3 else 1.0, time=20)
 
 
 @experiment(jobs_over(labels=("real", "permuted"), lam=(1.0, 10.0, 100.0), mu=(1e-3, 5e-4), seed=range(5)), rows=1)
@@ -518,8 +508,7 @@ def decay_sst(labels: str, lam: float, mu: float, seed: int) -> list[dict]:
     """The same on SST with 20 dimensions, and on its texts with the labels permuted."""
     dataset = range_data("SST")
     dataset = dataset if labels == "real" else with_permuted_labels(dataset, seed)
-    model = descend_on_sst(initial_model(dataset, lam, dimension=20, seed=seed), dataset, mu)
-    return [decayed(model, dataset, mu) | {"unrest": unrest(model, dataset.train, mu)}]
+    return [end_on_sst(initial_model(dataset, lam, dimension=20, seed=seed), dataset, mu)]
 
 
 POSITIVE_TEXTS = {"all": 3610, "as many": 3310, "fewer": 3035}  # of SST, beside 3,310 negative ones
@@ -535,12 +524,13 @@ def decay_sides(positive: str, seed: int) -> list[dict]:
     chosen = ids[torch.randperm(len(ids), generator=draw)[: POSITIVE_TEXTS[positive]]]
     both = torch.cat([(labels == 0).nonzero().flatten(), chosen]).sort().values
     dataset = replace(dataset, train=dataset.train[both])
-    flat = descend_on_sst(initial_model(dataset, VERY_FLAT, dimension=20, seed=seed), dataset, mu)
+    flat = initial_model(dataset, VERY_FLAT, dimension=20, seed=seed)
+    end_on_sst(flat, dataset, mu)
     rows = {"predicted factor": one_sided_factor(flat, dataset.train, lam, mu)}
     model = initial_model(dataset, lam, dimension=20, seed=seed)
     for start in ("", " from −V"):
         model.V.data *= -1 if start else 1
-        end = decayed(descend_on_sst(model, dataset, mu), dataset, mu)
+        end = end_on_sst(model, dataset, mu)
         rows |= {f"{name}{start}": end[name] for name in ("objective", "cosine")}
         V, W = model.V.detach(), model.W.detach()
         rows[f"factor{start}"] = float(V @ W / W.square().sum())
