@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy import stats
 from torch import Tensor
 
 from uaftc_book.cases import Part, Tables, exceeds
@@ -30,14 +31,16 @@ from uaftc_book.small_data import (
     small_config,
 )
 from uaftc_lib import dynamics
-from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.datasets.synthetic import distinct_integers
 from uaftc_lib.dynamics.flow import solve
 from uaftc_lib.dynamics.laws import family, invariants
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.scores import Types, dot_product, examined_types
+from uaftc_lib.streams import stream_seed
 from uaftc_lib.training import fit
 
 
@@ -170,7 +173,6 @@ def other_draw(draw: int) -> Dataset:
         for data, optimizers, dimensions, lams in (
             ("Data I", "sgd", (20, 50, 200), (1.0, 10.0, 100.0, 1000.0)),
             ("SST", ("sgd", "adagrad"), 100, (10.0, 100.0)),
-            ("small Data I", "sgd", 50, (10.0, 100.0)),
         )
         for job in jobs_over(
             data=data, optimizer=optimizers, weight_range=RANGES, dimension=dimensions, lam=lams, seed=MANY_SEEDS
@@ -192,8 +194,7 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
     else:
         gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS * longer)
         told |= {"predicted gap": gap, "predicted lead": lead}
-        epochs = WHOLE_EPOCHS if data == "Data I" else WHOLE_STEPS // 6
-        config = small_config(epochs=epochs * longer, seed=seed)
+        config = small_config(epochs=WHOLE_EPOCHS * longer, seed=seed)
     run, ledgers = fit_with_ledger(model, dataset, config)
     of = entry_means(ledgers[-1], types)
     told |= {f"{term} gap": of[f"{term} positive"] - of[f"{term} negative"] for term in "DEF"}
@@ -210,6 +211,58 @@ def exact_draws(draw: int, weight_range: float, lam: float, seed: int) -> list[d
     config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
     fit(model, dataset, config, progress=False)
     return [told | ends(model, examined_types(dataset))]
+
+
+def class_data(classes: int, seed: int = 0, texts: int = 12_000) -> Dataset:
+    """Texts as in Data I, but of K classes of one size. Word ids: 1,000 neutral, then 50 polar ones of each class."""
+    rng = np.random.default_rng(stream_seed(seed, "data"))
+    labels, length = np.arange(texts) % classes, 12
+    polar = 1000 + 50 * labels[:, None] + distinct_integers(rng, texts, 2, 50)
+    tokens = torch.from_numpy(np.hstack([distinct_integers(rng, texts, 10, 1000), polar]).reshape(-1))
+    corpus = Corpus(tokens, torch.arange(texts + 1) * length, torch.from_numpy(labels), classes)
+    vocabulary = Vocabulary([f"word-{i}" for i in range(1000 + 50 * classes)])
+    return Dataset(f"{classes} classes", vocabulary, corpus.classes, corpus, provenance={"seed": seed})
+
+
+def first_push(corpus: Corpus, types: int) -> Float[Tensor, "types classes"]:
+    """π₀, a column for each class: Σ_t (1 or 0, whether t is of the class, less 1/K) n_tw / length_t."""
+    zero = torch.zeros(types, corpus.class_count, dtype=torch.float64)
+    return dynamics.sums_of_scores(zero[:, 0], zero, corpus).pi
+
+
+@torch.no_grad()
+def growing_vectors(model: AttentionClassifier, corpus: Corpus) -> Float[Tensor, "d classes"]:
+    """W_k − W̄ + Eᵀπ₀ₖ/σ₁(π₀), a column for each class of a softmax model: twice the initial part of W_k that grows."""
+    pi = first_push(corpus, len(model.embedding)).to(model.W)
+    return model.W - model.W.mean(1, keepdim=True) + model.embedding.T @ pi / torch.linalg.matrix_norm(pi, 2)
+
+
+@experiment(
+    [
+        job
+        for classes, lams in ((3, 100.0), (4, (10.0, 30.0, 100.0)), (6, 100.0))
+        for job in jobs_over(classes=classes, weight_range=RANGES, lam=lams, seed=MANY_SEEDS)
+    ],
+    rows=1,
+)
+def exact_classes(classes: int, weight_range: float, lam: float, seed: int) -> list[dict]:
+    """K classes: how well the growing products, and V₀·W_k alone, order the attention of the classes' words."""
+    dataset = class_data(classes, seed)
+    model = AttentionClassifier(
+        len(dataset.vocabulary), dimension=50, lam=lam, classes=classes, weight_range=weight_range, seed=seed
+    )
+    V, sigma = model.V.detach().clone(), torch.linalg.svdvals(first_push(dataset.train, len(model.embedding)))
+    products = {"growing": V @ growing_vectors(model, dataset.train), "V₀·W₀": V @ model.W.detach()}
+    run = fit(model, dataset, small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed), progress=False)
+    scores = model.token_scores().attention.detach()
+    attention = scores[1000 : 1000 + 50 * classes].reshape(classes, 50).mean(1)
+    row = {"least over largest σ": float(sigma[classes - 2] / sigma[0])}
+    for name, product in products.items():
+        row[f"Spearman, {name}"] = float(stats.spearmanr(product, attention).statistic)
+        row[f"correlation, {name}"] = float(np.corrcoef(product, attention)[0, 1])
+        row[f"top class, {name}"] = int(product.argmax() == attention.argmax())
+    row |= {"highest": float(attention.max()), "lowest": float(attention.min())}
+    return [row | {"neutral": float(scores[:1000].mean()), "loss": run.history["loss"].iloc[-1]}]
 
 
 PAIRS = jobs_over(optimizer=SST_STEPS, lam=(10.0, 100.0), seed=range(20))
