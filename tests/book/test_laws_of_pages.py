@@ -55,11 +55,11 @@ def test_what_grows_of_two_classes_is_what_grows_of_the_binary_model():
     assert torch.allclose(growing_vectors(two, data.train), torch.stack([-expected, expected], 1))
 
 
-@pytest.mark.parametrize("classes", [3, 5])
+@pytest.mark.parametrize("classes", [2, 3, 5])
 def test_near_zero_attention_of_each_class_grows_by_its_product(classes):
     """λ(a_w − a_w(0)) = Σ_k π₀ₖ(w)/σ₁ V₀·[W_k sinh θ + Eᵀπ₀ₖ/σ₁ (cosh θ − 1)]: half the products e^θ, late enough."""
     data, options = class_data(classes, texts=600 * classes), {"weight_range": 1e-3, "embedding_range": 1e-3}
-    model = initial_model(data, 1e4, 20, classes=classes, dtype=torch.float64, **options)
+    model = initial_model(data, 1e4, 20, classes=classes, loss="softmax", dtype=torch.float64, **options)
     pi, theta = first_push(data.train, len(data.vocabulary)), 3.0
     sigma = torch.linalg.svdvals(pi)
     assert sigma[classes - 2] > 0.95 * sigma[0] and sigma[-1] < 1e-9 * sigma[0], "classes of one size are alike"

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from uaftc_book.cases import Part, Tables, exceeds
 from uaftc_book.claims import reading
-from uaftc_book.inner_products import gram, growing_vector, saddle_direction
+from uaftc_book.inner_products import gram, growing_vector
 from uaftc_book.readings import HUNDRED, TEN, along_VW, cells, difference, rows_of, several
 from uaftc_book.small_data import (
     MANY_SEEDS,
@@ -69,62 +68,6 @@ def gram_flow(model: AttentionClassifier, corpus: Corpus, times) -> Float[np.nda
 
     states = solve(derivative, initial.reshape(-1).numpy(), times, "DOP853", 1e-10, 1e-12)
     return states.reshape(len(states), rows, rows)
-
-
-class Escape(NamedTuple):
-    """How the model leaves the saddle E = 0, W = 0; see :func:`saddle_escape`."""
-
-    rate: float
-    time: float
-    direction: Float[Tensor, "types"]
-
-
-@torch.no_grad()
-def mean_margin(model: AttentionClassifier, corpus: Corpus) -> float:
-    """(1/m) Σ_t y s^(t)."""
-    return float((corpus.signs.to(model.W) * model(corpus).polarity).mean())
-
-
-@torch.no_grad()
-def saddle_escape(model: AttentionClassifier, corpus: Corpus, margin: float = 0.5) -> Escape:
-    """When the mean margin (1/m) Σ y s^(t) will reach ``margin``, from the initial vectors of a binary DP.
-
-    Near E, W = 0, with equal weights and β = ½, the flow is linear: with p = Eᵀπ₀ it is dp/dτ = ‖π₀‖² W/m,
-    dW/dτ = p/m. Hence (W ± p/‖π₀‖)/2 grow and fall at ‖π₀‖/m, the scores at the rate 2‖π₀‖/m, and the mean
-    margin is (2/m) p·W = (2‖π₀‖/m)(|u|² e^(2‖π₀‖τ/m) − |v|² e^(−2‖π₀‖τ/m)), u, v = (W ± p/‖π₀‖)/2.
-    The logistic loss saturates as s grows, so the true time is later: little for a small margin.
-
-    Raises
-    ------
-    ValueError
-        For other models, a margin that is not positive, or a corpus with π₀ = 0.
-    """
-    if dynamics.kind(model) != "DP" or not model.binary:
-        raise ValueError("the escape is predicted for the binary model DP")
-    if not margin > 0:
-        raise ValueError(f"margin must be positive, got {margin}")
-    direction = saddle_direction(corpus, len(model.embedding)).to(model.W)
-    norm, m = float(direction.norm()), len(corpus)
-    if norm == 0:
-        raise ValueError("π₀ = 0: no token type is associated with a class, nothing grows at first order")
-    growing = growing_vector(model, corpus)
-    u, v = float(growing.square().sum()) / 4, float((2 * model.W - growing).square().sum()) / 4
-    wanted = margin * m / (2 * norm)
-    growth = (wanted + math.sqrt(wanted**2 + 4 * u * v)) / (2 * u)
-    return Escape(rate=2 * norm / m, time=max(math.log(growth), 0.0) * m / (2 * norm), direction=direction)
-
-
-def crossing_time(times, values, level: float) -> float:
-    """The first time at which linearly interpolated values reach a level; nan if they do not."""
-    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-    above = np.flatnonzero(values >= level)
-    if not len(above):
-        return math.nan
-    i = above[0]
-    if i == 0:
-        return float(times[0])
-    part = (level - values[i - 1]) / (values[i] - values[i - 1])
-    return float(times[i - 1] + part * (times[i] - times[i - 1]))
 
 
 def discrete_drift(model: AttentionClassifier, corpus: Corpus, learning_rate: float) -> dict[str, Float[Tensor, "d d"]]:
