@@ -38,7 +38,7 @@ def range_data(name: str) -> Dataset:
     """The data of :func:`uaftc_book.chapters.attention_order.exact_range`; of SST the training texts alone."""
     if name == "SST":
         return replace(load_dataset("sst"), dev=None, test=None)
-    return load_dataset("synthetic-1") if name == "Data I" else small_data()
+    return load_dataset({"Data I": "synthetic-1"}[name])
 
 
 def train_synthetic(
