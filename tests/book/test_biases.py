@@ -1,4 +1,4 @@
-"""In short: a factor more, normalised steps, entropies, which law thresholds follow, what length does."""
+"""In short: a factor more, normalised steps, entropies, what length does."""
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,9 @@ from test_neighbours_trained import TYPES, texts
 
 from uaftc_book.chapters import since_2020
 from uaftc_book.neighbours import dispersion, selection
-from uaftc_book.neighbours.dispersion import LengthAwareClassifier, LengthAwareTrainer
 from uaftc_book.random_models import Case
 from uaftc_book.small_data import initial_model, small_data
-from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
+from uaftc_lib import AttentionClassifier, Corpus
 
 CASE = Case(dimension=20, lam=1.0, types=40, instances=10, seed=0)
 
@@ -69,13 +68,6 @@ def test_the_race_begins_even_and_with_the_loss_of_a_guess():
     assert loss[0] == pytest.approx(np.log(2), abs=0.01) and loss[2] < 0.1
 
 
-def test_thresholds_along_a_logarithm_and_along_a_power_are_told_apart():
-    lengths = np.array([16, 64, 256, 1024])
-    by_log = pd.DataFrame({"length": lengths, "threshold": 1.0 + 2.0 * np.log(lengths)})
-    by_power = pd.DataFrame({"length": lengths, "threshold": lengths**0.5})
-    assert since_2020.logarithm_over_power(by_log) > 1e-4 > 0 > since_2020.logarithm_over_power(by_power)
-
-
 # --- the largest weight of a text against its bound and its length, and best words that exclude each other
 
 
@@ -116,67 +108,3 @@ def test_best_words_that_contradict_each_other_cannot_be_chosen(monkeypatch):
     first, last = since_2020.best_words(0)
     assert first == {"texts": 1, "possible": 1.0, "contradicted": 0.0}
     assert last == {"texts": 4, "possible": 0.0, "contradicted": 0.5}
-
-
-# --- a scaling factor for each text, by autograd and by its own loop
-
-
-def data():
-    return Dataset("small", Vocabulary([f"word {i}" for i in range(TYPES - 3)]), ("negative", "positive"), texts(40, 3))
-
-
-def of(rule, corpus, **options):
-    return LengthAwareClassifier(
-        TYPES, corpus.lengths, rule, **{"lam": 2.0, "dtype": torch.float64, "seed": 0} | options
-    )
-
-
-@pytest.mark.parametrize("rule", ["fixed", "length", "dealt"])
-def test_its_loop_trains_as_autograd_does(rule):
-    dataset = data()
-    config = TrainingConfig(epochs=3, batch_size=7, dropout=0.5, seed=1)
-    one, other = of(rule, dataset.train), of(rule, dataset.train)
-    fit(one, dataset, config, progress=False)
-    fit(other, dataset, config, trainer=LengthAwareTrainer, progress=False)
-    for mine, theirs in zip(one.parameters(), other.parameters()):
-        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
-
-
-def test_fixed_is_the_paper_s_model():
-    dataset = data()
-    config = TrainingConfig(epochs=3, batch_size=7, dropout=0.5, seed=1)
-    plain = AttentionClassifier(TYPES, lam=2.0, dtype=torch.float64, seed=0)
-    other = of("fixed", dataset.train)
-    fit(plain, dataset, config, progress=False)
-    fit(other, dataset, config, trainer=LengthAwareTrainer, progress=False)
-    torch.testing.assert_close(plain.V, other.V, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(plain(dataset.train).polarity, other(dataset.train).polarity, rtol=1e-10, atol=1e-12)
-
-
-def test_sharpness_goes_with_the_logarithm_of_the_length():
-    corpus = Corpus.from_lists([[1, 2], [1, 2, 3, 4], [1], [2] * 16], [0, 1, 0, 1])
-    model = of("length", corpus)
-    c = model.sharpness(corpus)
-    assert float(c.mean()) == pytest.approx(1) and c[1] == pytest.approx(2 * float(c[0])) and c[2] == 0
-    scores = model(corpus).scores
-    plain = model.token_scores().attention[corpus.tokens]
-    torch.testing.assert_close(scores, plain * c[corpus.instance_of])
-
-
-def test_dealt_has_the_same_lengths_in_another_order_and_whatever_the_batch():
-    corpus = texts(200, 3)
-    model = of("dealt", corpus)
-    dealt, own = model.sharpness(corpus), of("length", corpus).sharpness(corpus)
-    assert set(dealt.tolist()) <= set(own.tolist()) and float(dealt.std()) == pytest.approx(float(own.std()), rel=0.3)
-    assert abs(float(torch.corrcoef(torch.stack([dealt, own]))[0, 1])) < 0.3
-    assert torch.equal(model.sharpness(corpus[torch.tensor([7, 3])]), dealt[[7, 3]])
-
-
-def test_what_it_cannot_do_is_said():
-    corpus = texts(5, 3)
-    with pytest.raises(ValueError, match="fixed, length, dealt"):
-        of("long", corpus)
-    with pytest.raises(ValueError, match="binary model DP"):
-        of("length", corpus, encoder="affine")
-    with pytest.raises(ValueError, match="needs dropout"):
-        fit(of("length", corpus), data(), TrainingConfig(epochs=1, dropout=0.0), trainer=LengthAwareTrainer)

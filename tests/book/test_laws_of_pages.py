@@ -7,20 +7,11 @@ import torch
 from uaftc_book.chapters.attention_order import class_data, first_push, growing_vectors
 from uaftc_book.chapters.interventions import GROWING, take_from_V
 from uaftc_book.inner_products import growing_vector
-from uaftc_book.neighbours import score_and_length, selection
+from uaftc_book.neighbours import selection
 from uaftc_book.small_data import initial_model, small_data
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.dynamics import flow
 from uaftc_lib.models import AttentionClassifier
-
-
-@pytest.mark.parametrize("m", [1, 4, 30])
-def test_the_length_of_a_value_grows_as_its_word_is_looked_at(m):
-    """Of a word among m others with score 0, d|v|²|V|²/da = 2λ²/(1 − α), α its weight."""
-    a, step, lam = np.array([-1.0, 0.0, 2.0]), 1e-6, 3.0
-    alpha = np.exp(a) / (np.exp(a) + m)
-    slope = (score_and_length.law(a + step, lam, m) - score_and_length.law(a - step, lam, m)) / (2 * step)
-    assert slope == pytest.approx(2 * lam**2 / (1 - alpha))
 
 
 def test_v_loses_its_part_along_the_growing_w_and_nothing_else():

@@ -1,17 +1,17 @@
-"""The quadratic programme, the flow of V alone, the clock, Data III, and what is read off them."""
+"""The quadratic programme, the flow of V alone, the clock, the race, and what is read off them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from scipy.optimize import minimize
 
 from uaftc_book.chapters import since_2020
 from uaftc_book.mean_field import crossing
-from uaftc_book.neighbours import needles, one_step, selection
+from uaftc_book.neighbours import one_step, selection
 from uaftc_book.random_models import Case
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.registry import same_as_stored
 
 
 def of_case(seed=0, **options):
@@ -138,39 +138,6 @@ def test_a_crossing_is_read_between_times():
     assert np.isnan(crossing(times, np.zeros(4), 0.5))
 
 
-def test_data_three_has_its_signal_in_one_token_of_each_positive_text():
-    weak, strong = (needles.needles(16, strength, texts=20, seed=1) for strength in (0.0, 5.0))
-    moved = (strong.X - weak.X).norm(dim=2)
-    assert ((moved > 1e-6).sum(1) == (strong.y > 0)).all() and moved.max() == pytest.approx(5, rel=1e-5)
-    assert (strong.X[..., -1] == 1).all()
-    with pytest.raises(ValueError, match="length"):
-        needles.needles(0, 1.0)
-
-
-def test_its_attention_is_that_of_the_model():
-    data = needles.needles(5, 3.0, texts=4, dimension=3, seed=0)
-    model = AttentionClassifier(20, dimension=4, lam=1.0, seed=0)
-    with torch.no_grad():
-        model.embedding.copy_(data.X.reshape(20, 4))
-    corpus = Corpus.from_lists([list(range(5 * t, 5 * t + 5)) for t in range(4)], (data.y > 0).long().tolist())
-    with torch.no_grad():
-        found, told = needles.logits(data.X, model.V, model.W), model(corpus).polarity
-    assert found.numpy() == pytest.approx(told.numpy(), abs=1e-6)
-
-
-def test_thresholds_and_their_power():
-    rows = pd.DataFrame(
-        {"length": length, "seed": 0, "strength": s, "attention": 0.9 if s >= 4 else 0.5,
-         "mean pooling": 1.0 if s**2 > length else 0.5}
-        for length in (16, 64, 256) for s in (1.0, 2.0, 4.1, 8.1, 16.1)
-    )  # fmt: skip
-    found = since_2020.thresholds(rows)
-    of = {name: own.sort_values("length") for name, own in found.groupby("pooling")}
-    assert since_2020.exponent(of["attention"]) == pytest.approx(0, abs=1e-9)
-    assert since_2020.exponent(of["mean pooling"]) == pytest.approx(0.5, abs=0.02)
-    assert np.isnan(since_2020.threshold(rows[(rows.strength < 4) & (rows.length == 16)], "mean pooling"))
-
-
 def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
     data = load_dataset("synthetic-1", class_sizes=(30, 30), neutral_types=20)
     model = AttentionClassifier(len(data.vocabulary), dimension=5, dtype=torch.float64)
@@ -181,26 +148,6 @@ def test_the_signed_frequency_is_pi_of_a_model_that_knows_nothing():
 
     pi = dynamics.token_sums(model, data.train).pi.numpy() / len(data.train)
     assert one_step.signed_frequency(data.train, len(data.vocabulary)) / 2 == pytest.approx(pi, abs=1e-12)
-    with torch.no_grad():
-        model.W.fill_(1e-9)
-    own = since_2020.first_slopes(model, data)["own part of it"]
-    assert np.corrcoef(own, pi)[0, 1] == pytest.approx(1)
-
-
-@pytest.mark.parametrize("lam", [1.0, 3.0, 10.0])
-@pytest.mark.parametrize("head", since_2020.HEADS)
-def test_score_and_length_are_tied_up_to_the_step(lam, head):
-    one, half = (since_2020.law_departure(lam, 5, head, step, False, 1) for step in (0.1, 0.05))
-    assert one["error"] / half["error"] == pytest.approx(2, abs=0.2) and one["error"] < 0.1
-    assert half["error"] < half["with a line for it"] < half["without the exponential"]
-    freed = since_2020.law_departure(lam, 5, head, 0.1, True, 1)
-    assert freed["error"] > one["error"]
-
-
-def test_with_the_head_held_scores_come_to_one_size_whatever_lam_and_the_exponential_tells():
-    found = [since_2020.law_departure(lam, 5, "held", 0.1, False, 1) for lam in (1.0, 3.0, 10.0)]
-    assert [row["score"] for row in found] == pytest.approx([found[0]["score"]] * 3, rel=0.02)
-    assert all(row["score"] > 2 and row["error"] < 0.002 and row["with a line for it"] > 0.3 for row in found)
 
 
 def in_plane(*problem) -> since_2020.Selected:
@@ -232,3 +179,30 @@ def test_the_plane_shows_what_is_said_of_it():
     assert course[(course.index > 20) & (course.index < 70)].min() > 0.98 and course[course.index > 70].min() < 0.6
     figure = since_2020.draw_plane(leaves, "V leaves a")
     assert figure.data.chosen.tolist() == [False, False, True] and "chosen in the end: c;" in figure.alt
+
+
+def test_a_choice_is_kept_from_the_cone_about_its_direction_and_others_from_elsewhere():
+    rows = since_2020.choices_by_start(since_2020.RANDOM, 10, 0)
+    assert len({row["choice"] for row in rows}) > 5
+    near = [row for row in rows if row["condition"]]
+    assert np.mean([row["stays"] for row in near]) > 0.5
+
+
+@pytest.mark.parametrize(("beside", "constant"), [((0.0, 0.0), 0.5), ((1.0, 0.0), 1.0)])
+def test_the_lead_of_one_text_is_two_log_log_tau_and_a_constant(beside, constant):
+    """A word that votes nothing at zero, or as long as the chosen one and across it: e^g = κ log²τ / 2, κ = 1 or 2."""
+    texts = selection.texts_of(*since_2020.in_plane([(0.0, 1.0), beside], 0))
+    path = selection.joint_flow(texts, np.zeros(2), np.array([0.0, 1.0]), 1e6)
+    lead = path.V @ (texts.E[0] - texts.E[1])
+    late = path.log_times > 1e3
+    assert lead[late] == pytest.approx(np.log(constant) + 2 * np.log(path.log_times[late]), abs=0.02)
+
+
+def test_half_of_what_is_gained_is_read_between_two_looks():
+    assert since_2020.half_time(np.array([1.0, 1.0, 2.0, 4.0, 5.0])) == pytest.approx(2.5)
+    assert np.isnan(since_2020.half_time(np.array([1.0, 2.0, 0.5])))
+
+
+@pytest.mark.data("sst")
+def test_a_race_on_sst_comes_out_again():
+    assert same_as_stored("race_on_sst", labels="real", lam=10.0, seed=3)

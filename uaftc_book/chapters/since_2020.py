@@ -14,32 +14,26 @@ from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from scipy.special import xlogy
-from scipy.stats import kendalltau, spearmanr
 
 from uaftc_book.controls import shuffled, with_permuted_labels
 from uaftc_book.mean_field import MeanField, crossing
 from uaftc_book.neighbours import dispersion, one_step, selection
-from uaftc_book.neighbours.dispersion import LENGTH_RULES, LengthAwareClassifier, LengthAwareTrainer
-from uaftc_book.neighbours.needles import accuracies, needles
-from uaftc_book.neighbours.one_step import signed_frequency
 from uaftc_book.neighbours.pairs import SIGNALS, kinds_of, told_by
-from uaftc_book.neighbours.score_and_length import descend_two_tables, law, missed
 from uaftc_book.random_models import Case
-from uaftc_book.small_data import SEEDS, WHOLE_STEPS, initial_model, small_config, small_data
+from uaftc_book.small_data import SEEDS, WHOLE_STEPS, initial_model, small_config, small_data, sst_config
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain import leave_one_out
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
-from uaftc_lib.models.separate_tables import SeparateTables
 from uaftc_lib.plots import Figure
 from uaftc_lib.plots.figure import render
 from uaftc_lib.plots.summaries import number
 from uaftc_lib.plots.theme import DASHED, GREEN, INK, PANEL
-from uaftc_lib.scores import examined_types
-from uaftc_lib.token_lists import association
-from uaftc_lib.training import TrainingConfig, fit
+from uaftc_lib.scores import examined_types, type_means
+from uaftc_lib.streams import generator
+from uaftc_lib.training import TrainingConfig, batches_of, choose_trainer, fit
 
 DATASETS, LAMS = ("sst", "20news-1", "imdb"), (1.0, 10.0, 100.0)
 
@@ -50,9 +44,7 @@ DATASETS, LAMS = ("sst", "20news-1", "imdb"), (1.0, 10.0, 100.0)
 
 PROBLEMS = 50  # random ones
 SST_TEXTS = (20, 50, 100)
-MANY_TEXTS, FEW_SEEDS = (200, 500), range(3)  # of many texts
-END, LONGER = 1e3, 2e4  # log τ of all flows, and of those that are looked at again
-UNSETTLED = ((20, 1), (50, 2), (100, 2), (100, 6))  # SST texts and seed of these: see the chapter
+END = 1e3  # log τ of all flows
 TRAINED_TIME = 10.0  # log τ: 22,000 units of time, longer than any run of the book
 UNSHARED = 0.999  # a weight below it leaves a text's attention shared at the end
 RANDOM, DATA_I, SST = "random", "small Data I", "SST"
@@ -68,10 +60,10 @@ def problem(data: str, texts: int, seed: int) -> tuple[AttentionClassifier, Corp
         model = initial_model(dataset, seed=seed)
         fit(model, dataset, small_config(seed=seed), progress=False)
         return model, dataset.train[torch.arange(texts)]
-    dataset = load_dataset("sst")
-    model = AttentionClassifier(len(dataset.vocabulary), seed=seed)
-    fit(model, dataset, TrainingConfig(epochs=10, seed=seed), progress=False)
-    among = torch.from_numpy(np.random.default_rng(seed).permutation(len(dataset.train))[:texts])
+    dataset, drawn = load_dataset("sst"), texts + seed  # a model and a draw of each number of texts
+    model = AttentionClassifier(len(dataset.vocabulary), seed=drawn)
+    fit(model, dataset, TrainingConfig(epochs=10, seed=drawn), progress=False)
+    among = torch.from_numpy(np.random.default_rng(drawn).permutation(len(dataset.train))[:texts])
     return model, dataset.train[among.sort().values]
 
 
@@ -176,18 +168,42 @@ def words_selected(data: str, texts: int, seed: int) -> list[dict]:
     return [choice_measures(model, corpus, select(model, corpus))]
 
 
-@experiment(jobs=[{"texts": n, "seed": s} for n, s in UNSETTLED], rows=1)
-def words_selected_later(texts: int, seed: int) -> list[dict]:
-    """words_selected on problems of SST that are not settled by then, twenty times as far in log time."""
-    model, corpus = problem(SST, texts, seed)
-    return [choice_measures(model, corpus, select(model, corpus, LONGER))]
+STARTS, NEAR = 14, 0.1  # beginnings of V for a problem; how far a beginning in a cone is from its axis
 
 
-@experiment(jobs_over(texts=MANY_TEXTS, seed=FEW_SEEDS), rows=1)
-def words_selected_many(texts: int, seed: int) -> list[dict]:
-    """words_selected on more texts of SST, with few seeds."""
-    model, corpus = problem(SST, texts, seed)
-    return [choice_measures(model, corpus, select(model, corpus))]
+@experiment(
+    jobs_over(data=RANDOM, texts=10, seed=SEEDS) + jobs_over(data=SST, texts=SST_TEXTS[0], seed=SEEDS), rows=STARTS
+)
+def choices_by_start(data: str, texts: int, seed: int) -> list[dict]:
+    """V alone from zero, from the model's V/λ and from random directions of its length: choices, numbered as they come.
+
+    Each choice is then tried from a beginning near the direction of its programme, ten times as long: does it stay?
+    """
+    model, corpus = problem(data, texts, seed)
+    held, first = selection.texts_of(model, corpus), initial_V(model)
+    several = np.diff(np.append(held.first, len(held.text))) > 1
+    draws = np.random.default_rng([STARTS, seed])
+    choices, rows = {}, []
+    for start in range(STARTS):
+        V = (np.zeros_like(first), first)[start] if start < 2 else directed(draws, len(first)) * np.linalg.norm(first)
+        chosen = selection.chosen_by(held, flow_of(held, V).V[-1])
+        margin = selection.max_margin(held, chosen)
+        axis, across = margin.V / np.linalg.norm(margin.V), directed(draws, len(first))
+        near = 10 * np.linalg.norm(margin.V) * (axis + NEAR * (across - (across @ axis) * axis))
+        again = selection.chosen_by(held, flow_of(held, near).V[-1])
+        row = {"start": start, "choice": choices.setdefault(tuple(chosen), len(choices))}
+        row |= {
+            "best": agreeing_share(chosen == held.best(held.gamma), several),
+            "stays": float((again == chosen).all()),
+        }
+        rows.append(row | {"condition": float(not selection.tight_and_better(held, chosen, margin).any())})
+    return rows
+
+
+def directed(draws: np.random.Generator, d: int) -> Float[np.ndarray, "d"]:
+    """A random direction."""
+    V = draws.normal(size=d)
+    return V / np.linalg.norm(V)
 
 
 # ---
@@ -301,6 +317,52 @@ def race(initialisation: str, lam: float, seed: int) -> list[dict]:
     return [
         {"polarity": polarity, "attention": attention, "share then": at_polarity, "share at first": float(share[0])}
     ]
+
+
+SST_LAMS, EVERY, ENDS = (1.0, 10.0, 100.0), 10, (70, 700)  # batches between two looks, and at the ends: of 100 texts
+
+
+def looks(model: AttentionClassifier, dataset: Dataset, seed: int) -> list[tuple[float, float]]:
+    """Votes of listed words for their class, and their lead in attention: first, and after every ten batches."""
+    config, types = sst_config("Adagrad", seed, ENDS[-1] // ENDS[0]), examined_types(dataset)
+    trainer, order = choose_trainer(model, config)(model, dataset.train, config), generator(seed, "order")
+
+    def look() -> tuple[float, float]:
+        means = type_means(model, types)
+        attention = (means["attention positive"] + means["attention negative"]) / 2 - means["attention neutral"]
+        return (means["polarity positive"] - means["polarity negative"]) / 2, attention
+
+    seen = [look()]
+    for _ in range(config.epochs):
+        batches = batches_of(len(dataset.train), config.batch_size, order)
+        for first in range(0, len(batches), EVERY):
+            trainer.epoch(batches[first : first + EVERY])
+            seen.append(look())
+    return seen
+
+
+def half_time(values: Float[np.ndarray, "looks"]) -> float:
+    """Looks until half of what is gained by the last one, between two of them; nan if nothing is gained."""
+    gained = (values - values[0]) / (values[-1] - values[0])
+    if not values[-1] > values[0]:
+        return float("nan")
+    after = int(np.argmax(gained >= 0.5))
+    return after - (gained[after] - 0.5) / (gained[after] - gained[after - 1])
+
+
+@experiment(jobs_over(labels=("real", "permuted"), seed=SEEDS, lam=SST_LAMS), rows=len(ENDS))
+def race_on_sst(labels: str, lam: float, seed: int) -> list[dict]:
+    """Adagrad: batches until votes and attention of listed words reach half of what they gain by either end."""
+    dataset = load_dataset("sst")
+    dataset = dataset if labels == "real" else with_permuted_labels(dataset, seed)
+    model = AttentionClassifier(len(dataset.vocabulary), lam=lam, seed=seed)
+    votes, lead = np.array(looks(model, dataset, seed)).T
+    rows = []
+    for end in ENDS:
+        part = slice(end // EVERY + 1)
+        row = {"end": end, "votes": EVERY * half_time(votes[part]), "attention": EVERY * half_time(lead[part])}
+        rows.append(row | {"vote gained": votes[part][-1] - votes[0], "lead gained": lead[part][-1] - lead[0]})
+    return rows
 
 
 # ---
@@ -687,183 +749,6 @@ def selected_after_a_step(data: str, texts: int, labels: str, length: float, var
 
 
 # ---
-# What the signed frequency of a word foretells of its scores, and polarity learnt without attention.
-
-
-OF_CLASSES = "20news-2"
-UNIFORM = 1e9  # a λ that leaves every weight 1/n
-LEAST = 6  # occurrences of a word that is looked at
-OTHER = 1000  # added to the seed of a run that is to share no initial value
-
-
-def before_training(dataset: Dataset, lam: float, seed: int) -> AttentionClassifier:
-    """A model DP before training."""
-    return AttentionClassifier(len(dataset.vocabulary), lam=lam, classes=len(dataset.classes), seed=seed)
-
-
-def scores_along(dataset: Dataset, lam: float, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """a and s of all types after the first epoch, and of the model that is kept (the best on dev)."""
-    model, early = before_training(dataset, lam, seed), []
-
-    def look(epoch: int, now: AttentionClassifier) -> dict:
-        if epoch == 1:
-            early.extend(x.double().numpy() for x in now.token_scores())
-        return {}
-
-    fit(model, dataset, TrainingConfig(epochs=10, seed=seed), look, progress=False)
-    late = [x.double().numpy() for x in model.token_scores()]
-    return [early[0], late[0]], [early[1], late[1]]
-
-
-def first_slopes(model: AttentionClassifier, dataset: Dataset) -> dict[str, Float[np.ndarray, "types"]]:
-    """ds/dτ at V = 0, whole and B alone, which is the word's own part of it (Eq 19; A is nothing there)."""
-    model = deepcopy(model).double()
-    with torch.no_grad():
-        model.V.zero_()
-    update = dynamics.polarity_update(model, dataset.train)
-    return {"first slope": update.total.numpy(), "own part of it": update.B.numpy()}
-
-
-def tau(x: np.ndarray, y: np.ndarray) -> float:
-    """Kendall's τ-b."""
-    return float(kendalltau(x, y).statistic)
-
-
-def votes(s: Float[np.ndarray, "types ..."]) -> Float[np.ndarray, "types"]:
-    """|s|; of several classes the length of s without its mean, which changes nothing."""
-    return abs(s) if s.ndim == 1 else np.linalg.norm(s - s.mean(1, keepdims=True), axis=1)
-
-
-class Learnt(NamedTuple):
-    """Of the words that are looked at: a and s after the first epoch and at the end, and s of other runs without a."""
-
-    a_early: Float[np.ndarray, "words"]
-    a: Float[np.ndarray, "words"]
-    s_early: Float[np.ndarray, "words ..."]
-    s: Float[np.ndarray, "words ..."]
-    alone: Float[np.ndarray, "words ..."]
-    of_noise: Float[np.ndarray, "words ..."]
-    counts: Int[np.ndarray, "words"]
-
-
-def learnt(data: Dataset, dealt: Dataset, lam: float, seed: int) -> Learnt:
-    """Train with attention, and from another seed without it, with the labels and with those of ``dealt``."""
-    counts = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary))
-    kept = counts >= LEAST
-    (a_early, a), (s_early, s) = ([of[kept] for of in pair] for pair in scores_along(data, lam, seed))
-    alone, of_noise = (scores_along(of, UNIFORM, seed + OTHER)[1][1][kept] for of in (data, dealt))
-    return Learnt(a_early, a, s_early, s, alone, of_noise, counts[kept])
-
-
-def foretold(of: Learnt) -> dict[str, float]:
-    """Kendall's τ of attention and polarity with what was known before, or learnt before the other."""
-    return {
-        "τ a, |s| alone": tau(of.a, votes(of.alone)),
-        "τ a, |s| alone of permuted labels": tau(of.a, votes(of.of_noise)),
-        "τ a, frequency": tau(of.a, of.counts),
-        "τ a at the end, |s| of the first epoch": tau(of.a, votes(of.s_early)),
-        "τ |s| at the end, a of the first epoch": tau(votes(of.s), of.a_early),
-        "τ |s| at the end, |s| of the first epoch": tau(votes(of.s), votes(of.s_early)),
-    }
-
-
-@experiment(jobs_over(dataset=DATASETS, seed=SEEDS, lam=LAMS), rows=1)
-def polarity_first(dataset: str, lam: float, seed: int) -> list[dict]:
-    """Rank correlations over frequent words: of a trained model's scores with what was known or learnt before."""
-    data = load_dataset(dataset)
-    dealt = with_permuted_labels(data, seed)
-    of = learnt(data, dealt, lam, seed)
-    a, s = of.a, of.s
-    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
-    pi, pi_of_noise = (signed_frequency(one.train, len(one.vocabulary))[kept] for one in (data, dealt))
-    gamma = association(data.train, data.vocabulary).numpy()[kept]
-    slopes = {name: slope[kept] for name, slope in first_slopes(before_training(data, lam, seed), data).items()}
-    row = {"words": int(kept.sum())}
-    row |= {f"{name}: s, signed frequency": spearmanr(slope, pi).statistic for name, slope in slopes.items()}
-    row |= {f"{name}: s, s at the end": spearmanr(slope, s).statistic for name, slope in slopes.items()}
-    row |= {
-        "first epoch: s, s at the end": spearmanr(of.s_early, s).statistic,
-        "end: s, signed frequency": spearmanr(s, pi).statistic,
-        "end: s, signed frequency of permuted labels": spearmanr(s, pi_of_noise).statistic,
-        "end: s, γ": spearmanr(s, gamma).statistic,
-        "end: a, γ above zero": spearmanr(a[gamma > 0], gamma[gamma > 0]).statistic,
-        "end: a, γ below zero": spearmanr(a[gamma < 0], gamma[gamma < 0]).statistic,
-        "τ a, |signed frequency|": tau(a, abs(pi)),
-    }
-    return [row | foretold(of)]
-
-
-@experiment(jobs_over(seed=SEEDS, lam=LAMS), rows=1)
-def polarity_first_of_classes(lam: float, seed: int) -> list[dict]:
-    """20 Newsgroups II, four classes: what foretells attention, and what attention foretells."""
-    data = load_dataset(OF_CLASSES)
-    return [foretold(learnt(data, with_permuted_labels(data, seed), lam, seed))]
-
-
-# ---
-# Attention against association: after full batches, after dropout, and for permuted labels.
-
-
-RATES = {"sst": 10.0, "20news-1": 5.0}  # with three times as much some seeds break down at λ = 1
-EPOCHS = 800
-ARMS, PERMUTED = {"a, γ above zero": 1, "a, γ below zero": -1}, "permuted: "  # each arm of the U outwards
-
-
-def arms(a: np.ndarray, gamma: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
-    """Rank correlation of attention and γ among the kept words with γ above zero, and among those below."""
-    above, below = kept & (gamma > 0), kept & (gamma < 0)
-    return tuple(spearmanr(a[of], gamma[of]).statistic for of in (above, below))
-
-
-def arms_of(model: AttentionClassifier, data: Dataset, prefix: str = "", of: Dataset | None = None) -> dict[str, float]:
-    """:func:`arms` of a model's attention among words of :data:`LEAST` occurrences; ``of``: whose labels γ counts."""
-    kept = np.bincount(data.train.tokens.numpy(), minlength=len(data.vocabulary)) >= LEAST
-    gamma = association((of or data).train, data.vocabulary).numpy()
-    found = arms(model.token_scores().attention.double().numpy(), gamma, kept)
-    return {f"{prefix}{name}": value for name, value in zip(ARMS, found)}
-
-
-def with_control(model: AttentionClassifier, data: Dataset, seed: int) -> dict[str, float]:
-    """The arms with γ, and with the γ of permuted labels."""
-    return arms_of(model, data) | arms_of(model, data, PERMUTED, with_permuted_labels(data, seed))
-
-
-@experiment(jobs_over(dataset=RATES, seed=SEEDS, lam=LAMS), rows=1)
-def u_of_full_batches(dataset: str, lam: float, seed: int) -> list[dict]:
-    """Plain gradient descent on full batches: attention against γ, at the best epoch on dev and at the last."""
-    data = load_dataset(dataset)
-    model, last = AttentionClassifier(len(data.vocabulary), lam=lam, seed=seed), {}
-
-    def look(epoch: int, now: AttentionClassifier) -> dict:
-        if epoch == EPOCHS:
-            last.update(arms_of(now, data, "last: ") | {"last: right in training": now.accuracy(data.train)})
-        return {}
-
-    config = TrainingConfig(optimizer="sgd", learning_rate=RATES[dataset], batch_size=None, epochs=EPOCHS, seed=seed)
-    run = fit(model, data, config, look, progress=False)
-    row = {"epoch": run.best_epoch, "right in training": model.accuracy(data.train), "right": run.test_accuracy}
-    return [row | with_control(model, data, seed) | last]
-
-
-@experiment(jobs_over(dataset=DATASETS, seed=SEEDS, lam=LAMS), rows=1)
-def u_of_permuted_labels(dataset: str, lam: float, seed: int) -> list[dict]:
-    """Adagrad in batches, as in polarity_first: attention against γ, and, a control, against γ of permuted labels."""
-    data = load_dataset(dataset)
-    model = AttentionClassifier(len(data.vocabulary), lam=lam, seed=seed)
-    fit(model, data, TrainingConfig(epochs=10, seed=seed), progress=False)
-    return [with_control(model, data, seed) | {"right in training": model.accuracy(data.train)}]
-
-
-@experiment(jobs_over(dataset=RATES, seed=SEEDS), rows=1)
-def u_with_dropout(dataset: str, seed: int) -> list[dict]:
-    """λ = 10 and dropout as in Table 2: attention against γ among words with γ above zero, and among those below."""
-    data = load_dataset(dataset)
-    model = AttentionClassifier(len(data.vocabulary), lam=10.0, seed=seed)
-    fit(model, data, TrainingConfig(epochs=10, dropout=0.5, seed=seed), progress=False)
-    return [arms_of(model, data) | {"right": model.accuracy(data.test)}]
-
-
-# ---
 # Whether attention is learnt where single words say nothing of the class.
 
 
@@ -897,13 +782,12 @@ def when_learnt(dataset: Dataset, lam: float, seed: int) -> float:
 
 @experiment(jobs_over(signal=SIGNALS, seed=SEEDS, lam=LAMS), rows=1)
 def signal_in_pairs(signal: str, lam: float, seed: int) -> list[dict]:
-    """Data IV: right answers, attention of the words of which the class is made, and its tie to |s| learnt without."""
+    """Data IV: right answers, attention and votes of the words of which the class is made, when the loss falls."""
     data = told_by(signal, seed=seed)
     kinds = kinds_of()
     telling = torch.cat([kinds[name] for name in (("A0", "A1", "B0", "B1") if signal == "pairs" else ("A0", "A1"))])
     first, model = initial_model(data, lam=lam, seed=seed), trained(data, lam, seed)
     a, s = (x.double().numpy() for x in model.token_scores())
-    alone = trained(data, UNIFORM, seed + OTHER).token_scores().polarity.double().numpy()
     means = {name: float(a[ids].mean()) for name, ids in kinds.items()}
     row = {
         "right": model.accuracy(data.test),
@@ -913,155 +797,20 @@ def signal_in_pairs(signal: str, lam: float, seed: int) -> list[dict]:
         "lead of the first kind": max(means[name] for name in kinds if name != "neutral") - means["neutral"],
         "|s| of telling words": float(abs(s[telling]).mean()),
         "|s| of neutral words": float(abs(s[kinds["neutral"]]).mean()),
-        "τ a, |s| alone": tau(a, abs(alone)),
         "learnt at": when_learnt(data, lam, seed),
     }
     return [row]
 
 
 # ---
-# The score of a topic word and the length of its value vector, in a model of two tables.
-
-
-TOPICS, OTHERS, TEXTS = 4, 40, 40
-TIME = 150.0  # of a descent, in units of λ²: what it takes to grow a score by as much goes as λ²
-HEADS = ("held", "learnt")  # W: held at 1/λ of what is drawn, or learnt from what is drawn
-BINS, RATE = 10, 1.0  # of words by their score; of gradient descent on SST
-
-
-def law_departure(lam: float, m: int, head: str, step: float, free: bool, seed: int) -> dict[str, float | str | bool]:
-    """How far |v|²|V|² departs from 2λ²(a + (eᵃ − 1)/m) + const along gradient descent, V held and keys from zero.
-
-    Texts have one topic word, whose class it tells, among ``m`` others: these are held at zero, or ``free`` to learn
-    from the values they begin with. Steps are ``step`` λ² long. Errors are the greatest over topic words and steps, in
-    units of the greatest growth that the law gives; beside the law's, that of two others: without its exponential, and
-    with the line that the exponential begins as.
-    """
-    draws, types = np.random.default_rng([m, seed]), TOPICS + OTHERS
-    shares = np.zeros((TEXTS, types))
-    for t in range(TEXTS):
-        shares[t, [t % TOPICS, *(TOPICS + draws.choice(OTHERS, m, replace=False))]] = 1
-    model = SeparateTables(types, dimension=5, lam=lam, weight_range=1.0, seed=seed, dtype=torch.float64)
-    values, W, V = (of.detach().numpy().copy() for of in (model.values, model.W, model.V))
-    moves = np.ones(types)
-    if not free:
-        values[TOPICS:], moves[TOPICS:] = 0, 0
-    rate = step * lam**2
-    initial = values, W / lam if head == HEADS[0] else W, V
-    rates = rate * moves, rate if head == HEADS[1] else 0.0
-    found = descend_two_tables(
-        shares, 2.0 * (np.arange(TEXTS) % 2) - 1, initial, lam, rates, round(TIME / step), TOPICS
-    )
-    a = found.score
-    growth = law(a, lam, m).max()
-    errors = {
-        "error": law(a, lam, m),
-        "without the exponential": 2 * lam**2 * a,
-        "with a line for it": 2 * lam**2 * a * (1 + 1 / m),
-    }
-    about = {"lam": lam, "m": m, "head": head, "step": step, "free": free, "score": float(a.max())}
-    return about | {name: missed(found, said, growth) for name, said in errors.items()}
-
-
-@experiment(jobs_over(seed=SEEDS, lam=(1.0, 3.0), labels=("real", "permuted")), rows=BINS)
-def score_and_length(lam: float, labels: str, seed: int) -> list[dict]:
-    """SST, two tables, V held and keys from zero: growth of |v|²|V|² beside the law's, by the score of words.
-
-    Words of six occurrences or more in ten bins of equal size, by their score; m of a word: of its texts, the mean.
-    """
-    data = load_dataset("sst")
-    data = data if labels == "real" else with_permuted_labels(data, seed)
-    model, corpus = SeparateTables(len(data.vocabulary), lam=lam, seed=seed, dtype=torch.float64), data.train
-    with torch.no_grad():
-        model.keys.zero_()
-    size = model.V.detach().square().sum()
-    before = model.values.detach().square().sum(1) * size
-    config = TrainingConfig(optimizer="sgd", learning_rate=RATE, learning_rates={"V": 0.0}, epochs=20, seed=seed)
-    fit(model, Dataset(data.name, data.vocabulary, data.classes, corpus, test=data.test), config, progress=False)
-    with torch.no_grad():
-        a = model.keys @ model.V / lam
-        grown = model.values.square().sum(1) * size - before
-    counts = torch.bincount(corpus.tokens, minlength=len(a)).double()
-    others = (corpus.lengths - 1).clamp(min=1).double()[corpus.instance_of]
-    m = torch.zeros_like(counts).index_add(0, corpus.tokens, others) / counts
-    law = 2 * lam**2 * (a + (a.exp() - 1) / m)
-    kept = counts >= LEAST
-    table = pd.DataFrame({"score": a[kept].numpy(), "grown": grown[kept].numpy(), "law": law[kept].numpy()})
-    rank = {"rank": spearmanr(table["score"], table["grown"]).statistic, "right": model.accuracy(data.test)}
-    bins = table.groupby(pd.qcut(table["score"], BINS, labels=False, duplicates="drop")).mean()
-    return [{"bin": int(number)} | row.to_dict() | rank for number, row in bins.iterrows()]
-
-
-# ---
-# How strong a signal in one token of L must be for attention, and for mean pooling, to find it.
-
-
-LENGTHS = (16, 64, 256, 1024)
-STRENGTHS = tuple(2.0 * 1.4**k for k in range(11))  # 2 to 58
-LEVEL = 0.75  # right on the test set: halfway from guessing to certainty
-POOLINGS = ("attention", "mean pooling")
-
-
-@experiment(jobs_over(seed=SEEDS, length=LENGTHS), rows=len(STRENGTHS))
-def needle_strengths(length: int, seed: int) -> list[dict]:
-    """Data III: accuracy on 400 further texts against the strength of the signal, trained on 200."""
-    rows = []
-    for strength in STRENGTHS:
-        both = needles(length, strength, texts=600, seed=seed)
-        train, test = (type(both)(*(of[part] for of in both)) for part in (slice(0, 200), slice(200, None)))
-        rows.append({"strength": strength} | accuracies(train, test))
-    return rows
-
-
-def threshold(rows: pd.DataFrame, pooling: str) -> float:
-    """The strength from which on one seed and length stays at :data:`LEVEL` or above, between two in logarithms."""
-    rows = rows.sort_values("strength")
-    strengths, right = np.log(rows["strength"].to_numpy()), rows[pooling].to_numpy()
-    below = np.flatnonzero(right < LEVEL)
-    if not len(below):
-        return float(np.exp(strengths[0]))
-    i = below[-1]
-    if i + 1 == len(right):
-        return float("nan")
-    part = (LEVEL - right[i]) / (right[i + 1] - right[i])
-    return float(np.exp(strengths[i] + part * (strengths[i + 1] - strengths[i])))
-
-
-def thresholds(rows: pd.DataFrame) -> pd.DataFrame:
-    """length, seed, pooling, threshold."""
-    return pd.DataFrame(
-        {"length": length, "seed": seed, "pooling": name, "threshold": threshold(own, name)}
-        for (length, seed), own in rows.groupby(["length", "seed"])
-        for name in POOLINGS
-    )
-
-
-def exponent(of_seed: pd.DataFrame) -> float:
-    """The power of L with which the threshold of one seed and pooling grows."""
-    return float(np.polyfit(np.log(of_seed["length"]), np.log(of_seed["threshold"]), 1)[0])
-
-
-def logarithm_over_power(of_seed: pd.DataFrame) -> float:
-    """By how much a + b log L misses the logarithms of thresholds less than c L^p does, in mean square."""
-    log_length, threshold = np.log(of_seed["length"].to_numpy()), of_seed["threshold"].to_numpy()
-    by_log = np.polyval(np.polyfit(log_length, threshold, 1), log_length)
-    by_power = np.polyval(np.polyfit(log_length, np.log(threshold), 1), log_length)
-    missed = [np.mean((np.log(threshold) - told) ** 2) for told in (by_power, np.log(np.maximum(by_log, 1e-9)))]
-    return float(missed[0] - missed[1])
-
-
-# ---
 # How much of a weight is the length of its text.
-
-
-AWARE_LAMS, AWARE_SEEDS = (1.0, 10.0), 20
 
 
 @experiment(jobs_over(dataset=DATASETS, seed=SEEDS, lam=LAMS), rows=1)
 def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
     """Training texts: the largest weight of each against its bound and its length; beside scores dealt out anew."""
     data = load_dataset(dataset)
-    model = before_training(data, lam, seed)
+    model = AttentionClassifier(len(data.vocabulary), lam=lam, seed=seed)
     fit(model, data, TrainingConfig(epochs=10, seed=seed), progress=False)
     corpus = data.train
     lengths = corpus.lengths.numpy()
@@ -1079,20 +828,3 @@ def weights_by_length(dataset: str, lam: float, seed: int) -> list[dict]:
         "power of the bound": dispersion.power_of_length(lengths, bound),
     }
     return [row]
-
-
-@experiment(jobs_over(seed=range(AWARE_SEEDS), dataset=DATASETS, lam=AWARE_LAMS, rule=LENGTH_RULES), rows=1)
-def length_aware(dataset: str, lam: float, rule: str, seed: int) -> list[dict]:
-    """A fixed λ, one that falls with the length of a text, and one that does for lengths dealt out: the test set."""
-    data = load_dataset(dataset)
-    model = LengthAwareClassifier(len(data.vocabulary), data.train.lengths, rule, lam=lam, seed=seed)
-    config = TrainingConfig(epochs=10, dropout=0.5, seed=seed)
-    run = fit(model, data, config, trainer=LengthAwareTrainer, progress=False)
-    corpus, lengths = data.test, data.test.lengths.numpy()
-    with torch.no_grad():
-        out = model(corpus)
-    right = ((out.polarity > 0).long() == corpus.labels).double().numpy()
-    largest = np.maximum.reduceat(out.weights.double().numpy(), corpus.offsets[:-1].numpy())
-    long = lengths > np.median(lengths)
-    row = {"dev": run.dev_accuracy, "test": run.test_accuracy, "test, longer half": right[long].mean()}
-    return [row | {"test, shorter half": right[~long].mean(), "power": dispersion.power_of_length(lengths, largest)}]
