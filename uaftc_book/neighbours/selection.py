@@ -4,6 +4,7 @@ Max-margin token selection (Tarzanagh, Li, Zhang and Oymak, NeurIPS 2023; the co
 *choice* names one word type o of each text. Its vector of greatest margin is V = argmin ½|V|² with
 (e_o − e_w)·V ≥ 1 for every other type w of the text; a type that stands in a text several times counts once. With
 γ_w = y s_w, a choice is *locally optimal* if every word whose constraint is tight has a smaller γ than the chosen one.
+The theorem is local: V must begin in a cone about the direction of such a choice.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def texts_of(model: AttentionClassifier, corpus: Corpus) -> Texts:
     """
     model.check(corpus)
     if model.encoder != "none" or model.attention != "dot" or not model.binary:
-        raise ValueError(f"the selection of words is told of a binary model DP, not of {model.extra_repr()}")
+        raise ValueError(f"a context vector selects words in a binary model DP, not in {model.extra_repr()}")
     E = model.embedding.detach().double().numpy()
     pairs, counts = np.unique(corpus.instance_of.numpy() * len(E) + corpus.tokens.numpy(), return_counts=True)
     text, kind = np.divmod(pairs, len(E))
