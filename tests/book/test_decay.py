@@ -1,10 +1,12 @@
 """The phases of weight decay, against descent from random starts and full models."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from uaftc_book.decay import DecayProgramme, descend
+from uaftc_book.chapters.which_lambda import edges
+from uaftc_book.decay import DecayProgramme, descend, one_sided_factor
 from uaftc_book.small_data import ends, initial_model
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.scores import examined_types
@@ -47,12 +49,24 @@ def test_one_sided_attention_is_the_vote():
 def test_a_full_model_descends_to_the_optimum():
     lam, mu, data = 3.0, 7e-3, load_dataset("synthetic-1")
     types = examined_types(data)
-    model = descend(initial_model(data, lam, seed=1), data.train, mu, rate=5.0, steps=1200)
+    model = descend(initial_model(data, lam, seed=1), data.train, mu, rate=5.0, steps=1200, momentum=0.9)
     optimum = DecayProgramme(lam, mu).optima["one-sided"]
     end = ends(model, types)
     found = np.array([end[f"polarity {kind}"] for kind in types])
     mirrored = -optimum.polarity[[1, 0, 2]]  # the classes exchanged
     error = min(abs(found - one).max() for one in (optimum.polarity, mirrored))
-    assert error < 0.05 * abs(optimum.polarity).max()
+    assert error < 0.01 * abs(optimum.polarity).max()
     values = torch.linalg.svdvals(model.embedding.detach())
-    assert values[1] < 0.01 * values[0]
+    assert values[1] < 0.001 * values[0]
+    W = model.W.detach()
+    factor = float(model.V.detach() @ W / (W @ W))
+    assert one_sided_factor(model, data.train, lam, mu) == pytest.approx(factor, rel=1e-3)
+
+
+def test_edges_lie_where_objectives_cross_or_meet():
+    x = np.log10([1e-4, 1e-3, 1e-2, 1e-1])
+    two, one, flat = 2 * (x + 3.5), x + 3.5, np.full(4, 2.2)  # in log μ two and one cross at −3.5, one and flat at −1.3
+    grid = pd.DataFrame({"lam": 1.0, "mu": 10**x, "two-sided": two, "one-sided": np.minimum(one, flat), "flat": flat})
+    grid["phase"] = ["two-sided", "one-sided", "one-sided", "flat"]
+    edge = np.log10(edges(grid).set_index("phase")["edge"])
+    assert edge["two-sided"] == pytest.approx(-3.5) and edge["one-sided"] == pytest.approx(-1.3)

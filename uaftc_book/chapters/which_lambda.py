@@ -45,8 +45,8 @@ from uaftc_lib.dynamics.ledger import fit_with_ledger
 from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.plots.figure import Figure, render
-from uaftc_lib.plots.summaries import itemised
-from uaftc_lib.plots.theme import DASHED, GREEN, GREY, INK, VIOLET
+from uaftc_lib.plots.summaries import itemised, number
+from uaftc_lib.plots.theme import COLORS, DASHED, GREEN, GREY, INK, VIOLET, looks_of
 from uaftc_lib.scores import KINDS, examined_types, type_means
 from uaftc_lib.training import fit
 
@@ -526,15 +526,17 @@ def decay_sides(positive: str, seed: int) -> list[dict]:
     dataset = replace(dataset, train=dataset.train[both])
     flat = initial_model(dataset, VERY_FLAT, dimension=20, seed=seed)
     end_on_sst(flat, dataset, mu)
-    rows = {"predicted factor": one_sided_factor(flat, dataset.train, lam, mu)}
+    row = {"predicted factor": one_sided_factor(flat, dataset.train, lam, mu)}
+    rho = dynamics.token_sums(flat, dataset.train).rho
+    row |= {f"ρ {kind}": float(rho[ids].mean()) for kind, ids in examined_types(dataset).items()}
     model = initial_model(dataset, lam, dimension=20, seed=seed)
     for start in ("", " from −V"):
         model.V.data *= -1 if start else 1
         end = end_on_sst(model, dataset, mu)
-        rows |= {f"{name}{start}": end[name] for name in ("objective", "cosine")}
+        row |= {f"{name}{start}": end[name] for name in ("objective", "cosine")}
         V, W = model.V.detach(), model.W.detach()
-        rows[f"factor{start}"] = float(V @ W / W.square().sum())
-    return [rows]
+        row[f"factor{start}"] = float(V @ W / W.square().sum())
+    return [row]
 
 
 SCORES = [f"{name} {kind}" for name in ("attention", "polarity") for kind in KINDS]
@@ -558,7 +560,7 @@ def decay_ends() -> pd.DataFrame:
     greatest predicted one of its sort. Where the classes are exchanged, so is the prediction.
     """
     predicted = stored("decay_phases")[["lam", "mu", "phase", *SCORES]]
-    rows = stored("decay_runs").merge(predicted, on=["lam", "mu"], suffixes=("", " predicted"))
+    rows = stored("decay_runs").astype({"lam": float}).merge(predicted, on=["lam", "mu"], suffixes=("", " predicted"))
     a, s = (rows[[f"{name} {kind}" for kind in KINDS]].to_numpy() for name in ("attention", "polarity"))
     a_p, s_p = (rows[[f"{n} {kind} predicted" for kind in KINDS]].to_numpy() for n in ("attention", "polarity"))
     a_size, s_size = (np.maximum(abs(scores).max(1), 0.01) for scores in (a_p, s_p))
@@ -571,12 +573,38 @@ def decay_ends() -> pd.DataFrame:
     return rows.assign(phase=phase_of(rows), off=np.minimum(*off))
 
 
-def by_kind(runs: pd.DataFrame) -> pd.DataFrame:
-    """kind, attention, polarity: a row for each run and kind of words."""
-    return pd.concat(
-        pd.DataFrame({"kind": kind} | {name: runs[f"{name} {kind}"] for name in ("attention", "polarity")})
-        for kind in KINDS
+KIND_LABELS = {
+    "positive": {"xytext": (6, -3), "ha": "left"},
+    "negative": {"xytext": (-6, -3), "ha": "right"},
+    "neutral": {"xytext": (0, 7), "ha": "center"},
+}
+
+
+def draw_kinds(run: pd.Series, title: str) -> Figure:
+    """Attention and votes of the kinds of words at the end of a run, and the line on which attention is the vote."""
+    data = pd.DataFrame(
+        {"kind": kind} | {name: run[f"{name} {kind}"] for name in ("polarity", "attention")} for kind in KINDS
     )
+
+    def draw(axes: Axes) -> list:
+        axes.axhline(0, color=INK, linewidth=0.7)
+        axes.set(xlim=(-36, 36), ylim=(-1, 3.4))
+        if title == "one-sided":
+            axes.axline((0, 0), tuple(data.loc[1, ["polarity", "attention"]]), color=VIOLET, linewidth=1.2)
+        for kind, s, a in data.itertuples(index=False):
+            axes.plot(s, a, looks_of(KINDS)[kind].marker, color=COLORS[kind], markersize=7)
+            place, side = {
+                "positive": ((6, -3), "left"),
+                "negative": ((-6, -3), "right"),
+                "neutral": ((0, 7), "center"),
+            }[kind]
+            axes.annotate(kind, (s, a), place, textcoords="offset points", ha=side, fontsize=8)
+        return []
+
+    alt = f"{title}: " + itemised(
+        f"{kind} words vote {number(s)}, attention {number(a)}" for kind, s, a in data.itertuples(index=False)
+    )
+    return render(draw, data, "a panel", alt, (2.2, 2.0), title=title, x_label="vote", y_label="attention")
 
 
 def decay_steps(lam: float, seed: int) -> dict[str, float]:
@@ -614,16 +642,24 @@ def edges(grid: pd.DataFrame) -> pd.DataFrame:
     for lam, own in grid.sort_values("mu").groupby("lam"):
         x, labels = np.log(own["mu"].to_numpy()), own["phase"].to_numpy()
         for phase in PHASES:
-            if not (met := np.flatnonzero(labels == phase)).size:
-                rows.append({"lam": lam, "phase": phase, "edge": np.nan})
+            met = np.flatnonzero(labels == phase)
+            if not met.size or met[-1] == len(x) - 1:
+                rows.append({"lam": lam, "phase": phase, "edge": math.exp(x[-1]) if met.size else np.nan})
                 continue
-            i = min(met[-1], len(x) - 2)
+            i = met[-1]
             above = own[labels[i + 1]].to_numpy() if labels[i + 1] in PHASES else np.full(len(x), math.log(2))
             gain = above - own[phase].to_numpy()
             j = i + 1 if gain[i + 1] < -1e-9 else i - 1
             at = x[i] - gain[i] * (x[j] - x[i]) / (gain[j] - gain[i])
             rows.append({"lam": lam, "phase": phase, "edge": math.exp(min(max(at, x[i]), x[i + 1]))})
     return pd.DataFrame(rows)
+
+
+NAMED = (
+    ("two-sided", (1.2, 1.6e-4), "both classes are looked at"),
+    ("one-sided", (16, 7e-5), "attention is the vote"),
+    ("flat", (90, 2.2e-4), "words only vote"),
+)
 
 
 def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure:
@@ -654,10 +690,11 @@ def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure
             same = int((ended.query("lam == @lam and mu == @mu")["phase"] == phase).sum())
             axes.plot(lam, mu, "o", color=PHASES.get(phase, INK), markersize=8, markeredgecolor=INK)
             axes.annotate(f"{same} of {n}", (lam, mu), (7, -3), textcoords="offset points", fontsize=8)
-        axes.set(ylim=(lowest, grid["mu"].max()), xlim=(tops.index.min(), tops.index.max()))
-        for phase, place in {"two-sided": (1.5, 8e-5), "one-sided": (16, 4e-5), "flat": (90, 2e-4)}.items():
+        axes.set(ylim=(2e-5, grid["mu"].max()), xlim=(tops.index.min(), tops.index.max()))
+        for phase, place, says in NAMED:
             axes.annotate(phase, place, ha="center", fontsize=12, weight="bold")
-        axes.annotate("nothing is learnt", (8, 1.25e-2), ha="center", fontsize=9.5)
+            axes.annotate(says, place, (0, -13), textcoords="offset points", ha="center", fontsize=8.5)
+        axes.annotate("nothing is learnt", (30, 1.2e-2), ha="center", fontsize=9.5)
         return []
 
     shares = (f"{phase} at {n} of {len(grid)} points" for phase, n in grid["phase"].value_counts().items())
