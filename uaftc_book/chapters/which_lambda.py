@@ -574,8 +574,8 @@ def decay_ends() -> pd.DataFrame:
 
 
 KIND_LABELS = {
-    "positive": {"xytext": (6, -3), "ha": "left"},
-    "negative": {"xytext": (-6, -3), "ha": "right"},
+    "positive": {"xytext": (4, 5), "ha": "left"},
+    "negative": {"xytext": (-4, 5), "ha": "right"},
     "neutral": {"xytext": (0, 7), "ha": "center"},
 }
 
@@ -588,7 +588,7 @@ def draw_kinds(run: pd.Series, title: str) -> Figure:
 
     def draw(axes: Axes) -> list:
         axes.axhline(0, color=INK, linewidth=0.7)
-        axes.set(xlim=(-36, 36), ylim=(-1, 3.4))
+        axes.set(xlim=(-45, 45), ylim=(-1, 3.4))
         if title == "one-sided":
             axes.axline((0, 0), tuple(data.loc[1, ["polarity", "attention"]]), color=VIOLET, linewidth=1.2)
         for kind, s, a in data.itertuples(index=False):
