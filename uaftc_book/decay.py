@@ -15,8 +15,9 @@ one-sided
     of all votes.
 
 At the flat optimum βq = μ√n, with β = 1/(1 + e^{qs}). There ∂/∂Δ of the two-sided objective is
-μ√n(λ√(n₀/(n + n₀)) − (1 − q)s). So flat attention is unstable where s > λ√(n₀/(n + n₀))/(1 − q), that is below
-μ_c = (q/√n)/(1 + exp(qλ√(n₀/(n + n₀))/(1 − q))).
+μ√n(λ√(n₀/(n + n₀)) − (1 − q)s). So flat attention is unstable towards two-sided attention where
+s > λ√(n₀/(n + n₀))/(1 − q), that is below μ_c = (q/√n)/(1 + exp(qλ√(n₀/(n + n₀))/(1 − q))). Towards one-sided
+attention it becomes unstable at a larger decay.
 """
 
 from __future__ import annotations
@@ -131,8 +132,8 @@ class DecayProgramme:
             return self.loss(*scores(x)) + self.mu / 2 * (float(self.sizes @ (E * E).sum(1)) + float(U @ U))
 
         start = draw.normal(size=5 * d) * draw.choice([0.1, 1.0, 3.0])
-        found = minimize(objective, start, method="BFGS", options={"gtol": 1e-8, "maxiter": 5000})
-        return Optimum(float(found.fun), *scores(found.x))
+        result = minimize(objective, start, method="BFGS", options={"gtol": 1e-8, "maxiter": 5000})
+        return Optimum(float(result.fun), *scores(result.x))
 
 
 @torch.no_grad()
@@ -140,12 +141,12 @@ def descend(
     model: AttentionClassifier, corpus: Corpus, mu: float, rate: float, steps: int, momentum: float = 0.0
 ) -> AttentionClassifier:
     """Change a model by gradient descent on the mean loss of all texts, with decay μ on every parameter."""
-    moving = {name: torch.zeros_like(own) for name, own in model.named_parameters()}
+    velocity = {name: torch.zeros_like(parameter) for name, parameter in model.named_parameters()}
     for _ in range(steps):
         for name, slope in dynamics.gradients(model, corpus).items():
-            own = getattr(model, name)
-            moving[name].mul_(momentum).add_(slope + mu * own)
-            own -= rate * moving[name]
+            parameter = getattr(model, name)
+            velocity[name].mul_(momentum).add_(slope + mu * parameter)
+            parameter -= rate * velocity[name]
     return model
 
 
@@ -154,7 +155,7 @@ def one_sided_factor(model: AttentionClassifier, corpus: Corpus, lam: float, mu:
     """κ of one-sided attention at this λ by the votes of a model: sᵀρ / (mλμ‖W‖²).
 
     At rest V = Eᵀρ/(mλμ), and E = sWᵀ/‖W‖² where its rank is one. The sum sᵀρ/m is the mean over texts of yβ times the
-    variance of votes in the text: of the two classes that one is looked at whose texts have the greater one.
+    variance of votes in the text: attention favours the class with the larger sum.
     """
     s, rho = model.token_scores().polarity, dynamics.token_sums(model, corpus).rho
     return float(s @ rho / (len(corpus) * lam * mu * model.W.square().sum()))

@@ -37,6 +37,7 @@ from uaftc_book.small_data import (
     range_data,
     set_cosine,
     small_config,
+    small_data,
 )
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
@@ -452,18 +453,19 @@ def decay_phases(lam: float, mu: float) -> list[dict]:
 
 
 @torch.no_grad()
-def decayed(model: AttentionClassifier, dataset: Dataset, mu: float) -> dict[str, float]:
+def summary_at_end(model: AttentionClassifier, dataset: Dataset, mu: float) -> dict[str, float]:
     """The objective, cos(V, W), the correlation of a and s over the words of the texts, E's singular values, scores.
 
-    "unrest" is the length of the objective's slope in units of what the decay makes of it.
+    "relative slope" is the length of the objective's slope in units of the decay's part of it.
     """
     kept = dataset.train.tokens.unique()
     a, s = (scores[kept].double() for scores in model.token_scores())
     E, V, W = model.embedding[kept].double(), model.V.double(), model.W.double()
     slopes = dynamics.gradients(model, dataset.train)
-    unrest = sum(float((slope + mu * getattr(model, name)).square().sum()) for name, slope in slopes.items())
+    squares = sum(float((slope + mu * getattr(model, name)).square().sum()) for name, slope in slopes.items())
     size = sum(float(own.square().sum()) for own in model.parameters())
-    row = {"objective": float(model.loss(dataset.train)) + mu / 2 * size, "unrest": math.sqrt(unrest / size) / mu}
+    row = {"objective": float(model.loss(dataset.train)) + mu / 2 * size}
+    row["relative slope"] = math.sqrt(squares / size) / mu
     row["cosine"] = float(V @ W / (V.norm() * W.norm()))
     row["correlation"] = float(torch.corrcoef(torch.stack([a, s]))[0, 1])
     row |= {f"singular value {i + 1}": float(value) for i, value in enumerate(torch.linalg.svdvals(E)[:3])}
@@ -477,8 +479,10 @@ DECAY_POINTS = (
 
 
 def descend_long(model: AttentionClassifier, dataset: Dataset, mu: float, rate: float, time: float) -> dict[str, float]:
-    """Change a model by descent with momentum 0.9, for a time in units of 1/μ; what :func:`decayed` says of its end."""
-    return decayed(descend(model, dataset.train, mu, rate, round(0.1 * time / mu / rate), momentum=0.9), dataset, mu)
+    """The summary at the end of a descent with momentum 0.9, for a time in units of 1/μ."""
+    return summary_at_end(
+        descend(model, dataset.train, mu, rate, round(0.1 * time / mu / rate), momentum=0.9), dataset, mu
+    )
 
 
 @experiment([{"lam": lam, "mu": mu, "seed": seed} for lam, mu in DECAY_POINTS for seed in SEEDS], rows=1)
@@ -490,7 +494,7 @@ def decay_runs(lam: float, mu: float, seed: int) -> list[dict]:
 
 @experiment([{"lam": lam, "mu": mu, "seed": seed} for lam, mu in DECAY_POINTS for seed in range(40)], rows=1)
 def decay_starts(lam: float, mu: float, seed: int) -> list[dict]:
-    """Where descent of one vector for each kind of word ends from a random start: its objective, and whose that is."""
+    """Where descent of one vector for each kind of word ends from a random start: objective, and its phase."""
     programme = DecayProgramme(lam, mu)
     objective = programme.from_start(seed).objective
     known = {"nothing": math.log(2)} | {name: one.objective for name, one in programme.optima.items()}
@@ -499,29 +503,32 @@ def decay_starts(lam: float, mu: float, seed: int) -> list[dict]:
 
 
 def end_on_sst(model: AttentionClassifier, dataset: Dataset, mu: float) -> dict[str, float]:
-    """What :func:`decayed` says of the end of a descent: at a small λ steps must be shorter."""
+    """What :func:`summary_at_end` says of the end of a descent: at a small λ steps must be shorter."""
     return descend_long(model, dataset, mu, rate=2.0 if model.lam > 3 else 1.0, time=20)
 
 
 @experiment(jobs_over(labels=("real", "permuted"), lam=(1.0, 10.0, 100.0), mu=(1e-3, 5e-4), seed=range(5)), rows=1)
 def decay_sst(labels: str, lam: float, mu: float, seed: int) -> list[dict]:
-    """The same on SST with 20 dimensions, and on its texts with the labels permuted."""
+    """Where models of 20 dimensions end on SST, with real or permuted labels."""
     dataset = range_data("SST")
     dataset = dataset if labels == "real" else with_permuted_labels(dataset, seed)
     return [end_on_sst(initial_model(dataset, lam, dimension=20, seed=seed), dataset, mu)]
 
 
-POSITIVE_TEXTS = {"all": 3610, "as many": 3310, "fewer": 3035}  # of SST, beside 3,310 negative ones
+POSITIVE_TEXTS = {"all": 3610, "as many": 3310, "fewer": 3035}  # of SST, which has 3,310 negative ones
+SHUFFLED = {f"{name}, shuffled": POSITIVE_TEXTS[name] for name in ("all", "as many")}  # the control: labels permuted
 VERY_FLAT = 1e6  # a λ
 
 
-@experiment(jobs_over(positive=POSITIVE_TEXTS, seed=range(5)), rows=1)
+@experiment(jobs_over(positive=POSITIVE_TEXTS | SHUFFLED, seed=range(5)), rows=1)
 def decay_sides(positive: str, seed: int) -> list[dict]:
     """κ of a/s at λ = 100, μ = 0.001 on SST without some positive texts: predicted at flat attention; also from −V."""
     lam, mu, dataset = 100.0, 1e-3, range_data("SST")
+    if positive in SHUFFLED:
+        dataset = with_permuted_labels(dataset, seed)
     labels, draw = dataset.train.labels, torch.Generator().manual_seed(seed)
     ids = (labels == 1).nonzero().flatten()
-    chosen = ids[torch.randperm(len(ids), generator=draw)[: POSITIVE_TEXTS[positive]]]
+    chosen = ids[torch.randperm(len(ids), generator=draw)[: (POSITIVE_TEXTS | SHUFFLED)[positive]]]
     both = torch.cat([(labels == 0).nonzero().flatten(), chosen]).sort().values
     dataset = replace(dataset, train=dataset.train[both])
     flat = initial_model(dataset, VERY_FLAT, dimension=20, seed=seed)
@@ -593,12 +600,7 @@ def draw_kinds(run: pd.Series, title: str) -> Figure:
             axes.axline((0, 0), tuple(data.loc[1, ["polarity", "attention"]]), color=VIOLET, linewidth=1.2)
         for kind, s, a in data.itertuples(index=False):
             axes.plot(s, a, looks_of(KINDS)[kind].marker, color=COLORS[kind], markersize=7)
-            place, side = {
-                "positive": ((6, -3), "left"),
-                "negative": ((-6, -3), "right"),
-                "neutral": ((0, 7), "center"),
-            }[kind]
-            axes.annotate(kind, (s, a), place, textcoords="offset points", ha=side, fontsize=8)
+            axes.annotate(kind, (s, a), **{"textcoords": "offset points", "fontsize": 8} | KIND_LABELS[kind])
         return []
 
     alt = f"{title}: " + itemised(
@@ -608,22 +610,25 @@ def draw_kinds(run: pd.Series, title: str) -> Figure:
 
 
 def decay_steps(lam: float, seed: int) -> dict[str, float]:
-    """The relative error of each step of the proof, by its letter: (i) and (j) for random scores of twenty words."""
-    draw = np.random.default_rng(seed)
-    U, sizes, Qt = np.linalg.svd(draw.normal(size=(20, 2)) * [lam, 1.0], full_matrices=False)
-    E, VW = U * np.sqrt(sizes), np.sqrt(sizes)[:, None] * Qt
-    change = draw.normal(size=(2, 2))
-    others = np.square(E @ change).sum() + np.square(np.linalg.inv(change) @ VW).sum()  # with the same scores
-    programme = DecayProgramme(lam, 1e-3)
-    mu = 0.5 * programme.critical
+    """The relative error of each step of the proof, by its letter: (i) after a descent on the small Data I."""
+    draw, data = np.random.default_rng(seed), small_data(seed)
+    model = descend(initial_model(data, 3.0, dimension=5, seed=seed), data.train, 5e-3, 5.0, 3000, momentum=0.9)
+    E, V, W = (model.get_parameter(name).detach() for name in ("embedding", "V", "W"))
+    gram, ends = E.T @ E, torch.outer(V, V) + torch.outer(W, W)
+    U, sizes, Qt = np.linalg.svd(draw.normal(size=(20, 2)) * [lam, 1.0], full_matrices=False)  # scores of 20 words
+    best, change = sizes.sum(), draw.normal(size=(2, 2))
+    left, right = U * np.sqrt(sizes), np.sqrt(sizes)[:, None] * Qt
+    balanced = (np.square(left).sum() + np.square(right).sum()) / 2
+    others = (np.square(left @ change).sum() + np.square(np.linalg.inv(change) @ right).sum()) / 2
+    mu = 0.5 * DecayProgramme(lam, 1e-3).critical
     programme = DecayProgramme(lam, mu)
     s, q, n, n0 = programme.optima["flat"].polarity[0], programme.share, programme.polar, programme.neutral
     votes, up = s * np.array([1, -1, 0]), np.array([n0, n0, -n]) / (n + n0)
     slope = (programme.objective(1e-6 * up, votes) - programme.objective(0 * up, votes)) / 1e-6
     wanted = mu * np.sqrt(n) * (lam * np.sqrt(n0 / (n + n0)) - (1 - q) * s)
     return {
-        "i": float(abs(E.T @ E - VW @ VW.T).max() / sizes.max()),
-        "j": max(0.0, 1 - others / (2 * sizes.sum())) + abs(np.square(E).sum() / sizes.sum() - 1),
+        "i": float((gram - ends).norm() / gram.norm()),
+        "j": max(0.0, 1 - others / best) + abs(balanced / best - 1),
         "k": abs(q / (1 + np.exp(q * s)) / (mu * np.sqrt(n)) - 1),
         "l": abs(slope / wanted - 1),
     }
@@ -663,7 +668,7 @@ NAMED = (
 
 
 def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure:
-    """The phases over λ and μ, with the runs that ended in each, and the scores of words in each of them.
+    """The phases over λ and μ, with the runs that ended in each.
 
     Parameters
     ----------
