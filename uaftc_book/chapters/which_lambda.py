@@ -606,7 +606,7 @@ def draw_kinds(run: pd.Series, title: str) -> Figure:
     alt = f"{title}: " + itemised(
         f"{kind} words vote {number(s)}, attention {number(a)}" for kind, s, a in data.itertuples(index=False)
     )
-    return render(draw, data, "a panel", alt, (2.2, 2.0), title=title, x_label="vote", y_label="attention")
+    return render(draw, data, "a panel", alt, (1.95, 1.9), title=title, x_label="vote", y_label="attention")
 
 
 def decay_steps(lam: float, seed: int) -> dict[str, float]:
@@ -705,7 +705,7 @@ def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure
     shares = (f"{phase} at {n} of {len(grid)} points" for phase, n in grid["phase"].value_counts().items())
     alt = f"Regions of λ and decay: {itemised(shares)}."
     labels = {"x_label": "scaling factor λ", "y_label": "weight decay μ", "log_x": True, "log_y": True}
-    return render(draw, ended, caption, alt, (6.9, 4.2), title="the phase of the optimum", **labels)
+    return render(draw, ended, caption, alt, (6.0, 4.0), title="the phase of the optimum", **labels)
 
 
 reads("mean_pooling", VERY_LARGE, lambda rows: SMALL - column(rows, "farthest weight"))
