@@ -65,7 +65,7 @@ def test_dialects_are_read(tmp_path, content):
         ("a.csv", "text\u200b,text ,label\nx,y,1\n", "utf-8", "no column 'text'"),
         ("a.csv", json.dumps(RECORDS), "utf-8", "holds no CSV but JSON: .*end in .json"),
         ("a.csv", "<!DOCTYPE html><table>", "utf-8", "by its first bytes, a web page"),
-        ("a.tsv", gzip.compress(b"text\tlabel\n"), "utf-8", "by its first bytes, a packed file"),
+        ("a.tsv", gzip.compress(b"text\tlabel\n", mtime=0), "utf-8", "by its first bytes, a packed file"),
         ("a.xls", b"\xd0\xcf\x11\xe0", "utf-8", "old Excel workbook .* save it as .xlsx"),
         ("a.xlsx", "text,label\n", "utf-8", "no readable Excel workbook"),
         ("a.csv.gz", "text,label\n", "utf-8", "Not a gzipped file"),
