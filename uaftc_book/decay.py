@@ -115,7 +115,7 @@ class DecayProgramme:
 
     @property
     def critical(self) -> float:
-        """μ_c, below which flat attention is unstable."""
+        """μ_c, below which flat attention is unstable towards two-sided attention."""
         s = self.lam * np.sqrt(self.neutral / (self.neutral + self.polar)) / (1 - self.share)
         return float(self.share / np.sqrt(self.polar) / (1 + np.exp(self.share * s)))
 
@@ -140,7 +140,7 @@ class DecayProgramme:
 def descend(
     model: AttentionClassifier, corpus: Corpus, mu: float, rate: float, steps: int, momentum: float = 0.0
 ) -> AttentionClassifier:
-    """Change a model by gradient descent on the mean loss of all texts, with decay μ on every parameter."""
+    """Change a model by descent with momentum on the mean loss of all texts, with decay μ on every parameter."""
     velocity = {name: torch.zeros_like(parameter) for name, parameter in model.named_parameters()}
     for _ in range(steps):
         for name, slope in dynamics.gradients(model, corpus).items():

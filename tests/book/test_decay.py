@@ -33,10 +33,8 @@ def test_flat_attention_is_unstable_below_its_critical_decay(lam):
     for factor, below in ((0.98, True), (1.02, False)):
         programme = DecayProgramme(lam, factor * critical)
         s = programme.optima["flat"].polarity[0]
-        up = np.array([1, 1, 0]) * 1e-4 - 1e-4 * 100 / 1100
-        change = programme.objective(up, s * np.array([1, -1, 0])) - programme.objective(
-            0 * up, s * np.array([1, -1, 0])
-        )
+        votes, up = s * np.array([1, -1, 0]), np.array([1, 1, 0]) * 1e-4 - 1e-4 * 100 / 1100
+        change = programme.objective(up, votes) - programme.objective(0 * up, votes)
         assert (change < 0) == below
 
 
@@ -64,9 +62,9 @@ def test_a_full_model_descends_to_the_optimum():
 
 
 def test_edges_lie_where_objectives_cross_or_meet():
-    x = np.log10([1e-4, 1e-3, 1e-2, 1e-1])
-    two, one, flat = 2 * (x + 3.5), x + 3.5, np.full(4, 2.2)  # in log μ two and one cross at −3.5, one and flat at −1.3
+    x = np.log10([1e-4, 1e-3, 1e-2, 1e-1, 1.0])
+    two, one, flat = 2 * (x + 3.5), x + 3.5, np.full(5, 2.2)  # in log μ two and one cross at −3.5, one and flat at −1.3
     grid = pd.DataFrame({"lam": 1.0, "mu": 10**x, "two-sided": two, "one-sided": np.minimum(one, flat), "flat": flat})
-    grid["phase"] = ["two-sided", "one-sided", "one-sided", "flat"]
+    grid["phase"] = ["two-sided", "one-sided", "one-sided", "flat", "nothing"]
     edge = np.log10(edges(grid).set_index("phase")["edge"])
     assert edge["two-sided"] == pytest.approx(-3.5) and edge["one-sided"] == pytest.approx(-1.3)

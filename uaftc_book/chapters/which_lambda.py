@@ -427,17 +427,7 @@ def hard_attention(weight_range: float, lam: float, seed: int) -> list[dict]:
 
 
 NINE = (1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)  # of a decade
-DECAY_LAMS = (
-    0.3,
-    0.4,
-    0.5,
-    0.7,
-    *(number * 10**power for power in (0, 1) for number in NINE),
-    100.0,
-    130.0,
-    160.0,
-    200.0,
-)
+DECAY_LAMS = (0.3, 0.4, 0.5, 0.7, *NINE, *(10 * number for number in NINE), 100.0, 130.0, 160.0, 200.0)
 DECAYS = (*(float(f"{number}e{power}") for power in (-5, -4, -3) for number in NINE), 1e-2, 1.3e-2, 1.6e-2, 2e-2)
 
 
@@ -454,13 +444,13 @@ def decay_phases(lam: float, mu: float) -> list[dict]:
 
 @torch.no_grad()
 def summary_at_end(model: AttentionClassifier, dataset: Dataset, mu: float) -> dict[str, float]:
-    """The objective, cos(V, W), the correlation of a and s over the words of the texts, E's singular values, scores.
+    """The objective, cos(V, W), the correlation of a and s over the words of the texts, mean scores by kind.
 
     "relative slope" is the length of the objective's slope in units of the decay's part of it.
     """
     kept = dataset.train.tokens.unique()
     a, s = (scores[kept].double() for scores in model.token_scores())
-    E, V, W = model.embedding[kept].double(), model.V.double(), model.W.double()
+    V, W = model.V.double(), model.W.double()
     slopes = dynamics.gradients(model, dataset.train)
     squares = sum(float((slope + mu * getattr(model, name)).square().sum()) for name, slope in slopes.items())
     size = sum(float(own.square().sum()) for own in model.parameters())
@@ -468,7 +458,6 @@ def summary_at_end(model: AttentionClassifier, dataset: Dataset, mu: float) -> d
     row["relative slope"] = math.sqrt(squares / size) / mu
     row["cosine"] = float(V @ W / (V.norm() * W.norm()))
     row["correlation"] = float(torch.corrcoef(torch.stack([a, s]))[0, 1])
-    row |= {f"singular value {i + 1}": float(value) for i, value in enumerate(torch.linalg.svdvals(E)[:3])}
     row |= {"spread of λa": float(model.lam * a.std()), "spread of s": float(s.std())}
     return row | type_means(model, examined_types(dataset)) | {"right": model.accuracy(dataset.train)}
 
@@ -640,18 +629,17 @@ PHASES = {"two-sided": GREEN, "one-sided": VIOLET, "flat": GREY}  # from the lea
 def edges(grid: pd.DataFrame) -> pd.DataFrame:
     """The greatest decay of each phase at each λ of ``decay_phases``: lam, phase, edge; nan where it is not met.
 
-    An edge lies where the objectives of two phases cross, or where one comes down to the other: there a line through
-    the last two decays below is taken, in log μ.
+    At the greatest decay of the grid nothing may be learnt. An edge lies where the objectives of two phases cross, or
+    where one comes down to the other: there a line through the last two decays below is taken, in log μ.
     """
     rows = []
     for lam, own in grid.sort_values("mu").groupby("lam"):
         x, labels = np.log(own["mu"].to_numpy()), own["phase"].to_numpy()
         for phase in PHASES:
-            met = np.flatnonzero(labels == phase)
-            if not met.size or met[-1] == len(x) - 1:
-                rows.append({"lam": lam, "phase": phase, "edge": math.exp(x[-1]) if met.size else np.nan})
+            if phase not in labels:
+                rows.append({"lam": lam, "phase": phase, "edge": np.nan})
                 continue
-            i = met[-1]
+            i = np.flatnonzero(labels == phase)[-1]
             above = own[labels[i + 1]].to_numpy() if labels[i + 1] in PHASES else np.full(len(x), math.log(2))
             gain = above - own[phase].to_numpy()
             j = i + 1 if gain[i + 1] < -1e-9 else i - 1
@@ -667,7 +655,7 @@ NAMED = (
 )
 
 
-def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure:
+def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame) -> Figure:
     """The phases over λ and μ, with the runs that ended in each.
 
     Parameters
@@ -680,8 +668,6 @@ def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure
     tops = edges(grid).pivot(index="lam", columns="phase", values="edge")[[*PHASES]]
     lowest = grid["mu"].min()
     tops = tops.fillna(lowest).cummax(axis=1)
-    runs = ended.groupby(["lam", "mu"])["phase"].agg(lambda names: names.value_counts().index[0]).reset_index()
-    counts = ended.groupby(["lam", "mu"]).size().to_numpy()
 
     def draw(axes: Axes) -> list:
         bottom = np.full(len(tops), lowest)
@@ -691,10 +677,11 @@ def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure
         lams = np.geomspace(tops.index.min(), tops.index.max(), 200)
         critical = [DecayProgramme(lam, 1.0).critical for lam in lams]
         axes.plot(lams, critical, color=INK, linestyle=DASHED, linewidth=1.2)
-        for (lam, mu, phase), n in zip(runs.itertuples(index=False), counts):
-            same = int((ended.query("lam == @lam and mu == @mu")["phase"] == phase).sum())
-            axes.plot(lam, mu, "o", color=PHASES.get(phase, INK), markersize=8, markeredgecolor=INK)
-            axes.annotate(f"{same} of {n}", (lam, mu), (7, -3), textcoords="offset points", fontsize=8)
+        for (lam, mu), phases in ended.groupby(["lam", "mu"])["phase"]:
+            commonest = phases.mode()[0]
+            axes.plot(lam, mu, "o", color=PHASES.get(commonest, INK), markersize=8, markeredgecolor=INK)
+            same = f"{(phases == commonest).sum()} of {len(phases)}"
+            axes.annotate(same, (lam, mu), (7, -3), textcoords="offset points", fontsize=8)
         axes.set(ylim=(2e-5, grid["mu"].max()), xlim=(tops.index.min(), tops.index.max()))
         for phase, place, says in NAMED:
             axes.annotate(phase, place, ha="center", fontsize=12, weight="bold")
@@ -705,7 +692,7 @@ def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame, caption: str) -> Figure
     shares = (f"{phase} at {n} of {len(grid)} points" for phase, n in grid["phase"].value_counts().items())
     alt = f"Regions of λ and decay: {itemised(shares)}."
     labels = {"x_label": "scaling factor λ", "y_label": "weight decay μ", "log_x": True, "log_y": True}
-    return render(draw, ended, caption, alt, (6.0, 4.0), title="the phase of the optimum", **labels)
+    return render(draw, ended, "a panel", alt, (6.0, 4.0), title="the phase of the optimum", **labels)
 
 
 reads("mean_pooling", VERY_LARGE, lambda rows: SMALL - column(rows, "farthest weight"))
