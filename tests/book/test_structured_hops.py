@@ -9,7 +9,7 @@ from uaftc_book.chapters import words_and_classes
 from uaftc_lib import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets.synthetic import synthetic
 from uaftc_lib.experiments.registry import stored
-from uaftc_lib.models import StructuredClassifier, softmax_by_instance
+from uaftc_lib.models import softmax_by_instance
 
 WORDS = 12
 
@@ -139,14 +139,6 @@ def test_places_are_fifths_and_kinds_follow_the_lists():
     assert by_word == {"good": "yes", "bad": "no", "film": "no", "!": "yes", "the": "function word"}
 
 
-def test_what_leads_is_taken_from_what_is_known():
-    values, known = torch.tensor([5.0, 1.0, 3.0, 9.0]), torch.tensor([True, True, True, False])
-    assert (
-        words_and_classes.above(values, known, 2).tolist() == [0, 2]
-        and len(words_and_classes.above(values, known, 9)) == 3
-    )
-
-
 # ---- the grid
 
 
@@ -200,35 +192,13 @@ def test_what_was_chosen_is_what_the_rule_gives():
 
 
 def test_a_small_run_has_every_column_and_each_hop_is_asked_alone(small, monkeypatch):
-    monkeypatch.setattr(words_and_classes, "GRID", words_and_classes.Grid(dimension=8, hidden=4, least_texts=1))
+    monkeypatch.setattr(words_and_classes, "GRID", words_and_classes.Grid(dimension=8, hidden=4))
     model, run = words_and_classes.trained_model(small, 3, 0.03, True, seed=1, epochs=1)
     assert model.hops == 3 and model.projections and len(run.history) == 1
     row = words_and_classes.looked_into(model, small, permutations=5) | words_and_classes.before(model, small)
     assert all(np.isfinite(value) for value in row.values())
     assert row["initial word, bits"] == row["word, bits"]
     assert row["worst hop alone"] <= row["mean hop alone"] <= row["best hop alone"]
-    rows = list(words_and_classes.of_hops(model, small))
-    assert [one["hop"] for one in rows] == [0, 1, 2] and max(one["alone"] for one in rows) == row["best hop alone"]
-    for one in rows:
-        shares = [
-            one["weight, words of a class"],
-            *(one[f"weight, {k}"] for k in ("neutral", "sign", "function word", "other")),
-        ]
-        assert sum(shares) == pytest.approx(1)
-
-
-def test_a_hop_that_prefers_a_word_is_told_by_it(small, monkeypatch):
-    monkeypatch.setattr(words_and_classes, "GRID", words_and_classes.Grid(least_texts=1, words=1))
-    model = StructuredClassifier(len(small.vocabulary), 6, 1.0, hops=2)
-    held = int(small.test.tokens.bincount().argmax())
-    with torch.no_grad():
-        model.embedding.zero_()
-        model.embedding[held, 0] = 1.0
-        model.M.copy_(torch.eye(6))
-        model.V.zero_()
-        model.V[0] = torch.tensor([-5.0, 5.0])
-    rows = list(words_and_classes.of_hops(model, small))
-    assert rows[1]["words"] == small.vocabulary.word(held) != rows[0]["words"]
 
 
 def test_tfidf_tells_made_up_classes_apart(small):

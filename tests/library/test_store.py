@@ -312,7 +312,9 @@ def test_a_sample_is_of_the_quickest_jobs(results, tmp_path, minutes, jobs):
     assert [job["seed"] for job, _ in sampled] == jobs
     told = list(remake(["toy"], tmp_path / "some", minutes=minutes))
     assert told[0].startswith("toy: 3.8 minutes")
-    assert told[0].endswith(f"; of these {len(jobs)}, which took {sum(took[job] for job in jobs) / 60:.1f}")
+    assert told[0].endswith(
+        f"; of these {len(jobs)}, which took {sum(took[job] for job in jobs) / 60:.1f} minutes of one process"
+    )
     assert f"{len(jobs)} of {len(jobs)} jobs as stored" in told[1]
 
 
@@ -325,11 +327,13 @@ def test_a_sample_begins_with_the_quickest_job_of_each_variant(monkeypatch, tmp_
 
 
 @pytest.mark.parametrize("took, jobs", [({0: 90.0, 1: 60.0}, [1, 0]), ({}, [0])])
-def test_a_job_of_unknown_time_counts_as_the_longest(results, took, jobs):
+def test_a_job_of_unknown_time_counts_as_the_longest(results, tmp_path, took, jobs):
     table = made("toy")
     table.frame().assign(seconds=lambda rows: rows.seed.map(took)).to_csv(table.path, index=False)
     sampled = tables.jobs_of_least_time("toy", registry.experiment_task("toy")[1], 99.0)
     assert [job["seed"] for job, _ in sampled] == jobs
+    announced = "at least 2.5 minutes of one process" if took else "an unknown time (it is not stored)"
+    assert next(remake(["toy"], tmp_path, minutes=99.0)).startswith(f"toy: {announced} when its 3 jobs were stored")
 
 
 def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tmp_path):
@@ -467,7 +471,7 @@ def test_names_are_known_without_importing_what_makes_tables(tmp_path):
     (tmp_path / "one.py").write_text("@experiment(jobs=[{}])\ndef first(): pass\n\n@other\ndef none(): pass\n")
     (tmp_path / "two.py").write_text("@registry.experiment(JOBS)\ndef second(): raise\n")
     found = table_names(tmp_path)
-    assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 18
+    assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 17
     assert "frames" in table_names(contents.FOLDER)
     for source in (tables, sys.modules["uaftc_lib.experiments"]):
         for node in ast.parse(Path(source.__file__).read_text(encoding="utf-8")).body:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from html import escape
 from itertools import combinations, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,8 +48,11 @@ from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell, train_real
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.explain.contributions import by_hop, contributions, leave_group_out
+from uaftc_lib.explain.words import Pairs, influence_columns, word_instance_pairs
 from uaftc_lib.models import AttentionClassifier, Output, StructuredClassifier, sum_by_instance
 from uaftc_lib.models.structured import overlap
+from uaftc_lib.report.settings import Settings
+from uaftc_lib.report.train import PATIENCE, word_values
 from uaftc_lib.scores import Types, examined_types
 from uaftc_lib.token_lists import association, token_types
 from uaftc_lib.training import Run, TrainingConfig, fit
@@ -460,6 +465,186 @@ def hatred_and_despise(seed: int) -> list[dict]:
     ]
 
 
+READERS = {"words": "none", "LSTM": "lstm", "GRU": "gru"}  # and what the model calls them
+ATTENTIONS = {"dot": "dot", "tanh": "additive"}
+LAMS = (0.3, 1.0, 10.0, 100.0)
+FILES_OF_READER = {"words": SEEDS_OF_EMOTIONS, "LSTM": 3, "GRU": 3}
+ORDERS = {"association": "association", "lift": "lift", "influence × texts": "total"}  # and their columns
+LEAST_TEXTS_OF_ORDER = 5  # of the unseen fifth that must hold a word: lift says little of rare ones
+
+
+def split_in_three(frame: pd.DataFrame, seed: int) -> Dataset:
+    """Seven tenths of the texts to train on, one to choose the epoch, and a fifth that no model has seen."""
+    texts = [text.replace(",", " ").split() for text in frame["text"]]
+    vocabulary = Vocabulary(sorted({word for text in texts for word in text}))
+    labels = [EMOTIONS.index(label) for label in frame["label"]]
+    ids = [[vocabulary.id(word) for word in text] for text in texts]
+    whole = Corpus.from_lists(ids, labels, len(EMOTIONS), EMOTIONS)
+    drawn = torch.from_numpy(np.random.default_rng([seed, 32]).permutation(len(whole)))
+    train, dev, test = (
+        whole[part.sort().values] for part in drawn.tensor_split([7 * len(whole) // 10, 8 * len(whole) // 10])
+    )
+    return Dataset("emotions", vocabulary, EMOTIONS, train, dev, test)
+
+
+@torch.no_grad()
+def word_class_orders(model: AttentionClassifier, data: Dataset) -> pd.DataFrame:
+    """Of each word of the unseen texts and each class: association J = QPᵀ, its lift, and influence times texts.
+
+    Over a recurrent encoder the influence is what the logit loses when the text is read again without the word.
+    """
+    types, classes = len(model.embedding), model.classes
+    word, instance, pair_of = word_instance_pairs(data.test, types)
+    _, values = word_values(model, data.test, pair_of, instance)
+    sums = Pairs(word.numpy(), instance.numpy(), types, len(data.test)).sums(values)
+    enough = np.flatnonzero(sums[:, 0] >= LEAST_TEXTS_OF_ORDER)
+    columns = influence_columns(sums, classes)
+    columns["total"] = columns["influence"] * columns["support"]
+    words = np.array([data.vocabulary.word(i) for i in enough.tolist()], dtype=object)
+    keys = {"word": words.repeat(classes), "class": np.tile(np.array(data.classes, dtype=object), len(words))}
+    return pd.DataFrame(keys | {name: columns[name][enough].ravel() for name in ORDERS.values()})
+
+
+def judged_order(words: pd.DataFrame, column: str) -> dict[str, float]:
+    """How often an order answers both questions rightly, means over the emotions.
+
+    true: of the first words of an emotion, as many as speak for it, the share that do; company: whether the thing
+    that accompanies its first adjective is among them; "strong leads", "weak is second": of its verb's emotions.
+    """
+    rows, true = [], truth()
+    for verb, (emotion, second) in VERBS.items():
+        own = set(true.loc[true["class"] == emotion, "word"])
+        first = set(words[words["class"] == emotion].nlargest(len(own), column)["word"])
+        order = words[words["word"] == verb].nlargest(2, column)["class"].tolist()
+        row = {"true": len(own & first) / len(own), "company": COMPANY[emotion] in first}
+        rows.append(row | {"strong leads": order[:1] == [emotion], "weak is second": order == [emotion, second]})
+    return pd.DataFrame(rows).astype(float).mean().to_dict()
+
+
+def both_answers(words: pd.DataFrame, column: str) -> dict[str, str]:
+    """What an order answers to :data:`QUESTION`: the first words of the class, the first classes of the word."""
+    emotion, verb = QUESTION
+    count = (truth()["class"] == emotion).sum()
+    return {
+        "words": " ".join(words[words["class"] == emotion].nlargest(count, column)["word"]),
+        "classes": " ".join(words[words["word"] == verb].nlargest(2, column)["class"]),
+    }
+
+
+@experiment(
+    [
+        job
+        for reader, files in FILES_OF_READER.items()
+        for job in jobs_over(
+            reader=[reader], attention=ATTENTIONS, lam=LAMS, labels=["real", "permuted"], seed=range(files)
+        )
+    ],
+    rows=len(ORDERS),
+)
+def emotions_by_attention(reader: str, attention: str, lam: float, labels: str, seed: int) -> list[dict]:
+    """The question's own construction on made-up emotions: attention times class probabilities, for both questions.
+
+    With real and permuted labels, over words as they are, an LSTM and a GRU; "largest weight": median over the unseen
+    texts; accuracy: on them.
+    """
+    frame = made(seed)
+    if labels == "permuted":
+        frame["label"] = np.random.default_rng([seed, 31]).permutation(frame["label"])
+    data = split_in_three(frame, seed)
+    settings = {"encoder": READERS[reader], "attention": ATTENTIONS[attention], "classes": len(EMOTIONS), "seed": seed}
+    model = AttentionClassifier(len(data.vocabulary), Settings().dimension, lam, **settings)
+    config = Settings().training(len(data.train), seed)
+    run = fit(model, data, config, best="loss", progress=False, patience=PATIENCE)
+    with torch.no_grad():
+        model.W -= model.W.mean(1, keepdim=True)  # what all logits have in common decides nothing
+        out = model(data.test)
+    largest = out.weights.new_zeros(len(data.test)).scatter_reduce(0, data.test.instance_of, out.weights, "amax")
+    row = {
+        "best_epoch": run.best_epoch,
+        "accuracy": float((out.polarity.argmax(1) == data.test.labels).double().mean()),
+        "largest weight": float(largest.median()),
+    }
+    words = word_class_orders(model, data)
+    return [
+        {"method": name} | row | judged_order(words, column) | both_answers(words, column)
+        for name, column in ORDERS.items()
+    ]
+
+
+ENOUGH = 0.8  # of an emotion's first words that must be causes, in every file and by either attention
+IN_WORDS = {"words": "words themselves", "LSTM": "an LSTM", "GRU": "a GRU"}  # what attention pools
+
+
+def right_lams(rows: pd.DataFrame, reader: str) -> list[float]:
+    """The λ at which association puts causes first over a reader: in every file, by either attention."""
+    real = rows[(rows["labels"] == "real") & (rows["method"] == "association") & (rows["reader"] == reader)]
+    least = real.groupby("lam")["true"].min()
+    return least.index[least >= ENOUGH].tolist()
+
+
+def listed(values: Sequence[object]) -> str:
+    """ "a, b and c"."""
+    words = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def answer_by_attention(rows: pd.DataFrame) -> str:
+    """The headline: over which readers, and at which λ, attention times class probabilities lists causes."""
+    lams = {reader: right_lams(rows, reader) for reader in rows["reader"].unique()}
+    yes, no = ([reader for reader in lams if bool(lams[reader]) is answer] for answer in (True, False))
+    if not yes:
+        tried = listed(sorted(rows["lam"].unique()))
+        return f"No: at none of the λ that were tried ({tried}) does attention list the causes."
+    where = listed([f"over {IN_WORDS[reader]} at λ = {listed(lams[reader])}" for reader in yes])
+    never = f"Over {listed([IN_WORDS[reader] for reader in no])} it does so at none." if no else ""
+    return f"{'Only in part' if no else 'Yes, if λ is right'}: attention lists the causes {where}. {never}".strip()
+
+
+def caption_of_orders(rows: pd.DataFrame) -> str:
+    """The caption of the figure of all orders by λ: what association does, and what is drawn."""
+    lams = {reader: right_lams(rows, reader) for reader in rows["reader"].unique()}
+    parts = [f"over {IN_WORDS[reader]} at {f'λ = {listed(at)}' if at else 'no λ'}" for reader, at in lams.items()]
+    files = listed([f"{own['seed'].nunique()} ({reader})" for reader, own in rows.groupby("reader", sort=False)])
+    return (
+        f"Association lists causes {listed(parts)}. Of as many first words of an emotion as it has causes the "
+        f"share that are causes. Made-up files: {files}; mean of dot-product and tanh attention, bands over files."
+    )
+
+
+def fault_of_lift(rows: pd.DataFrame) -> str:
+    """At which λ the lift of attention over recurrent readers lists companions of causes most, and least."""
+    real = rows[(rows["labels"] == "real") & (rows["method"] == "lift") & (rows["reader"] != "words")]
+    shares = real.groupby("lam")["company"].mean()
+    most, least = shares.idxmax(), shares.idxmin()
+    return (
+        f"Over a recurrent reader its lift lists companions of causes for {shares[most]:.0%} of the emotions at "
+        f"λ = {most:g}. At λ = {least:g} it is {shares[least]:.0%}."
+    )
+
+
+def is_function_word(word: str) -> bool:
+    """Whether a word is one of scikit-learn's function words, an ending ("n't", "'s") or without a letter."""
+    return word in ENGLISH_STOP_WORDS or word.startswith("'") or word == "n't" or not any(map(str.isalpha, word))
+
+
+def as_frame(data: Dataset) -> pd.DataFrame:
+    """All texts of a data set as a file of one's own has them; "n t", as which the corpora cut "n't", is whole."""
+    rows = [
+        (" ".join(data.text(split, i)), data.classes[label])
+        for split, corpus in data.splits.items()
+        for i, label in enumerate(corpus.labels.tolist())
+    ]
+    texts, labels = zip(*rows)
+    whole = [re.sub(r"\bn t\b", "n't", text) for text in texts]
+    return pd.DataFrame({"text": whole, "label": labels})
+
+
+def embedded(page: str, title: str) -> str:
+    """A whole page inside another one."""
+    inside = f'class="report" title="{escape(title)}" loading="lazy" srcdoc="{escape(page)}"'
+    return f"<div><iframe {inside}></iframe></div>"
+
+
 # ---
 # How alike the hops of structured attention are, and whether each has something of its own to look at.
 
@@ -594,11 +779,6 @@ def places(corpus: Corpus) -> Int[Tensor, "positions"]:
     return place * FIFTHS // corpus.lengths[corpus.instance_of]
 
 
-def above(values: Float[Tensor, "types"], known: Bool[Tensor, "types"], most: int) -> Int[Tensor, "some"]:
-    """The types that lead by a value, of those that are known; at most so many."""
-    return torch.where(known, values, -torch.inf).argsort(descending=True, stable=True)[: min(most, int(known.sum()))]
-
-
 # ---
 # Structured self-attention (Lin et al. 2017) at full size: how many hops, how strong a penalty, and what hops do.
 
@@ -616,8 +796,6 @@ class Grid:
     hidden: int = 50  # of each direction
     lam: float = 1.0
     permutations: int = 200  # of the hops of every text, for what chance gives
-    words: int = 8  # told of a hop
-    least_texts: int = 5  # of the test set that must hold such a word
 
 
 GRID = Grid()
@@ -695,47 +873,6 @@ def structured(dataset: str, hops: int, penalty: float, projections: bool, seed:
     told = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
     told |= {"early loss": run.history["loss"].iloc[0]} | looked_into(model, data)
     return [told | before(untrained_model(data, hops, projections, seed), data)]
-
-
-@torch.no_grad()
-def of_hops(model: StructuredClassifier, data: Dataset) -> list[dict]:
-    """A row for each hop: how often right alone, how diffuse, its weight by kind of word, and the words it prefers.
-
-    "class" is that whose listed words it weighs most. It prefers a word by how much more weight it gives it, on
-    average, than all hops do, per occurrence and in units of an even weight; a word must stand in some test texts.
-    """
-    corpus, out = data.test, model(data.test)
-    weights, types = out.weights.double(), len(data.vocabulary)
-    names, kind = kinds(data)
-    by_kind = sum_by_instance(weights, kind[corpus.tokens], len(names)) / len(corpus)
-    even = weights * corpus.lengths[corpus.instance_of].unsqueeze(1)
-    counts = torch.bincount(corpus.tokens, minlength=types).unsqueeze(1)
-    lift = sum_by_instance(even, corpus.tokens, types) / counts.clamp(min=1)
-    texts = torch.bincount(torch.unique(corpus.instance_of * types + corpus.tokens) % types, minlength=types)
-    known = (texts >= GRID.least_texts) & (torch.arange(types) < data.vocabulary.word_count)
-    rows = []
-    for r, hop in enumerate(by_hop(out, corpus)):
-        leading = above(lift[:, r] - lift.mean(1), known, GRID.words)
-        of_class = by_kind[: len(data.classes), r]
-        row = {
-            "hop": r,
-            "alone": share_correct(hop, corpus),
-            "entropy": hops_alike(hop.scores.unsqueeze(1), hop.weights.unsqueeze(1), corpus)["entropy"],
-            "class": names[int(of_class.argmax())],
-            "weight, words of it": float(of_class.max()),
-            "weight, words of a class": float(of_class.sum()),
-            **{f"weight, {name}": float(by_kind[k, r]) for k, name in enumerate(names) if k >= len(data.classes)},
-            "words": " ".join(data.vocabulary.word(i) for i in leading.tolist()),
-        }
-        rows.append(row)
-    return rows
-
-
-@experiment(jobs_over(dataset=CHOSEN, seed=range(GRID.seeds)))
-def hop_words(dataset: str, seed: int) -> list[dict]:
-    """The chosen model of several hops: what each of them looks at."""
-    data = load_dataset(dataset)
-    return of_hops(trained_model(data, **CHOSEN[dataset], projections=False, seed=seed)[0], data)
 
 
 @experiment(jobs_over(seed=range(GRID.seeds), dataset=CHOSEN), rows=1)

@@ -17,8 +17,7 @@ from typing import NamedTuple
 GRIDS = Path(__file__).with_name("grids")
 PACKAGE = Path(__file__).parents[1]
 BENCHMARKS = {"benchmarks": "make bench"} | {
-    name: f"python benchmarks/{name}.py"
-    for name in ("emotions_by_attention", "explain_scale", "interval_coverage", "peers")
+    name: f"python benchmarks/{name}.py" for name in ("explain_scale", "interval_coverage", "peers")
 }
 
 
@@ -101,7 +100,7 @@ def listing(names: Collection[str] = (), folder: str | os.PathLike | None = None
         rows = table.whole_rows()[1]
         took = seconds_of(table, rows)
         done = sum(table.job(job) in took for job, _ in work)
-        listed.append(Listed(name, kind, done, len(work), len(rows), sum(took.values()), description, maker))
+        listed.append(Listed(name, kind, done, len(work), len(rows), known_sum(took.values()), description, maker))
     for name, command in BENCHMARKS.items():
         if names and name not in names:
             continue
@@ -184,7 +183,8 @@ def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tup
     stored is taken only where no other is.
     """
     table, _ = task(name)
-    took = {job: seconds or math.inf for job, seconds in seconds_of(table, table.whole_rows()[1]).items()}
+    stored = seconds_of(table, table.whole_rows()[1])
+    took = {job: math.inf if math.isnan(seconds) else seconds for job, seconds in stored.items()}
     quickest = sorted((one for one in work if table.job(one[0]) in took), key=lambda one: took[table.job(one[0])])
     firsts = {tuple(value for value in job.values() if isinstance(value, str | bool)): job for job, _ in quickest[::-1]}
     chosen, left = [], 60 * minutes
@@ -196,8 +196,21 @@ def jobs_of_least_time(name: str, work: list[tuple], minutes: float) -> list[tup
 
 
 def seconds_of(table, rows: list[dict]) -> dict[tuple, float]:
-    """How long each job of a table took, of one process: each of its rows has its whole time."""
-    return {table.job(row): float(row.get("seconds") or 0) for row in rows}
+    """Seconds of each job of a table, of one process: each row has the whole job; nan where they are not stored."""
+    return {table.job(row): float(row.get("seconds") or math.nan) for row in rows}
+
+
+def duration(seconds: Collection[float]) -> str:
+    """How long jobs took, in words; nan: it is not stored."""
+    unknown = sum(map(math.isnan, seconds))
+    if unknown == len(seconds) > 0:
+        return "an unknown time (it is not stored)"
+    return f"{'at least ' if unknown else ''}{known_sum(seconds) / 60:.1f} minutes of one process"
+
+
+def known_sum(seconds: Collection[float]) -> float:
+    """The sum without what is nan."""
+    return sum(each for each in seconds if not math.isnan(each))
 
 
 def remake(
@@ -230,10 +243,10 @@ def compared(name: str, folder: Path, workers: int, dask: str | None, minutes: f
 
     older, jobs = task(name)
     took = seconds_of(older, older.whole_rows()[1])
-    before = f"{name}: {sum(took.values()) / 60:.1f} minutes of one process when its {len(took)} jobs were stored"
+    before = f"{name}: {duration(took.values())} when its {len(took)} jobs were stored"
     if minutes is not None:
         some = [took[older.job(job)] for job, _ in jobs_of_least_time(name, jobs, minutes)]
-        before += f"; of these {len(some)}, which took {sum(some) / 60:.1f}"
+        before += f"; of these {len(some)}, which took {duration(some)}"
     yield before
     message, table, work = completed(name, folder, workers, dask, minutes)
     now, stored = table.frame(), older.frame()
