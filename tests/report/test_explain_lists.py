@@ -195,13 +195,15 @@ def test_the_verdict_does_not_flip_with_the_seed_or_the_order_of_the_rows(tmp_pa
     assert sure_of_nothing(tmp_path, range(3)) == 0
 
 
+IN_DOUBT = {1, 4, 99}  # files that two neighbouring verdicts share; at most four may be here
+
+
 @pytest.mark.long
-@pytest.mark.timeout(1800)  # 160 reports: with two other processes on two cores they took more than 900 s
-@pytest.mark.parametrize("part, most", [(0, 1), (1, 2), (2, 1)])
-def test_the_verdict_does_not_flip_on_twenty_four_files(tmp_path, part, most):
-    """At most four files show two neighbouring answers; three were measured, 1, 2 and 0 in these parts."""
-    said = verdicts(tmp_path, FAINT[part::3], range(20))
-    assert not any({"sure", "nothing"} <= each for each in said) and sum(len(each) > 1 for each in said) <= most, said
+@pytest.mark.timeout(1800)  # twenty reports: of a file in doubt each cross-validates up to a hundred times
+@pytest.mark.parametrize("file", range(len(FAINT)))
+def test_the_verdict_does_not_flip_on_twenty_four_files(tmp_path, file):
+    (each,) = verdicts(tmp_path, [FAINT[file]], range(20))
+    assert not {"sure", "nothing"} <= each and (len(each) == 1 or file in IN_DOUBT), each
 
 
 @pytest.mark.long

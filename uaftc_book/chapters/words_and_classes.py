@@ -607,7 +607,7 @@ def caption_of_orders(rows: pd.DataFrame) -> str:
     files = listed([f"{own['seed'].nunique()} ({reader})" for reader, own in rows.groupby("reader", sort=False)])
     return (
         f"Association lists causes {listed(parts)}. Of as many first words of an emotion as it has causes the "
-        f"share that are causes. Made-up files: {files}; mean of dot-product and tanh attention, bands over files."
+        f"share that are causes. Made-up files: {files}; bands over files."
     )
 
 
