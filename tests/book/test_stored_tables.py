@@ -128,6 +128,7 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner):
         ("frequent_words", {"seed": 3}),
         ("held_out_words", {"labels": "real", "seed": 3}),
         ("sst_terms", {"optimizer": "Adagrad", "labels": "permuted", "seed": 3}),
+        ("small_lam_on_sst", {"lam": 0.1, "seed": 3}),
         ("parting", {"dataset": "sst", "lam": 10.0, "seed": 3, "mirrored": True}),
         ("panel_controls", {"dataset": "sst", "model": "DP-A", "lam": 20.0, "labels": "permuted", "seed": 3}),
         ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),

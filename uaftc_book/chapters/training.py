@@ -49,9 +49,10 @@ from uaftc_lib import dynamics
 from uaftc_lib.corpus import Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.dynamics.ledger import Ledger, fit_with_ledger
+from uaftc_lib.experiments.paper_models import train_real
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.scores import Types, dot_product, examined_types
+from uaftc_lib.scores import Types, auc_of, dot_product, examined_types, score_frame
 
 # ---
 # The terms of a run, and what Section 4.1 says of them.
@@ -85,9 +86,6 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
     config = small_config(epochs=WHOLE_EPOCHS * RANGES[weight_range], seed=seed)
     _, ledgers = fit_with_ledger(model, dataset, config, watch)
     of, s = pd.DataFrame(watched), model.token_scores().polarity.detach()
-    polar = torch.cat((types["positive"], types["negative"]))
-    A, B = ledgers[-1].A[polar].abs(), ledgers[-1].B[polar].abs()
-    over = A > B / 5
     out = model(dataset.train)
     lengths = dataset.train.lengths[dataset.train.instance_of]
     return [
@@ -101,8 +99,16 @@ def terms(noise: float, lam: float, seed: int, weight_range: float = 1.0) -> lis
         | products[-1]
         | {f"initial {name}": value for name, value in products[0].items()}
         | {"farthest weight": float((lengths * out.weights.detach() - 1).abs().max())}
-        | {"words with A > B/5": float(over.double().mean()), "their part of B": float(B[over].sum() / B.sum())}
+        | words_of_large_A(ledgers[-1], types)
     ]
+
+
+def words_of_large_A(ledger: Ledger, types: Types) -> dict[str, float]:
+    """The share of polar words to which A has added more than a fifth of what B has, and their part of all of B."""
+    polar = torch.cat((types["positive"], types["negative"]))
+    A, B = ledger.A[polar].abs(), ledger.B[polar].abs()
+    over = A > B / 5
+    return {"words with A > B/5": float(over.double().mean()), "their part of B": float(B[over].sum() / B.sum())}
 
 
 @experiment(jobs_over(lam=(10.0, 100.0), seed=MANY_SEEDS), rows=1)
@@ -117,11 +123,13 @@ def short_terms_lams(lam: float, seed: int) -> list[dict]:
     return short_terms(lam, seed)
 
 
-def beside_moderate(tables: Tables) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+def against_moderate(tables: Tables) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Each case with a λ that is too small: its rows, and those at λ = 10 of the same seeds."""
     moderate = dict(cells(TEN, SHORT_TEN)(tables))
     for name, rows in cells(*TOO_SMALL)(tables):
         yield name, rows, moderate[SHORT_TEN if name.endswith("W₀ within ±0.1") else TEN]
+    for lam in (1.0, 0.1):
+        yield f"SST, λ = {lam:g}", *(tables("small_lam_on_sst", lam=value) for value in (lam, 10.0))
 
 
 reads("pi_takes_sides", cells(), lambda rows: opposed(rows, "π"))
@@ -148,16 +156,20 @@ def A_tips_the_balance(tables: Tables) -> Iterator[Part]:
 @reading
 def small_lam_makes_A_large(tables: Tables) -> Iterator[Part]:
     share = "words with A > B/5"
-    for name, rows, moderate in beside_moderate(tables):
+    for name, rows, moderate in against_moderate(tables):
         yield exceeds(f"on average, {name}", size_of_polar(rows, "A") / size_of_polar(rows, "B") - SMALL)
         yield exceeds(f"share of words, {name}", column(rows, share) - column(moderate, share))
 
 
 @reading
 def small_lam_spoils_polarity(tables: Tables) -> Iterator[Part]:
-    for name, rows, moderate in beside_moderate(tables):
-        yield exceeds(name, -neutral_small("polarity")(rows))
-        yield exceeds(f"{name}, against λ = 10", neutral_small("polarity")(moderate) - neutral_small("polarity")(rows))
+    for name, rows, moderate in against_moderate(tables):
+        measures = {"": lambda some: SMALL - neutral_small("polarity")(some)}
+        if name.startswith("SST"):
+            measures[", overlap"] = lambda some: 2 * (1 - column(some, "AUC polarity"))
+        for measure, value in measures.items():
+            yield exceeds(f"{name}{measure}", value(rows) - SMALL)
+            yield exceeds(f"{name}{measure}, against λ = 10", value(rows) - value(moderate))
 
 
 # ---
@@ -221,6 +233,21 @@ def sst_ledgers(optimizer: str, lam: float, seed: int, weight_range: float = 0.1
 def sst_ledgers_wide(optimizer: str, lam: float, seed: int) -> list[dict]:
     """As :func:`sst_ledgers`, with W within ±1."""
     return sst_ledgers(optimizer, lam, seed, weight_range=1.0)
+
+
+@experiment(jobs_over(lam=(0.1, 1.0, 10.0), seed=SEEDS), rows=1)
+def small_lam_on_sst(lam: float, seed: int) -> list[dict]:
+    """SST: what A and B have added in a run of :func:`sst_run`; the polarity scores of Table 2's model, kept epoch."""
+    dataset = load_dataset("sst")
+    types = examined_types(dataset)
+    ledger = sst_run(dataset, "Adagrad", lam, seed, side=1)[-1][-1]
+    model, _ = train_real(dataset, lam=lam, seed=seed)
+    scores = score_frame(model, dataset, types)
+    return [
+        by_kind({"A": ledger.A, "B": ledger.B, "polarity": model.token_scores().polarity.detach()}, types)
+        | words_of_large_A(ledger, types)
+        | {"AUC polarity": auc_of(scores, "polarity", "positive", "negative")}
+    ]
 
 
 @experiment(jobs_over(weight_range=(1.0, 0.1), seed=SEEDS), rows=1)

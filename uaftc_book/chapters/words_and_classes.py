@@ -159,9 +159,9 @@ def difference_of(one: str, other: str) -> Callable[[pd.DataFrame], pd.Series]:
 READ = {  # claim -> case -> X − Y
     "score_is_importance": {
         "SST, the score by itself": lambda rows: column(rows, "score and effect"),
-        "SST, the score beside the weight": difference_of("score and effect", "weight and effect"),
+        "SST, the score minus the weight": difference_of("score and effect", "weight and effect"),
         "SST, rise of the loss, the score by itself": lambda rows: column(rows, "score and loss"),
-        "SST, rise of the loss, the score beside the weight": difference_of("score and loss", "weight and loss"),
+        "SST, rise of the loss, the score minus the weight": difference_of("score and loss", "weight and loss"),
     },
     "polar_words_lead_texts": {"SST": difference_of("polar leads", "polar share")},
     "association_and_attention": {"SST": lambda rows: column(rows, "association and attention")},
