@@ -18,11 +18,11 @@ import pandas as pd
 from uaftc_book import rules
 from uaftc_book.nulls import Null
 from uaftc_book.numbers import Number, number
+from uaftc_book.rules import OPEN
 from uaftc_lib.experiments.registry import stored
 
 SMALL = 0.2
 SURE = math.log(99)  # a large polarity score: alone it gives odds of 99 to 1
-OPEN = "open"
 
 
 class Tables:
@@ -94,9 +94,16 @@ def exceeds(case: str, differences: Iterable[float]) -> Part:
     if 0 < held < n:
         among = rules.share(values > 0)
         found += f" ({100 * among.low:.0f}–{100 * among.high:.0f} %)"
-    if n < rules.LEAST_SEEDS:
-        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, one)
-    return Part(case, rules.exceeds_zero(values), found, n, one, held)
+    return of_interval(case, one, found, held)
+
+
+def of_interval(case: str, difference: Number, text: str, held: int = 0) -> Part:
+    """A case with the verdict on the interval of X − Y; its line says so where seeds are too few."""
+    verdict = rules.decided(difference.interval)
+    return Part(case, verdict, text + TOO_FEW * (verdict == OPEN), difference.n, difference, held)
+
+
+TOO_FEW = f"; {rules.LEAST_SEEDS} seeds are needed"
 
 
 def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
@@ -105,10 +112,7 @@ def contrast(case: str, differences: np.ndarray, beside: str = "") -> Part:
     ``beside``: told after the numbers.
     """
     one = number(rules.crossed(100 * np.asarray(differences, dtype=float)), of="seeds")
-    n, found = one.n, f"{one} points, {one.runs}, {differences.shape[1]:,} texts{beside}"
-    if n < rules.LEAST_SEEDS:
-        return Part(case, OPEN, f"{found}; {rules.LEAST_SEEDS} seeds are needed", n, one)
-    return Part(case, rules.decided(one.interval), found, n, one)
+    return of_interval(case, one, f"{one} points, {one.runs}, {differences.shape[1]:,} texts{beside}")
 
 
 def exact(case: str, errors: Iterable[float]) -> Part:

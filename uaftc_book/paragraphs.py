@@ -61,4 +61,4 @@ def points(values: Iterable[float]) -> str:
 
 def verdict(found: rules.Interval) -> str:
     """On "X exceeds Y", from the interval of X − Y; undecided with fewer runs than the rules ask for."""
-    return f"undecided: {found.n} seeds" if found.n < rules.LEAST_SEEDS else VERDICTS[rules.decided(found)]
+    return VERDICTS.get(rules.decided(found), f"undecided: {found.n} seeds")

@@ -5,10 +5,10 @@ that two cells are compared pairwise: same initial values, same order, same mask
 
 *Interval.* Of a mean, and of a mean difference, over seeds: Student's, 95 %, unless the name says 90 %.
 
-*A claim of the form "X exceeds Y"*, measured once a seed with at least ``LEAST_SEEDS`` seeds, is supported in a case
-when the interval of the mean of X − Y lies above zero, contradicted when it lies below, undecided (too wide) otherwise;
-with fewer seeds it is open. Where it holds in some seeds and fails in others, the share in which it holds is told with
-it (Wilson's interval).
+*A claim of the form "X exceeds Y"*, measured once a seed, is supported in a case when the interval of the mean of X − Y
+lies above zero, contradicted when it lies below, undecided (too wide) otherwise; with fewer than ``LEAST_SEEDS`` seeds
+it is open, whatever the interval says (:func:`decided`). Where some seeds alone agree, their share has Wilson's
+interval.
 
 *Accuracies.* A planned contrast of the λ of a column (:mod:`uaftc_book.accuracies`) is a number for
 each seed and each test text; its mean has an interval over both (:func:`crossed`), and is judged like X − Y.
@@ -18,10 +18,11 @@ each seed and each test text; its mean has an interval over both (:func:`crossed
 (:func:`further_run`). One cell in twenty does so by chance, so that a column of seven differs when two do (4 %).
 
 *The verdict on a claim*, from the cases that count (:func:`graded`). A case is a condition of the world: data, model,
-λ. Settings that the paper leaves open (:data:`uaftc_book.claims.UNNAMED`) and second measures stand beside: they
-are told, and a verdict that one of them turns is marked.
+λ. Settings that the paper leaves open (:data:`uaftc_book.claims.UNNAMED`) and second measures are shown and not
+counted, and a verdict that one of them turns is marked. Cases that measure one quantity in one unit are also
+:func:`pooled`, which turns no verdict.
 
-*Registered first*, before the sweeps of Table 2, and told beside: a difference of two λ counts when it exceeds both of
+*Registered first*, before the sweeps of Table 2, and still shown: a difference of two λ counts when it exceeds both of
 its noises, over seeds (paired t-test) and over test instances (McNemar's exact test on the majority of the seeds; an
 even split is left out), each p-value corrected by Holm within the column; two λ are equivalent when two one-sided
 paired t-tests place the mean difference within ± ``EQUIVALENCE_MARGIN``. *"The optimal λ"* of a column is the one of
@@ -31,21 +32,23 @@ is equivalent to all of them; undecided otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy import stats
+from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.proportion import proportion_confint
 
 from uaftc_lib.intervals import CONFIDENCE, half_width
 
 SIGNIFICANCE = 0.05
 EQUIVALENCE_MARGIN = 0.01  # one point of accuracy
-LEAST_SEEDS = 10
+LEAST_SEEDS = 5  # fewer decide nothing, for a claim or against it
 VERDICTS = ("supported", "contradicted", "undecided")  # on a case
+OPEN = "open"  # of too few seeds
 NEARLY_ALL, MOST = 0.9, 2 / 3  # of the cases of a claim
 OfSeeds = Float[np.ndarray, "seeds"] | pd.Series
 
@@ -164,23 +167,23 @@ def graded(supported: int, contradicted: int, cases: int) -> str:
     return "mixed"
 
 
-def exceeds_zero(differences: Float[np.ndarray, "seeds"]) -> str:
-    """The verdict on "X exceeds Y" from X − Y of each seed.
+def decided(measured: Interval) -> str:
+    """The verdict on "X exceeds Y" from the interval of X − Y over seeds."""
+    if measured.n < LEAST_SEEDS:
+        return OPEN
+    return "supported" if measured.low > 0 else "contradicted" if measured.high < 0 else "undecided"
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than ``LEAST_SEEDS`` seeds.
+
+def pooled(cases: Sequence[Interval]) -> Interval:
+    """The mean over cases that may truly differ: random effects (Paule and Mandel); n is the number of cases.
+
+    It takes the cases for independent, and how much they differ for known.
     """
-    found = interval(differences)
-    if found.n < LEAST_SEEDS:
-        raise ValueError(f"a verdict needs at least {LEAST_SEEDS} seeds, got {found.n}")
-    return decided(found)
-
-
-def decided(found: Interval) -> str:
-    """The verdict on "X exceeds Y" from the interval of X − Y."""
-    return "supported" if found.low > 0 else "contradicted" if found.high < 0 else "undecided"
+    means, halves = np.array([(case.mean, case.half) for case in cases]).T
+    errors = halves / stats.norm.ppf((1 + CONFIDENCE) / 2)
+    with np.errstate(divide="ignore"):  # of an index of cases that are all alike
+        effects = combine_effects(means, errors**2, alpha=1 - CONFIDENCE).summary_frame()
+    return Interval(*map(float, effects.loc["random effect", ["eff", "ci_low", "ci_upp"]]), len(cases))
 
 
 def correlation(one: OfSeeds, other: OfSeeds) -> Interval:

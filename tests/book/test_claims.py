@@ -88,6 +88,5 @@ def test_correlation_and_slope_are_those_of_scipy():
 def test_verdicts():
     noise = rng.normal(0, 1, 12)
     noise -= noise.mean()
-    assert [rules.exceeds_zero(noise + shift) for shift in (3, -3, 0)] == list(rules.VERDICTS)
-    with pytest.raises(ValueError, match="at least 10 seeds, got 9"):
-        rules.exceeds_zero(noise[:9])
+    assert [rules.decided(rules.interval(noise + shift)) for shift in (3, -3, 0)] == list(rules.VERDICTS)
+    assert {rules.decided(rules.Interval(x, x, x, rules.LEAST_SEEDS - 1)) for x in (3, -3)} == {rules.OPEN}
