@@ -1,4 +1,4 @@
-"""How a judged claim reads on a page."""
+"""How judged claims read on a page: each by itself, and all together."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup, escape
 
 from uaftc_book.claims import KINDS, MARKS, Judged, counted, filled
@@ -15,9 +16,7 @@ from uaftc_book.verdicts import WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
-DATA = re.compile(r"Data II?\b|SST|IMDB|20News II?\b|three classes")
 INDEX = re.compile(r"([_^])(\*[+−]?|\w)")  # of a symbol as the sources write it: α_j, L^p
-CASES = {"dealt out": "shuffled vectors"}  # as stored tables name a case, and as a page does
 
 
 def typeset(text: str) -> Markup:
@@ -26,31 +25,24 @@ def typeset(text: str) -> Markup:
     return Markup(INDEX.sub(lambda found: f"<{tag[found[1]]}>{found[2]}</{tag[found[1]]}>", escape(text)))
 
 
-def named(case: str) -> str:
-    """A case as the pages name it."""
-    for stored, told in CASES.items():
-        case = case.replace(stored, told)
-    return case
-
-
 CARDS = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-CARDS.filters |= {"typeset": typeset, "named": named}
+CARDS.filters["typeset"] = typeset
 CARD = CARDS.from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
 <span class="sentence"><q>{{ claim.quote | typeset }}</q>
 <small>§ {{ claim.section }}</small>
 <span class="reading">{{ claim.said }}</span></span>
-<span class="tally">{{ tally }}{% if control %}<br>{{ control }}{% endif %}
-{% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span></summary>
-<p>Measured: {{ claim.measured | typeset }}. {{ dependent }} Shown on <a href="{{ address }}">its page</a>;
+<span class="tally">{{ tally }}{% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span>
+<span class="tally">{{ control }}</span></summary>
+<p>Measured: {{ claim.measured | typeset }}. Shown on <a href="{{ address }}">its page</a>;
 <a href="#{{ claim.name }}">link to this claim</a>.
 Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.</p>
 <table><thead><tr><th>case</th><th>found</th><th>supports</th>
-{% if controlled %}<th>permuted labels, at equal loss</th>{% endif %}</tr></thead><tbody>
+{% if controlled %}<th>shuffled labels, at equal loss</th>{% endif %}</tr></thead><tbody>
 {% for part in parts %}
-<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case | named }}</td><td>{{ part.found }}</td>
-<td>{{ marks[part.verdict] }}{% if not counts(part) %} <small>(beside)</small>{% endif %}</td>
+<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case }}</td><td>{{ part.found }}</td>
+<td>{{ marks[part.verdict] }}{% if not counts(part) %} (not counted){% endif %}</td>
 {% if controlled %}<td>{{ part.null.told if part.null else "" }}</td>{% endif %}</tr>
 {% endfor %}
 </tbody></table></details>
@@ -63,14 +55,6 @@ def address(page: str) -> str:
     return f"{chapter}.html{'#' + heading if heading else ''}"
 
 
-def dependence(one: Judged) -> str:
-    """Whether several cases share a data set, and so its texts and seeds."""
-    sets = [match.group() for part in one.counted if (match := DATA.search(part.case))]
-    if len(set(sets)) == len(sets):
-        return ""
-    return f"Of its {len(one.counted)} cases those of one data set share texts and seeds: they are not independent."
-
-
 def card(one: Judged) -> str:
     """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
     claim, graded = one.claim, one.claim.kind == KINDS[0]
@@ -80,9 +64,8 @@ def card(one: Judged) -> str:
         word=word,
         sign=SIGNS[one.verdict] if graded else BADGE,
         tally=one.tally,
-        control=one.against_control,
-        turned="; ".join(named(part.case) for part in one.turned_by) if graded else "",
-        dependent=dependence(one),
+        control=control(one),
+        turned="; ".join(part.case for part in one.turned_by) if graded else "",
         address=address(claim.page),
         reader=f"{MODULES[claim.page.partition('#')[0]]}.py",
         tables=", ".join(one.tables),
@@ -104,28 +87,48 @@ def filter_bar() -> str:
     return f"<div class=\"scorecard-filter\" data-order='{json.dumps(WORDS)}'></div>"
 
 
-def counted_line(judged: Iterable[Judged]) -> str:
-    """So many claims hold, so many mostly hold, ..."""
+def control(one: Judged) -> str:
+    """What shuffled labels show, in how many cases; empty where none has this control."""
+    shown = ", ".join(f"{word} in {n}" for word in ("less", "as much", "more") if (n := one.shuffled.count(word)))
+    return f"shuffled labels: {shown} of {len(one.shuffled)}" if shown else ""
+
+
+GROUPS = {  # of sentences
+    "on real texts": lambda one: one.on_real,
+    "on invented texts alone": lambda one: not one.on_real,
+    "in a single case": lambda one: len(one.counted) == 1,
+    "in several cases": lambda one: len(one.counted) > 1,
+    "all": lambda one: True,
+}
+
+
+def totals(judged: Iterable[Judged]) -> pd.DataFrame:
+    """How many sentences have which verdict, by where and how often they were measured."""
     judged = list(judged)
-    parts = ", ".join(f"{n} {'are ' * (word in ('mixed', 'undecided'))}{PLURAL.get(word, word)}"
-                      for word, n in counted(judged).items() if n)  # fmt: skip
-    return f"Of **{len(judged)} claims** {parts}."
+    table = pd.DataFrame({name: counted(filter(chosen, judged)) for name, chosen in GROUPS.items()}).T
+    return table.assign(sentences=table.sum(axis=1))
 
 
-PLURAL = {"holds": "hold", "mostly holds": "mostly hold", "mostly not": "mostly do not", "does not hold": "do not hold"}
+def so_many(totals: pd.DataFrame, group: str) -> str:
+    """How many sentences of a group hold or mostly hold."""
+    return f"{totals.loc[group, list(WORDS[:2])].sum()} of {totals.loc[group, 'sentences']}"
 
 
-def null_line(judged: Iterable[Judged]) -> str:
-    """In how many cases real labels show more than permuted ones do; empty where no case has this control."""
-    nulls = [part.null for one in judged for part in one.counted if part.null]
-    if not nulls:
-        return ""
-    more = sum(null.verdict == "more" for null in nulls)
+def headline(judged: Iterable[Judged]) -> str:
+    """What became of the sentences, in one line."""
+    table = totals(judged)
+    real, invented, every = (so_many(table, name) for name in ("on real texts", "on invented texts alone", "all"))
+    return f"{every} sentences hold or mostly hold: {real} on real texts, {invented} on invented texts alone."
+
+
+def pool_line(judged: Iterable[Judged]) -> str:
+    """For how many sentences the pooled mean says more than the count of cases, and for which."""
+    pooled = [one for one in judged if one.pooled]
+    more, less = ([one for one in pooled if one.pool_says == word] for word in ("more", "less"))
+    names = "".join(f" *[{one.claim.said}](#{one.claim.name})* ({one.pool_in_words})." for one in more)
     return (
-        f"{len(nulls)} cases of claims about lists of words were measured with permuted training labels, too: at equal "
-        f"training loss the effect is larger with real labels in **{more}** of them. "
-        "[The page](05_real_words.html#would-permuted-labels-look-the-same) tells how, and what is left on words that "
-        "other texts have chosen."
+        f"{len(pooled)} sentences have a pooled mean. For {len(less)} of them it says less than the count: its "
+        f"interval holds zero. For {len(more)} it says more.{names}"
     )
 
 

@@ -1,14 +1,13 @@
 """From measured values to a verdict on a sentence of the paper.
 
-A claim is tried in one or more cases (a data set, a model, a λ). In each the sentence is read as "X exceeds Y"
-and X − Y is measured once a seed (:mod:`uaftc_book.cases`); the rules of :mod:`uaftc_book.rules` make of it
-*supported*, *contradicted* or *undecided*. Cases without results, or with fewer seeds than the rules ask for, stay
-*open*. The rules make a verdict of the cases, too. Cases of settings that the paper leaves open, and of second
-measures, stand beside: told, not counted.
+A claim is measured in one or more cases (a data set, a model, a λ). In each the sentence is read as "X exceeds Y" and
+X − Y is a number a seed (:mod:`uaftc_book.cases`), of which :mod:`uaftc_book.rules` make a verdict on the case, and of
+the cases one on the claim.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,14 +24,25 @@ from uaftc_book.nulls import null_of
 from uaftc_book.verdicts import WORDS
 from uaftc_book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
 
-TOLD = {"contradicted": "contradict it", "undecided": "too wide", OPEN: "too few seeds"}
-ALONE = {"supported": "which supports it", "contradicted": "which contradicts it", "undecided": "too wide",
-         OPEN: "too few seeds"}  # fmt: skip
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
+SHUFFLED = {"more": "less", "as much": "as much", "less": "more"}  # what the labels show when shuffled
 
 KINDS = ("claim", "identity", "definition", "assumption")  # the first alone is graded
-# Settings that the paper leaves open, as they stand in the names of cases: told, not counted.
+# Settings that the paper leaves open, as they stand in the names of cases: shown, not counted.
 UNNAMED = ("W₀ within ±0.1", "W ±0.1", "M ±0.1", "M ±3/√d")
+REAL = re.compile("SST|IMDB|20News")  # real texts, in the names of cases
+# Claims whose cases measure one quantity in one unit: accuracies; ratios, and scores where no λ sets the scale.
+POOLED = {
+    "points": """small_lam_is_worse lam_is_crucial_with_affine lam_is_crucial_with_lstm proper_lam_is_best
+        huge_lam_is_harmless penalty_and_accuracy""",
+    "": """pi_of_neutral neutral_part_of_C B_and_C_of_neutral polarity_of_neutral rho_of_neutral D_of_neutral F_of_polar
+        F_at_first E_of_neutral F_of_neutral figure_2_neutral products_of_neutral B_decides_first E_dominates_first
+        F_is_positive trials_are_similar neutral_around_zero penalty_closes_the_gap affine_E_of_neutral terms_set_aside
+        class_A_is_small lstm_global polarity_parts A_tips_the_balance polar_attention_is_positive
+        figure_2_polarity figure_2_attention control_of_VW penalty_at_large_lam polarity_grows products_part
+        products_move ratio_moves_VW VW_and_ratio affine_polarity""",
+}
+UNITS = {name: unit for unit, names in POOLED.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
@@ -71,18 +81,14 @@ class Claim:
 def filled(template: str, part: Part) -> str:
     """A template with the numbers of a case.
 
-    {case}; {mean}, {low}, {high}: of X − Y; {held}, {n}: seeds in which X was larger, and all; {size}: the mean
-    without its sign; {share}: Y itself where X is :data:`SMALL`; {ratio}: X itself where Y is.
+    {case}; {share}: Y itself where X is :data:`SMALL`.
 
     Raises
     ------
     ValueError
         If the template asks for anything else.
     """
-    values = {"case": part.case, "held": str(part.held), "n": str(part.n)}
-    mean, low, high = part.number.interval[:3]
-    values |= {name: short(value) for name, value in (("mean", mean), ("low", low), ("high", high))}
-    values |= {"size": short(abs(mean)), "share": short(SMALL - mean), "ratio": short(SMALL + mean)}
+    values = {"case": part.case, "share": short(SMALL - part.number.interval.mean)}
     unknown = [name for _, name, *_ in Formatter().parse(template) if name is not None and name not in values]
     if unknown:
         raise ValueError(f"no placeholder {{{unknown[0]}}}; there are {', '.join(values)}")
@@ -167,11 +173,33 @@ class Judged:
 
     @property
     def tally(self) -> str:
-        """So many of the cases support the sentence, so many contradict it, are too wide, have too few seeds."""
-        if len(self.counted) == 1:
-            return f"one case, {ALONE[self.counted[0].verdict]}"
-        told = f"{len(self.cases('supported'))} of {len(self.counted)} cases support it"
-        return told + "".join(f", {n} {word}" for verdict, word in TOLD.items() if (n := len(self.cases(verdict))))
+        """So many cases; of so many the answer is yes, no, too wide, too few seeds; and their pooled mean."""
+        answers = ", ".join(f"{n} {word}" for verdict, word in MARKS.items() if (n := len(self.cases(verdict))))
+        cases = f"{len(self.counted)} case{'s' * (len(self.counted) > 1)}: {answers}"
+        return f"{cases}; pooled {self.pool_in_words}" if self.pooled else cases
+
+    @property
+    def on_real(self) -> bool:
+        """Whether a case that counts is one of real texts."""
+        return any(REAL.search(part.case) for part in self.counted)
+
+    @cached_property
+    def pooled(self) -> rules.Interval | None:
+        """The mean over cases with its interval, where several measure one quantity in one unit."""
+        cases = [part.number.interval for part in self.counted if part.verdict != OPEN]
+        return rules.pooled(cases) if self.claim.name in UNITS and len(cases) > 1 else None
+
+    @property
+    def pool_in_words(self) -> str:
+        return f"{with_interval(*self.pooled[:3])} {UNITS[self.claim.name]}".strip()
+
+    @property
+    def pool_says(self) -> str:
+        """Whether the pool says more than the count, as it leaves out zero where the cases decide nothing, or less."""
+        if not self.pooled:
+            return ""
+        decides, open_ = self.pooled.low * self.pooled.high > 0, self.verdict in ("mixed", "undecided")
+        return "more" if decides and open_ else "" if decides or open_ else "less"
 
     @property
     def turned_by(self) -> list[Part]:
@@ -187,14 +215,9 @@ class Judged:
         return min(wrong, key=lambda part: part.strength if np.isfinite(part.strength) else np.inf, default=None)
 
     @property
-    def against_control(self) -> str:
-        """In how many cases the sentence says more than permuted labels do; empty where no case has this control."""
-        found = [part.null.verdict for part in self.counted if part.null]
-        if not found:
-            return ""
-        rest = ", ".join(f"{word} in {n}" for word in ("as much", "less") if (n := found.count(word)))
-        told = f"more than with permuted labels in {found.count('more')} of {len(found)}"
-        return f"{told} ({rest})" if rest else told
+    def shuffled(self) -> list[str]:
+        """What shuffled labels show in each case that has this control: less, as much, or more."""
+        return [SHUFFLED[part.null.verdict] for part in self.counted if part.null]
 
 
 def judge(claim: Claim, tables: Tables) -> Judged:
@@ -268,7 +291,7 @@ def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
     failing = (one for one in judged if one.claim.instead and one.worst and one.verdict in order)
 
     def beats(one: Judged) -> bool:
-        return not one.against_control or bool(one.worst.null and one.worst.null.verdict == "less")
+        return not one.shuffled or bool(one.worst.null and one.worst.null.verdict == "less")
 
     clear = [one for one in failing if np.isfinite(one.worst.strength) and beats(one)]
     return sorted(clear, key=lambda one: (order[one.verdict], one.worst.strength))[:most]

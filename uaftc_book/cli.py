@@ -75,13 +75,13 @@ def scorecard(verdict: str | None, out: Path | None) -> None:
     if out:
         check_file(out)
     uaftc_lib.results_folder(existing=True)  # without one there is nothing to judge
-    from uaftc_book import claims
+    from uaftc_book import cards, claims
 
     judged = claims.judge_all()
     for one in judged:
         if verdict in (None, one.verdict):
             click.echo(f"{one.claim.section:4} {one.claim.name}: {one.verdict} ({one.tally}): {one.claim.said}")
-    click.echo("; ".join(f"{n} {word}" for word, n in claims.counted(judged).items()))
+    click.echo(cards.headline(judged))
     if out:
         files.write(out, claims.scorecard(judged).to_csv(index=False))
         click.echo(f"{'written to':14}{out}")

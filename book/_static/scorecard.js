@@ -1,11 +1,13 @@
 // The scorecard: buttons for verdicts, a search, and links that open their claim. Without this file all claims are shown.
 document.addEventListener("DOMContentLoaded", () => {
-  const claims = [...document.querySelectorAll("details.claim")];
+  const lines = [...document.querySelectorAll("details.claim")];
   const bar = document.querySelector(".scorecard-filter");
-  if (!claims.length || !bar) return;
+  if (!lines.length || !bar) return;
 
+  const order = JSON.parse(bar.dataset.order);
+  const claims = lines.filter((one) => order.includes(one.dataset.verdict)); // the others are not graded, nor counted
   const count = (verdict) => claims.filter((one) => one.dataset.verdict === verdict).length;
-  const verdicts = [...new Set([...JSON.parse(bar.dataset.order), ...claims.map((one) => one.dataset.verdict)])].filter(count);
+  const verdicts = order.filter(count);
   const buttons = verdicts.map((verdict) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -29,17 +31,16 @@ document.addEventListener("DOMContentLoaded", () => {
   function filter() {
     const pressed = verdicts.filter((_, i) => buttons[i].getAttribute("aria-pressed") === "true");
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const one of claims) {
+    for (const one of lines) {
       const text = one.textContent.toLowerCase();
       one.hidden = (pressed.length > 0 && !pressed.includes(one.dataset.verdict)) || !words.every((word) => text.includes(word));
-      shown += !one.hidden;
     }
+    const shown = claims.filter((one) => !one.hidden).length;
     told.textContent = shown === claims.length ? "" : `${shown} of ${claims.length}`;
   }
 
   function open() {
-    const one = claims.find((each) => `#${each.id}` === decodeURIComponent(location.hash));
+    const one = lines.find((each) => `#${each.id}` === decodeURIComponent(location.hash));
     if (!one) return;
     one.hidden = false;
     one.open = true;

@@ -18,6 +18,7 @@ from figures import with_numbers_apart  # an extension of Sphinx
 
 import conftest
 from uaftc_book.publish import CHECKOUT
+from uaftc_book.verdicts import WORDS
 
 PAGES = CHECKOUT / "_build" / "book" / "_build" / "html"
 NAMES = sorted(path.stem for path in PAGES.glob("*.html"))
@@ -317,9 +318,12 @@ def test_a_failure_leaves_a_picture_of_every_open_page(browser, tmp_path, monkey
 def test_the_scorecard_can_be_filtered_searched_and_linked(browser):
     path = PAGES / "10_scorecard.html"
     with opened(browser, path) as (page, troubles):
-        claims = page.locator("details.claim")
+        claims = page.locator(", ".join(f'details.claim[data-verdict="{word}"]' for word in WORDS))
         everything = claims.count()
-        shown = page.locator("details.claim:visible")
+        shown = claims.filter(visible=True)
+        buttons = page.locator(".scorecard-filter button").all_inner_texts()
+        assert sum(int(text.split()[-1]) for text in buttons) == everything
+        assert page.get_by_text(f" of {everything} sentences hold or mostly hold").count() == 1
         button = page.locator(".scorecard-filter button", has_text=re.compile(r"^holds \d"))
         holding = int(button.inner_text().split()[-1])
         button.click()

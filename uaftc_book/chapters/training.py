@@ -242,11 +242,10 @@ def small_lam_on_sst(lam: float, seed: int) -> list[dict]:
     types = examined_types(dataset)
     ledger = sst_run(dataset, "Adagrad", lam, seed, side=1)[-1][-1]
     model, _ = train_real(dataset, lam=lam, seed=seed)
-    scores = score_frame(model, dataset, types)
     return [
         by_kind({"A": ledger.A, "B": ledger.B, "polarity": model.token_scores().polarity.detach()}, types)
         | words_of_large_A(ledger, types)
-        | {"AUC polarity": auc_of(scores, "polarity", "positive", "negative")}
+        | {"AUC polarity": auc_of(score_frame(model, dataset, types), "polarity", "positive", "negative")}
     ]
 
 
