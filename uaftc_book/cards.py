@@ -33,7 +33,7 @@ CARD = CARDS.from_string("""\
 <span class="sentence"><q>{{ claim.quote | typeset }}</q>
 <small>§ {{ claim.section }}</small>
 <span class="reading">{{ claim.said }}</span></span>
-<span class="tally">{{ tally }}{% if turned %}<br><b>turned beside</b>: {{ turned }}{% endif %}</span>
+<span class="tally">{{ tally }}{% if turned %}<br><b>against it, not counted</b>: {{ turned }}{% endif %}</span>
 <span class="tally">{{ control }}</span></summary>
 <p>Measured: {{ claim.measured | typeset }}. Shown on <a href="{{ address }}">its page</a>;
 <a href="#{{ claim.name }}">link to this claim</a>.
@@ -94,7 +94,7 @@ def control(one: Judged) -> str:
 
 
 GROUPS = {  # of sentences
-    "on real texts": lambda one: one.on_real,
+    "with cases on real texts": lambda one: one.on_real,
     "on invented texts alone": lambda one: not one.on_real,
     "in a single case": lambda one: len(one.counted) == 1,
     "in several cases": lambda one: len(one.counted) > 1,
@@ -117,8 +117,11 @@ def so_many(totals: pd.DataFrame, group: str) -> str:
 def headline(judged: Iterable[Judged]) -> str:
     """What became of the sentences, in one line."""
     table = totals(judged)
-    real, invented, every = (so_many(table, name) for name in ("on real texts", "on invented texts alone", "all"))
-    return f"{every} sentences hold or mostly hold: {real} on real texts, {invented} on invented texts alone."
+    groups = ("with cases on real texts", "on invented texts alone", "all")
+    real, invented, every = (so_many(table, name) for name in groups)
+    return (
+        f"{every} sentences hold or mostly hold: {real} with cases on real texts, {invented} on invented texts alone."
+    )
 
 
 def pool_line(judged: Iterable[Judged]) -> str:
@@ -128,7 +131,7 @@ def pool_line(judged: Iterable[Judged]) -> str:
     names = "".join(f" *[{one.claim.said}](#{one.claim.name})* ({one.pool_in_words})." for one in more)
     return (
         f"{len(pooled)} sentences have a pooled mean. For {len(less)} of them it says less than the count: its "
-        f"interval holds zero. For {len(more)} it says more.{names}"
+        f"interval holds zero. For {len(more) or 'none'} it says more{':' * bool(more)}{names or '.'}"
     )
 
 

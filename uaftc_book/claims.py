@@ -185,9 +185,9 @@ class Judged:
 
     @cached_property
     def pooled(self) -> rules.Interval | None:
-        """The mean over cases with its interval, where several measure one quantity in one unit."""
+        """The mean over cases with its interval, where three or more measure one quantity in one unit."""
         cases = [part.number.interval for part in self.counted if part.verdict != OPEN]
-        return rules.pooled(cases) if self.claim.name in UNITS and len(cases) > 1 else None
+        return rules.pooled(cases) if self.claim.name in UNITS and len(cases) > 2 else None
 
     @property
     def pool_in_words(self) -> str:

@@ -175,15 +175,16 @@ def decided(measured: Interval) -> str:
 
 
 def pooled(cases: Sequence[Interval]) -> Interval:
-    """The mean over cases that may truly differ: random effects (Paule and Mandel); n is the number of cases.
+    """The mean over cases that may truly differ: random effects (Paule and Mandel; Hartung and Knapp's interval).
 
-    It takes the cases for independent, and how much they differ for known.
+    n is the number of cases. It takes them for independent.
     """
     means, halves = np.array([(case.mean, case.half) for case in cases]).T
     errors = halves / stats.norm.ppf((1 + CONFIDENCE) / 2)
     with np.errstate(divide="ignore"):  # of an index of cases that are all alike
-        effects = combine_effects(means, errors**2, alpha=1 - CONFIDENCE).summary_frame()
-    return Interval(*map(float, effects.loc["random effect", ["eff", "ci_low", "ci_upp"]]), len(cases))
+        effects = combine_effects(means, errors**2)
+    low, high = max(effects.conf_int(1 - CONFIDENCE, use_t=True)[1::2], key=np.ptp)  # theirs may be the narrower one
+    return Interval(float(effects.mean_effect_re), float(low), float(high), len(cases))
 
 
 def correlation(one: OfSeeds, other: OfSeeds) -> Interval:

@@ -27,6 +27,7 @@ from uaftc_lib.experiments.registry import EXPERIMENTS as STUDIES
 from uaftc_lib.experiments.registry import stored
 from uaftc_lib.experiments.sweep import encode_errors
 from uaftc_lib.experiments.tables import grid_names
+from uaftc_lib.intervals import half_width
 from uaftc_lib.locations import PAPER_NAMES, published
 
 HOLDS, MOSTLY, MIXED, MOSTLY_NOT, FAILS, UNDECIDED = claims.WORDS
@@ -123,7 +124,7 @@ def test_what_stands_beside_is_not_counted_and_may_turn_a_verdict():
     one = judged_of("a: contradicted", "b, W₀ within ±0.1: supported", "c, M ±0.1: contradicted")
     assert [part.case for part in one.counted] == ["a"] and one.tally == "1 case: 1 no"
     assert [part.case for part in one.turned_by] == ["b, W₀ within ±0.1"]
-    assert "turned beside</b>: b, W₀ within ±0.1" in cards.card(one)
+    assert "against it, not counted</b>: b, W₀ within ±0.1" in cards.card(one)
     claim = claims.Claim("own", "3", "", "01_model", "", beside=("second",))
     assert not claims.Judged(claim, ()).counts(Part("a second measure", OPEN))
 
@@ -441,7 +442,9 @@ def test_the_headline_follows_the_verdicts_and_the_texts(first, every, real, inv
     mixed = judged_of("SST, a: contradicted", "Data I: supported")
     mostly = judged_of("Data I, a: supported", "Data I, b: supported", "Data II: contradicted")
     rest = [mixed, mostly, judged_of("IMDB, W ±0.1: supported", "Data II: undecided")]
-    line = f"{every} sentences hold or mostly hold: {real} on real texts, {invented} on invented texts alone."
+    line = (
+        f"{every} sentences hold or mostly hold: {real} with cases on real texts, {invented} on invented texts alone."
+    )
     assert cards.headline([judged_of(first), *rest]) == line
     assert cards.totals(rest).sentences.to_dict() == dict(zip(cards.GROUPS, (1, 2, 1, 2, 3)))
 
@@ -454,20 +457,24 @@ def pool_of(name, *ends):
 
 
 def test_a_pool_is_that_of_random_effects():
-    assert rules.pooled([rules.around(1.0, 0.5, 10)] * 4) == pytest.approx((1.0, 0.75, 1.25, 4))
-    apart = rules.pooled([rules.around(mean, 1e-6, 10) for mean in (0, 2)])  # a variance of 2, in a mean of two
-    assert apart == pytest.approx((1, 1 - 1.96, 1 + 1.96, 2), abs=1e-3)
+    half = half_width(0.5 / 1.96 / 2, 3)  # of four means of equal error
+    assert rules.pooled([rules.around(1.0, 0.5, 10)] * 4) == pytest.approx((1, 1 - half, 1 + half, 4), rel=1e-3)
+    apart = rules.pooled(
+        [rules.around(mean, 1e-6, 10) for mean in (0, 0, 2, 2)]
+    )  # a variance of 4/3, in a mean of four
+    half = half_width(np.sqrt(4 / 3) / 2, 3)
+    assert apart == pytest.approx((1, 1 - half, 1 + half, 4), abs=1e-3)
 
 
 def test_a_pool_says_more_or_less_than_the_count_and_turns_no_verdict():
-    better, name = ((-0.5, 1.3), (0.2, 1.6), (-0.2, 4.0), (1.2, 5.3)), "proper_lam_is_best"
+    better, name = ((-0.5, 2.0), (0.2, 1.6), (-0.2, 2.4), (-0.1, 2.2)), "proper_lam_is_best"
     more, same, less = (pool_of(name, *ends) for ends in (better, [(1, 2)] * 4, [*[(1, 2)] * 4, (-90, -89)]))
     assert [one.verdict for one in (more, same, less)] == [UNDECIDED, MOSTLY, MOSTLY] and more.pooled.n == 4
     assert [one.pool_says for one in (more, same, less)] == ["more", "", "less"]
-    for unpooled in (pool_of("figure_4", *better), pool_of(name, (1, 2))):  # two quantities; one case
+    for unpooled in (pool_of("figure_4", *better), pool_of(name, (1, 2), (1, 2))):  # two quantities; two cases
         assert not unpooled.pooled and not unpooled.pool_says and "pooled" not in unpooled.tally
-    assert "; pooled 1.3 [" in more.tally and more.tally.endswith(" points")
-    assert "(#proper_lam_is_best)* (1.3 [" in cards.pool_line([more, same]) and "(#" not in cards.pool_line([same])
+    assert "; pooled 0.9" in more.tally and more.tally.endswith(" points")
+    assert "(#proper_lam_is_best)* (0.9" in cards.pool_line([more, same]) and "(#" not in cards.pool_line([same])
     assert set(claims.UNITS) <= set(claims.CLAIMS)
 
 

@@ -210,9 +210,6 @@ def test_an_order_is_held_against_the_truth():
     ]
     led = words_and_classes.judged_order(pd.concat([perfect(), pd.DataFrame(things)]), "influence")
     assert led["company"] == 1 and 0.8 < led["true"] < 0.9  # one place of six to eight is taken
-    answers = words_and_classes.both_answers(perfect(), "influence")
-    assert "despise" in answers["words"].split() and len(answers["words"].split()) == 7
-    assert answers["classes"] == "hatred sadness"
 
 
 @pytest.mark.parametrize("encoder", ["none", "lstm"])
@@ -230,36 +227,60 @@ def test_orders_come_from_unseen_texts(encoder):
     assert (words.groupby("word")["association"].sum() > 0).all() and words["word"].nunique() < len(data.vocabulary) / 2
 
 
-def orders(**shares):
-    """Rows of the table in which association is right to these shares, by "reader λ"."""
+def orders(leads=1.0, **shares):
+    """Rows of the table in which an order is right to these shares, by "reader λ", and puts a verb's class first."""
     keys = [{"reader": key.split()[0], "lam": float(key.split()[1]), "true": true} for key, true in shares.items()]
     both = [{"attention": name, "labels": "real", "method": "association"} for name in words_and_classes.ATTENTIONS]
-    return pd.DataFrame([key | one | {"seed": seed} for key in keys for one in both for seed in range(2)])
+    rows = [key | one | {"seed": seed, "strong leads": leads} for key in keys for one in both for seed in range(5)]
+    return pd.DataFrame(rows)
 
 
 def test_the_headline_turns_with_the_table():
     yes = orders(**{"words 1": 0.9, "words 10": 0.9, "LSTM 1": 0.9, "LSTM 10": 0.0})
     assert words_and_classes.answer_by_attention(yes) == (
-        "Yes, if λ is right: attention lists the causes over words themselves at λ = 1 and 10 "
-        "and over an LSTM at λ = 1."
+        "Yes, if λ is right. For a class, attention lists the causes over words at every λ and over an LSTM at λ = 1. "
+        "For a word, it puts the right class first over every reader at every λ."
     )
-    assert "over an LSTM at λ = 1." in words_and_classes.caption_of_orders(yes)
-    part = orders(**{"words 1": 0.9, "LSTM 1": 0.1})
-    assert words_and_classes.answer_by_attention(part) == (
-        "Only in part: attention lists the causes over words themselves at λ = 1. Over an LSTM it does so at none."
+    assert words_and_classes.caption_of_orders(yes).startswith(
+        "Over an LSTM dot-product association lists 90% of the causes at λ = 1 and 0% at λ = 10."
     )
-    no = orders(**{"words 1": 0.3, "LSTM 10": 0.0})
-    assert words_and_classes.answer_by_attention(no).startswith("No: at none of the λ that were tried (1 and 10)")
-    one_file = yes.assign(true=yes["true"].where((yes["seed"] == 0) | (yes["attention"] == "dot"), 0.5))
-    assert words_and_classes.answer_by_attention(one_file).startswith("No"), "every file, either attention"
+    part = words_and_classes.answer_by_attention(orders(leads=0.5, **{"words 1": 0.9, "LSTM 1": 0.1}))
+    assert part == (
+        "Only in part. For a class, attention lists the causes over words at every λ and over an LSTM at no λ. "
+        "For a word, it puts the right class first at none of the λ that we tried (1)."
+    )
+    no = words_and_classes.answer_by_attention(orders(leads=0.0, **{"words 1": 0.3, "LSTM 10": 0.0}))
+    assert no.startswith("No. For a class, attention lists the causes at none of the λ that we tried (1 and 10).")
+    worse = yes.assign(true=yes["true"].where(yes["attention"] == "dot", 0.5))
+    spread = yes.assign(true=yes["true"] - 0.2 * (yes["seed"] == 0))
+    for rows in (worse, spread):  # either attention counts, and the interval over files
+        assert "lists the causes at none of the λ" in words_and_classes.answer_by_attention(rows)
 
 
-def test_the_fault_of_lift_turns_with_the_table():
-    rows = orders(**{"words 1": 0.9, "LSTM 1": 0.9, "LSTM 10": 0.9}).assign(method="lift", company=0.0)
-    rows.loc[(rows["lam"] == 10) & (rows["reader"] == "LSTM"), "company"] = 0.75
-    assert "75% of the emotions at λ = 10" in words_and_classes.fault_of_lift(rows)
-    turned = rows.assign(company=0.5 - rows["company"] / 2)
-    assert "50% of the emotions at λ = 1." in words_and_classes.fault_of_lift(turned)
+def test_what_is_said_of_lift_turns_with_the_table():
+    rows = orders(**{"words 1": 0.9, "LSTM 1": 0.9, "LSTM 10": 0.9, "words 10": 0.9}).assign(method="lift", company=0.0)
+    rows.loc[rows["lam"] == 10, "company"] = 0.75
+    said = words_and_classes.lift_in_words(rows)
+    assert "lists the causes over every reader at every λ." in said and "for 75% of the emotions at λ = 10" in said
+    turned = words_and_classes.lift_in_words(rows.assign(company=0.5 - rows["company"] / 2, true=0.2))
+    assert "lists the causes at none of the λ" in turned and "for 50% of the emotions at λ = 1," in turned
+
+
+def test_both_answers_follow_from_the_first_file_and_the_mean():
+    def rows(lam, seed, words, share):
+        of_class = [{"word": word, "class": "excitement", "part": part} for word, part in words]
+        of_verb = [("hatred", share, 0.6), ("sadness", 0.3, 0.3), ("joy", 0.7 - share, 0.1)]
+        of_verb = [{"word": "despise", "class": name, "share": a, "chance": b} for name, a, b in of_verb]
+        return [one | {"lam": lam, "seed": seed} for one in of_class + of_verb]
+
+    made = rows(1.0, 0, [("eager", "own"), ("the", "none")], 0.6) + rows(1.0, 1, [("a", "none")], 0.4)
+    made += rows(10.0, 0, [("of", "none")], 0.1) + rows(10.0, 1, [("of", "none")], 0.1)
+    said = words_and_classes.both_answers(pd.DataFrame(made))
+    assert "at λ = 1: eager, the. Of these 1 are causes, at λ = 10 0 (first file)." in said
+    assert "*How much does despise influence hatred?* Of its association at λ = 1 hatred 50% and sadness 30%" in said
+    assert (
+        "at λ = 10 joy 60% and sadness 30%. The true chances are hatred 60% and sadness 30% (mean over 2 files)" in said
+    )
 
 
 # By other code: reader, attention, λ -> of two files, or one, what MEASURED has.
@@ -275,13 +296,14 @@ MEASURED = [(order, what) for order, whats in (("association", ("largest weight"
                                                ("lift", ("true", "company"))) for what in whats]  # fmt: skip
 OUTSIDE = {  # neither the number of epochs nor that of texts that must hold a word explains them
     ("LSTM", "dot", 10.0, "association", "largest weight"),  # .06 here, .10 there: both spread over the text
-    ("LSTM", "dot", 1.0, "lift", "true"),  # .89 here, .82 there; .92 by five models on all texts
-    ("GRU", "dot", 1.0, "lift", "true"),  # .90 here, .76 there
+    ("LSTM", "dot", 10.0, "lift", "true"),  # .88 here, .83 there; .86 by five models on all texts
+    ("LSTM", "dot", 1.0, "lift", "true"),  # .90 here, .82 there; .92 by five models
+    ("GRU", "dot", 1.0, "lift", "true"),  # .89 here, .76 there
 }
 
 
 def test_independent_values_agree_with_the_stored_ones():
-    """Zero lies in the interval of the difference of the means, but for three of 36."""
+    """Zero lies in the interval of the difference of the means, but for four of 36, three of them lifts."""
     rows, outside = stored("emotions_by_attention", labels="real"), set()
     for (reader, attention, lam), values in INDEPENDENT.items():
         own = rows[(rows["reader"] == reader) & (rows["attention"] == attention) & (rows["lam"] == lam)]
@@ -300,9 +322,9 @@ def test_independent_values_agree_with_the_stored_ones():
 
 
 def test_contractions_are_whole_and_function_words_are_known():
-    corpus = Corpus.from_lists([[0, 1, 2, 3]], [1])
-    data = Dataset("tiny", Vocabulary(["is", "n", "t", "dull"]), ("no", "yes"), corpus)
-    assert words_and_classes.as_frame(data).to_dict("records") == [{"text": "is n't dull", "label": "yes"}]
+    corpus = Corpus.from_lists([[0, 1, 2, 3, 4]], [1])
+    data = Dataset("tiny", Vocabulary(["it", "s", "n", "t", "dull"]), ("no", "yes"), corpus)
+    assert words_and_classes.as_frame(data).to_dict("records") == [{"text": "it 's n't dull", "label": "yes"}]
     words = ["n't", "'s", "and", "...", "dull", "10th"]
     assert [*map(words_and_classes.is_function_word, words)] == [True, True, True, True, False, False]
 
