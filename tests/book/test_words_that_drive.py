@@ -275,11 +275,12 @@ def test_both_answers_follow_from_the_first_file_and_the_mean():
 
     made = rows(1.0, 0, [("eager", "own"), ("the", "none")], 0.6) + rows(1.0, 1, [("a", "none")], 0.4)
     made += rows(10.0, 0, [("of", "none")], 0.1) + rows(10.0, 1, [("of", "none")], 0.1)
-    said = words_and_classes.both_answers(pd.DataFrame(made))
-    assert "at λ = 1: eager, the. Of these 1 are causes, at λ = 10 0 (first file)." in said
-    assert "*How much does despise influence hatred?* Of its association at λ = 1 hatred 50% and sadness 30%" in said
+    of_class, of_verb = words_and_classes.both_answers(pd.DataFrame(made))
+    assert of_class.endswith("at λ = 1: eager, the. Causes among them: 1, at λ = 10 0 (first file).")
+    assert "*How much does despise influence hatred?* Of its association at λ = 1 hatred 50% and sadness 30%" in of_verb
     assert (
-        "at λ = 10 joy 60% and sadness 30%. The true chances are hatred 60% and sadness 30% (mean over 2 files)" in said
+        "at λ = 10 joy 60% and sadness 30%. The true chances are hatred 60% and sadness 30% (mean over 2 files)"
+        in of_verb
     )
 
 

@@ -584,7 +584,7 @@ def asked_of_attention(lam: float, seed: int) -> list[dict]:
         {"word": word, "class": ASKED_CLASS, "part": own.get(word, "none"), "share": np.nan, "chance": np.nan}
         for word in first["word"]
     ] + [
-        {"word": verb, "class": name, "part": "", "share": of_verb[name] / of_verb.sum(), "chance": chance}
+        {"word": verb, "class": name, "part": "verb", "share": of_verb[name] / of_verb.sum(), "chance": chance}
         for name, chance in causes().loc[verb].items()
     ]
 
@@ -632,7 +632,7 @@ def answer_by_attention(rows: pd.DataFrame) -> str:
     )
 
 
-def both_answers(rows: pd.DataFrame) -> str:
+def both_answers(rows: pd.DataFrame) -> list[str]:
     """Both questions, answered by association over an LSTM at λ = 1 and λ = 10 (:func:`asked_of_attention`)."""
     _, verb = QUESTION
     of_class, of_verb = rows[rows["class"].eq(ASKED_CLASS) & rows["word"].ne(verb)], rows[rows["word"] == verb]
@@ -645,13 +645,14 @@ def both_answers(rows: pd.DataFrame) -> str:
     def most(values: pd.Series) -> str:
         return listed([f"{name} {value:.0%}" for name, value in values.nlargest(2).items()])
 
-    return (
-        f"1. *For {ASKED_CLASS}, what are the most influential words?* Over an LSTM at λ = {low:g}: {words[low]}. Of "
-        f"these {causes_in[low]} are causes, at λ = {high:g} {causes_in[high]} (first file).\n"
-        f"2. *How much does {verb} influence {chances.idxmax()}?* Of its association at λ = {low:g} "
-        f"{most(shares[low])}, at λ = {high:g} {most(shares[high])}. The true chances are {most(chances)} "
-        f"(mean over {of_verb['seed'].nunique()} files)."
-    )
+    first = f"*For {ASKED_CLASS}, what are the most influential words?*"
+    second = f"*How much does {verb} influence {chances.idxmax()}?*"
+    return [
+        f"1. {first} Over an LSTM at λ = {low:g}: {words[low]}. Causes among them: {causes_in[low]}, at "
+        f"λ = {high:g} {causes_in[high]} (first file).",
+        f"2. {second} Of its association at λ = {low:g} {most(shares[low])}, at λ = {high:g} {most(shares[high])}. "
+        f"The true chances are {most(chances)} (mean over {of_verb['seed'].nunique()} files).",
+    ]
 
 
 def caption_of_orders(rows: pd.DataFrame) -> str:
