@@ -238,7 +238,7 @@ def orders(leads=1.0, **shares):
 def test_the_headline_turns_with_the_table():
     yes = orders(**{"words 1": 0.9, "words 10": 0.9, "LSTM 1": 0.9, "LSTM 10": 0.0})
     assert words_and_classes.answer_by_attention(yes) == (
-        "Yes, if λ is right. For a class, attention lists the causes over words at every λ and over an LSTM at λ = 1. "
+        "Yes, if λ is right: for a class, attention lists the causes over words at every λ and over an LSTM at λ = 1. "
         "For a word, it puts the right class first over every reader at every λ."
     )
     assert words_and_classes.caption_of_orders(yes).startswith(
@@ -246,11 +246,11 @@ def test_the_headline_turns_with_the_table():
     )
     part = words_and_classes.answer_by_attention(orders(leads=0.5, **{"words 1": 0.9, "LSTM 1": 0.1}))
     assert part == (
-        "Only in part. For a class, attention lists the causes over words at every λ and over an LSTM at no λ. "
+        "Only in part: for a class, attention lists the causes over words at every λ and over an LSTM at no λ. "
         "For a word, it puts the right class first at none of the λ that we tried (1)."
     )
     no = words_and_classes.answer_by_attention(orders(leads=0.0, **{"words 1": 0.3, "LSTM 10": 0.0}))
-    assert no.startswith("No. For a class, attention lists the causes at none of the λ that we tried (1 and 10).")
+    assert no.startswith("No: for a class, attention lists the causes at none of the λ that we tried (1 and 10).")
     worse = yes.assign(true=yes["true"].where(yes["attention"] == "dot", 0.5))
     spread = yes.assign(true=yes["true"] - 0.2 * (yes["seed"] == 0))
     for rows in (worse, spread):  # either attention counts, and the interval over files

@@ -627,7 +627,7 @@ def answer_by_attention(rows: pd.DataFrame) -> str:
     ]
     answer = "Yes, if λ is right" if all(right) else "Only in part" if any(right) else "No"
     return (
-        f"{answer}. For a class, attention lists the causes {where_right(rows)}. "
+        f"{answer}: for a class, attention lists the causes {where_right(rows)}. "
         f"For a word, it puts the right class first {where_right(rows, what='strong leads')}."
     )
 
