@@ -30,9 +30,19 @@ from uaftc_book.neighbours.jain_wallace import (
     permutations,
     train_classifier,
 )
-from uaftc_book.neighbours.measured import LOO, SPREAD, TOLERANCE, all_measures, looked_at
+from uaftc_book.neighbours.measured import LOO, SPREAD, TOLERANCE, after_epochs, all_measures, looked_at
 from uaftc_book.neighbours.people import asked
-from uaftc_book.neighbours.settings import ADVERSARY, CHANGED, CONTROLS, CROSSED, DECEPTION, GUIDED, QUARREL, VARIATION
+from uaftc_book.neighbours.settings import (
+    ADVERSARY,
+    BY_EPOCH,
+    CHANGED,
+    CONTROLS,
+    CROSSED,
+    DECEPTION,
+    GUIDED,
+    QUARREL,
+    VARIATION,
+)
 from uaftc_book.neighbours.wiegreffe_pinter import ELSEWHERE, both_adversaries
 from uaftc_book.neighbours.yardsticks import agreement, without_integration, yardstick_agreements
 from uaftc_book.readings import column
@@ -47,6 +57,9 @@ from uaftc_lib.locations import PAPER_NAMES, data_home, published
 from uaftc_lib.models import AttentionClassifier, Output, softmax_by_instance, sum_by_instance
 from uaftc_lib.scores import dot_product
 from uaftc_lib.settings import MODELS
+from uaftc_lib.streams import generator
+from uaftc_lib.vectors.unused_reviews import own_vectors
+from uaftc_lib.vectors.word_vectors import read_vectors
 
 # ---
 # The classifiers of both sides of the quarrel, their seeds and λ, and all that is measured of them.
@@ -54,6 +67,7 @@ from uaftc_lib.settings import MODELS
 
 # In the order in which figures take them, so that each keeps its colour where those at the end are lacking.
 ENCODERS = {"DP": "words (DP)", "projection": "projection", "words": "words", "bilstm": "BiLSTM", "DP-L": "LSTM (DP-L)"}
+ENCODERS |= {"bigru": "BiGRU"}
 THEIR_NAMES = {"projection": "average", "bilstm": "lstm"}  # of the published table
 LAMS = QUARREL.lams
 
@@ -150,6 +164,51 @@ def agreement_of(model: str, seed: int, **changed: float) -> dict:
     largest = np.median(np.maximum.reduceat(found["attention"], corpus.offsets[:-1].numpy()))
     row = {"best_epoch": best_epoch, "texts": len(corpus), "largest weight": float(largest)}
     return row | classifier_quality(fitted, data.test) | yardstick_agreements(found, side, corpus)
+
+
+# ---
+# When one looks: agreement after some epochs, at several λ, and from several starts of the embeddings.
+
+
+SIZES = {"±0.1": 0.1, "±1": 1.0}  # uniform starts; theirs were fastText's vectors
+
+
+def started(data: Dataset, model: str, lam: float, start: str, seed: int) -> JainWallaceClassifier:
+    """One of Jain & Wallace's models before training, its embeddings from a start.
+
+    "normal" is N(0, 1). "skip-gram" are the book's own vectors, turned at random into as many dimensions as the
+    embeddings have, which leaves lengths and angles; words without a vector start in ±0.1.
+    """
+    fitted = JainWallaceClassifier(len(data.vocabulary), *model.split("+"), lam, seed, SIZES.get(start, SIZES["±0.1"]))
+    draws, table = generator(seed, "start of embeddings"), fitted.embedding.data
+    if start == "normal":
+        table.copy_(torch.randn(table.shape, generator=draws, dtype=torch.float64))
+    elif start == "skip-gram":
+        vectors = read_vectors(own_vectors()).aligned(data.vocabulary, data.train).matrix
+        known = vectors.isfinite().all(1)
+        turn = torch.linalg.qr(torch.randn(table.shape[1], vectors.shape[1], generator=draws, dtype=torch.float64)).Q
+        table[known] = (vectors[known] @ turn.T).to(table)
+    return fitted
+
+
+def moments() -> list[dict]:
+    """The jobs of :func:`agreement_by_epoch`, the first seeds first."""
+    made = [
+        {"dataset": run["dataset"], "model": model, "lam": lam or usual_lam(model), "start": start, "seed": seed}
+        for run in BY_EPOCH.runs
+        for seed in range(max(run["models"].values()))
+        for model, seeds in run["models"].items()
+        for lam, start in product(run.get("lams", [None]), run["starts"])
+        if seed < seeds
+    ]
+    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in made)]
+
+
+@experiment(jobs=moments(), rows=len(BY_EPOCH.epochs))
+def agreement_by_epoch(dataset: str, model: str, lam: float, start: str, seed: int) -> list[dict]:
+    """What attention agrees with after some epochs, by λ and by where the embeddings start."""
+    data = load_dataset(dataset)
+    return after_epochs(started(data, model, lam, start, seed), data, seed)
 
 
 def encoder_of(model: str) -> str:

@@ -32,7 +32,7 @@ from uaftc_lib.threads import one_thread
 # α_j = 1 it would only shift all s_j.
 
 
-READS = tuple(JAIN_WALLACE.states)  # words, projection, bilstm
+READS = tuple(JAIN_WALLACE.states)  # words, projection, bilstm, bigru
 KEYS = ("tanh", "dot")
 
 
@@ -42,8 +42,8 @@ class JainWallaceClassifier(AttentionClassifier):
     Parameters
     ----------
     vocabulary_size : int
-    reads : {"words", "projection", "bilstm"}
-        h_j = e_j, tanh(P e_j + b) (theirs is called "average"), or the states of a bidirectional LSTM.
+    reads : {"words", "projection", "bilstm", "bigru"}
+        h_j = e_j, tanh(P e_j + b) (theirs is called "average"), or the states of a bidirectional LSTM or GRU.
     keys : {"tanh", "dot"}
         a_j = V·tanh(M h_j + c)/λ, with half as many elements, or V·h_j/λ.
     lam : float, optional
@@ -79,7 +79,7 @@ class JainWallaceClassifier(AttentionClassifier):
             vocabulary_size,
             JAIN_WALLACE.dimension,
             lam=lam_of(keys, pooled) if lam is None else lam,
-            encoder="lstm" if reads == "bilstm" else "none",
+            encoder={"bilstm": "lstm", "bigru": "gru"}.get(reads, "none"),
             hidden=states // 2,
             embedding_range=embedding_range,
             seed=seed,
