@@ -128,22 +128,6 @@ def test_first_seeds_come_first():
     assert is_it_explanation.jobs_of({"words": 1}, lam=[1.0, 2.0]) == both and [*both[0]] == ["model", "lam", "seed"]
 
 
-def test_other_seeds_begin_elsewhere(monkeypatch):
-    """The range of the embeddings reaches the model, and nothing else of it changes."""
-    asked, small = [], Corpus.from_lists([[0, 1, 2, 1], [2, 1, 0, 0]], [0, 1])
-    data = Dataset("sst", Vocabulary(["a", "b", "c"]), ("no", "yes"), small, small, small)
-    monkeypatch.setattr(is_it_explanation, "load_dataset", lambda name: data)
-
-    def trained(dataset, *kind, **named):
-        asked.append((kind, named))
-        return AttentionClassifier(6, 2, seed=1), 4
-
-    monkeypatch.setattr(is_it_explanation, "train_classifier", trained)
-    (row,) = is_it_explanation.other_initialisations("projection+dot", 0.3, 7)
-    assert asked == [(("projection", "dot"), {"seed": 7, "embedding_range": 0.3})]
-    assert row["best_epoch"] == 4 and {"tau attention, leave-one-out", "largest weight", "AUC"} <= {*row}
-
-
 def test_encoders_stand_in_the_order_that_gives_them_their_colours():
     rows = pd.DataFrame({"model": ["DP-L", "bilstm+dot", "DP", "words+tanh", "DP"], "x": range(5)})
     found = is_it_explanation.drawn(rows, tau="x")

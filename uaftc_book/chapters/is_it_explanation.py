@@ -20,7 +20,6 @@ from torch import Tensor
 from uaftc_book import rules
 from uaftc_book.cases import SMALL, Part, Tables, exceeds
 from uaftc_book.claims import reading
-from uaftc_book.neighbours import controls, deception, wiegreffe_pinter
 from uaftc_book.neighbours.erasure import AFTER, standing, still_there
 from uaftc_book.neighbours.estimators import Game, captum_shapley, closed_forms, lime, permutations_for, sampled_shapley
 from uaftc_book.neighbours.jain_wallace import (
@@ -32,19 +31,9 @@ from uaftc_book.neighbours.jain_wallace import (
 )
 from uaftc_book.neighbours.measured import LOO, SPREAD, TOLERANCE, after_epochs, all_measures, looked_at
 from uaftc_book.neighbours.people import asked
-from uaftc_book.neighbours.settings import (
-    ADVERSARY,
-    BY_EPOCH,
-    CHANGED,
-    CONTROLS,
-    CROSSED,
-    DECEPTION,
-    GUIDED,
-    QUARREL,
-    VARIATION,
-)
-from uaftc_book.neighbours.wiegreffe_pinter import ELSEWHERE, both_adversaries
-from uaftc_book.neighbours.yardsticks import agreement, without_integration, yardstick_agreements
+from uaftc_book.neighbours.settings import BY_EPOCH, CROSSED, QUARREL, VARIATION
+from uaftc_book.neighbours.wiegreffe_pinter import variation_rows
+from uaftc_book.neighbours.yardsticks import agreement, without_integration
 from uaftc_book.readings import column
 from uaftc_book.small_data import SEEDS
 from uaftc_lib import explain
@@ -120,18 +109,6 @@ def quarrel(dataset: str, model: str, lam: float, seed: int) -> list[dict]:
     return [went | classifier_quality(fitted, data.test) | all_measures(fitted, corpus, people=people)]
 
 
-@experiment(jobs=jobs_of(CHANGED.other_initialisations, embedding_range=CHANGED.embedding_ranges), rows=1)
-def other_initialisations(model: str, embedding_range: float, seed: int) -> list[dict]:
-    """SST: what attention agrees with where the embeddings begin smaller or larger than elsewhere in chapter 8."""
-    return [agreement_of(model, seed, embedding_range=embedding_range)]
-
-
-@experiment(jobs=jobs_of(CHANGED.second_epoch), rows=1)
-def second_epoch(model: str, seed: int) -> list[dict]:
-    """SST: what attention agrees with where, as in Jain & Wallace's code, no epoch before the second is kept."""
-    return [agreement_of(model, seed, earliest=2)]
-
-
 @experiment(jobs_over(model=CROSSED.models), rows=1)
 def seeds_and_texts(model: str) -> list[dict]:
     """SST: how wide the mean agreement is with seeds and texts both drawn, beside the shorter way of chapter 8."""
@@ -152,18 +129,6 @@ def seeds_and_texts(model: str) -> list[dict]:
             for end in ("low", "high")
         }
     ]
-
-
-def agreement_of(model: str, seed: int, **changed: float) -> dict:
-    """A model of theirs, trained on SST with something changed: its quality, agreements and largest weight."""
-    data = load_dataset("sst")
-    fitted, best_epoch = train_classifier(data, *model.split("+"), seed=seed, **changed)
-    corpus = looked_at(data)
-    found, _ = without_integration(fitted, corpus)
-    side = np.where(fitted(corpus).polarity.detach().numpy() > 0, 1, -1)
-    largest = np.median(np.maximum.reduceat(found["attention"], corpus.offsets[:-1].numpy()))
-    row = {"best_epoch": best_epoch, "texts": len(corpus), "largest weight": float(largest)}
-    return row | classifier_quality(fitted, data.test) | yardstick_agreements(found, side, corpus)
 
 
 # ---
@@ -278,40 +243,6 @@ def printed_by_lam(quantity: str, dataset: str = "sst") -> pd.DataFrame:
     )
 
 
-# ---
-# How free attention is when it is trained to be something else, and models that know nothing; on SST.
-
-
-@experiment(jobs=jobs_of(ADVERSARY.models), rows=len(ADVERSARY.strengths) + len(ADVERSARY.tolerances))
-def trained_adversary(model: str, seed: int) -> list[dict]:
-    """How far other weights get: of a second model that is trained to, by its strength; and exactly, text by text."""
-    data = load_dataset("sst")
-    return both_adversaries(trained_by_protocol(data, model, usual_lam(model), seed)[0], data, seed)
-
-
-@experiment(jobs_over(seed=range(GUIDED.seeds)), rows=5)
-def given_weights(seed: int) -> list[dict]:
-    """A token MLP that pools by its own weights and by others'; the LSTM with its own, and with uniform ones."""
-    data = load_dataset("sst")
-    lstm, _ = trained_by_protocol(data, "bilstm+tanh", usual_lam("bilstm+tanh"), seed)
-    guides = {
-        "uniform": wiegreffe_pinter.uniform_weights,
-        "its own": None,
-        "the LSTM's": wiegreffe_pinter.weights_of(lstm),
-    }
-    found = wiegreffe_pinter.guided_rows(data, guides, seed=seed)
-    found += wiegreffe_pinter.guided_rows(data, {"uniform": wiegreffe_pinter.uniform_weights}, "bilstm", seed)
-    return found + [{"reads": "bilstm", "weights": "its own"} | classifier_quality(lstm, data.test)]
-
-
-@experiment(jobs=jobs_of(DECEPTION.models), rows=len(DECEPTION.strengths))
-def hidden_attention(model: str, seed: int) -> list[dict]:
-    """Training that hides attention from the words that tell the class most, and what still shows them."""
-    data = load_dataset("sst")
-    initial = JainWallaceClassifier(len(data.vocabulary), *model.split("+"))
-    return deception.deception_rows(initial, data, deception.impermissible_words(data), seed)
-
-
 @experiment(jobs_over(model=VARIATION.models))
 def trained_again(model: str) -> list[dict]:
     """How far the weights of other seeds are from those of the first, by its largest weight."""
@@ -320,16 +251,7 @@ def trained_again(model: str) -> list[dict]:
     first, *others = (
         trained_by_protocol(data, model, lam, seed)[0](corpus).weights.detach() for seed in range(VARIATION.seeds)
     )
-    return wiegreffe_pinter.variation_rows(first, others, corpus)
-
-
-@experiment(jobs=jobs_of(CONTROLS.models), rows=8)
-def models_that_know_nothing(model: str, seed: int) -> list[dict]:
-    """What explanations say of models that were not trained for the task, or not on some words, beside the trained."""
-    data = load_dataset("sst")
-    base, _ = trained_by_protocol(data, model, usual_lam(model), seed)
-    words = controls.drawn_words(data, CONTROLS.held_out, seed)
-    return controls.rows_of_controls(base, data, looked_at(data), words, seed + ELSEWHERE)
+    return variation_rows(first, others, corpus)
 
 
 # ---
