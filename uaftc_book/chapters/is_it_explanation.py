@@ -29,7 +29,7 @@ from uaftc_book.neighbours.jain_wallace import (
     permutations,
     train_classifier,
 )
-from uaftc_book.neighbours.measured import LOO, SPREAD, TOLERANCE, after_epochs, all_measures, looked_at
+from uaftc_book.neighbours.measured import LOO, SPREAD, TOLERANCE, after_epochs, all_measures, at_kept_epoch, looked_at
 from uaftc_book.neighbours.people import asked
 from uaftc_book.neighbours.settings import BY_EPOCH, CROSSED, QUARREL, VARIATION
 from uaftc_book.neighbours.wiegreffe_pinter import variation_rows
@@ -174,6 +174,51 @@ def agreement_by_epoch(dataset: str, model: str, lam: float, start: str, seed: i
     """What attention agrees with after some epochs, by λ and by where the embeddings start."""
     data = load_dataset(dataset)
     return after_epochs(started(data, model, lam, start, seed), data, seed)
+
+
+class Moment(NamedTuple):
+    """Where all runs start and when all are looked at: an epoch, or None for the one that is best on dev."""
+
+    start: str
+    epoch: int | None
+
+
+USUAL = Moment("±0.1", None)
+
+
+def published_and_own(rows: pd.DataFrame) -> pd.DataFrame:
+    """Jain & Wallace's τ of attention and leaving out, and the mean of our runs at each :class:`Moment`.
+
+    A row is a data set and a model of theirs. Only their code comes with values of τ.
+    """
+    found = {}
+    for (dataset, model, lam), own in rows.groupby(["dataset", "model", "lam"]):
+        value = printed(LOO, model, PAPER_NAMES[dataset])
+        if np.isnan(value) or not np.isclose(lam, usual_lam(model)):
+            continue
+        means = {}
+        for start in SIZES:
+            of_start = own[own["start"] == start]
+            means[Moment(start, None)] = at_kept_epoch(of_start, "model")[LOO].mean()
+            means |= {Moment(start, epoch): one[LOO].mean() for epoch, one in of_start.groupby("epoch")}
+        found[dataset, model] = {"published": value} | means
+    return pd.DataFrame(found).T
+
+
+def nearest_moment(table: pd.DataFrame) -> Moment:
+    """The moment at which our runs are nearest to the published values, by the mean squared difference."""
+    errors = table.drop(columns="published").sub(table["published"], axis=0)
+    return (errors**2).mean().idxmin()
+
+
+def explained_elsewhere(table: pd.DataFrame) -> float:
+    """The share of the squared difference at the usual moment that another moment explains.
+
+    The moment is chosen without the model on which it is tried, so the share can be below zero.
+    """
+    rest = [row["published"] - row[nearest_moment(table.drop(index=[name]))] for name, row in table.iterrows()]
+    before = table["published"] - table[USUAL]
+    return 1 - float(np.square(rest).sum() / np.square(before).sum())
 
 
 def encoder_of(model: str) -> str:

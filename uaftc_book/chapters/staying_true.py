@@ -6,7 +6,7 @@ import pandas as pd
 
 from uaftc_book import rules
 from uaftc_book.neighbours.jain_wallace import JainWallaceClassifier
-from uaftc_book.neighbours.measured import LOO, after_epochs
+from uaftc_book.neighbours.measured import LOO, after_epochs, at_kept_epoch
 from uaftc_book.neighbours.settings import BY_EPOCH, WORD_LEVEL
 from uaftc_book.neighbours.word_level import initial
 from uaftc_lib.datasets import load_dataset
@@ -85,7 +85,7 @@ def labelled(rows: pd.DataFrame) -> pd.DataFrame:
 
 def kept(rows: pd.DataFrame) -> pd.DataFrame:
     """Of each run the epoch of the highest AUC on dev, as Jain and Wallace keep it."""
-    return rows.loc[rows.groupby(["dataset", "model", "seed"], sort=False)["AUC on dev"].idxmax()]
+    return at_kept_epoch(rows, "dataset", "model")
 
 
 def by_seed(rows: pd.DataFrame, model: str, column: str) -> pd.Series:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import log
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Int
 
@@ -136,3 +137,8 @@ def after_epochs(
             row |= {"accuracy": classifier_quality(model, data.test)["accuracy"]}
             rows.append(row | {name: measures[name] for name in OF_AN_EPOCH if name in measures})
     return rows
+
+
+def at_kept_epoch(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Of each run, told apart by ``keys``, the epoch of the highest AUC on dev, as Jain and Wallace keep it."""
+    return rows.loc[rows.groupby([*keys, "seed"], sort=False)["AUC on dev"].idxmax()]
