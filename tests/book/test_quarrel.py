@@ -197,3 +197,22 @@ def test_starts_differ_in_size_alone_or_in_everything(monkeypatch):
     turned = table("skip-gram")
     torch.testing.assert_close(turned[:3] @ turned[:3].T, torch.diag(torch.tensor([4.0, 9.0, 16.0])), atol=1e-5, rtol=0)
     assert torch.equal(turned[3:], table("±0.1")[3:]) and not torch.equal(turned, table("skip-gram", 2))
+
+
+def test_the_headline_turns_with_lambda_and_epoch():
+    def rows(by_epoch, by_lam):
+        return pd.DataFrame(
+            {"dataset": "sst", "model": model, "lam": lam, "start": "±0.1", "seed": seed, "epoch": epoch}
+            | {LOO: 0.1 + by_epoch[model] * (epoch == 8) + by_lam[model] * (lam == 0.1) + seed / 1000}
+            for model, lam, epoch, seed in product(by_epoch, (0.1, 1.0, 100.0), (1, 8), range(3))
+        )
+
+    both, none = dict.fromkeys(is_it_explanation.READ_AS, 0.3), dict.fromkeys(is_it_explanation.READ_AS, 0.0)
+    lstm = none | {"bilstm+tanh": 0.24}
+    assert is_it_explanation.answer(rows(lstm, both)) == (
+        "Where its scores spread far. At λ = 0.1 it agrees with leaving words out better than at 100 over words, "
+        "projections, a GRU, an LSTM. After 8 epochs it agrees better than after 1 over an LSTM (τ = 0.10, then 0.34)."
+    )
+    assert "epochs" not in is_it_explanation.answer(rows(none, both))
+    assert "At λ" not in is_it_explanation.answer(rows(lstm, none))
+    assert is_it_explanation.answer(rows(none, none)).startswith("Neither a small λ nor longer training")

@@ -135,6 +135,7 @@ def seeds_and_texts(model: str) -> list[dict]:
 # When one looks: agreement after some epochs, at several λ, and from several starts of the embeddings.
 
 
+READ_AS = {"words+tanh": "words", "projection+tanh": "projections", "bigru+tanh": "a GRU", "bilstm+tanh": "an LSTM"}
 SIZES = {"±0.1": 0.1, "±1": 1.0}  # uniform starts; theirs were fastText's vectors
 
 
@@ -174,6 +175,39 @@ def agreement_by_epoch(dataset: str, model: str, lam: float, start: str, seed: i
     """What attention agrees with after some epochs, by λ and by where the embeddings start."""
     data = load_dataset(dataset)
     return after_epochs(started(data, model, lam, start, seed), data, seed)
+
+
+def tau_at(rows: pd.DataFrame, model: str, lam: float, epoch: int, start: str = "±0.1") -> pd.Series:
+    """τ of attention and leaving out, by seed, of a model at a λ, an epoch and a start; rows of one data set."""
+    own = rows[(rows["model"] == model) & (rows["lam"] == lam) & (rows["epoch"] == epoch) & (rows["start"] == start)]
+    return own.set_index("seed")[LOO]
+
+
+def answer(rows: pd.DataFrame) -> str:
+    """The headline: over which encoders τ is larger at a small λ, and over which after long training; SST, tanh."""
+    rows = rows[(rows["dataset"] == "sst") & rows["model"].isin(READ_AS)]
+    usual = rows[rows["start"] == "±0.1"]
+    (small, large), (first, last) = ((usual[name].min(), usual[name].max()) for name in ("lam", "epoch"))
+
+    def where(change: Callable[[str], pd.Series]) -> list[str]:
+        return [model for model in READ_AS if rules.interval(change(model).dropna().to_numpy()).low > 0]
+
+    by_lam = where(lambda model: tau_at(rows, model, small, last) - tau_at(rows, model, large, last))
+    by_epoch = where(lambda model: tau_at(rows, model, 1.0, last) - tau_at(rows, model, 1.0, first))
+    parts = [
+        f"{READ_AS[model]} (τ = {tau_at(rows, model, 1.0, first).mean():.2f}, then "
+        f"{tau_at(rows, model, 1.0, last).mean():.2f})"
+        for model in by_epoch
+    ]
+    if not by_lam and not parts:
+        return "Neither a small λ nor longer training makes attention agree with leaving words out."
+    sentences = []
+    if by_lam:
+        names = ", ".join(READ_AS[model] for model in by_lam)
+        sentences.append(f"At λ = {small:g} it agrees with leaving words out better than at {large:g} over {names}.")
+    if parts:
+        sentences.append(f"After {last} epochs it agrees better than after {first} over {', '.join(parts)}.")
+    return " ".join(["Where its scores spread far.", *sentences])
 
 
 class Moment(NamedTuple):
