@@ -187,7 +187,7 @@ def answer(rows: pd.DataFrame) -> str:
     """The headline: over which encoders τ is larger at a small λ, and over which after long training; SST, tanh."""
     rows = rows[(rows["dataset"] == "sst") & rows["model"].isin(READ_AS)]
     usual = rows[rows["start"] == "±0.1"]
-    (small, large), (first, last) = ((usual[name].min(), usual[name].max()) for name in ("lam", "epoch"))
+    small, large, first, last = usual["lam"].min(), usual["lam"].max(), BY_EPOCH.epochs[0], BY_EPOCH.epochs[-1]
 
     def where(change: Callable[[str], pd.Series]) -> list[str]:
         return [model for model in READ_AS if rules.interval(change(model).dropna().to_numpy()).low > 0]
