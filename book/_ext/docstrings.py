@@ -3,6 +3,7 @@
 import re
 
 BAR = re.compile(r"(``.*?``)|\|")
+ARGUMENTS = re.compile(r'<(d[ld])>(?=(?:\s*<dd>)?<em class="sig-param")')
 
 
 def plain_bars(app, what, name, thing, options, lines):
@@ -19,8 +20,14 @@ def readable(app, what, name, thing, options, signature, returned):
     return (signature or "").replace("<factory>", "..."), returned
 
 
+def no_definitions(app, pagename, templatename, context, doctree):
+    """Arguments below each other are a list without terms, which screen readers would miss."""
+    context["body"] = ARGUMENTS.sub(r'<\1 role="presentation">', context.get("body", ""))
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", plain_bars)
     app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", without_places)
+    app.connect("html-page-context", no_definitions)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
