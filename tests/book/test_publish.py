@@ -382,6 +382,21 @@ def all_files(folder: Path) -> dict[str, str]:
     return files | {"terms": of_terms, "entries": sorted(index["indexentries"]), "titles": sorted(index["alltitles"])}
 
 
+@pytest.mark.parametrize(
+    ("part", "page"),
+    [
+        ("book/01_small.ipynb", "01_small"),
+        ("day of book/api.md", "api"),
+        ("uaftc_lib/models/classifier.py", "api"),
+        ("book/_static/book.css", ""),
+        ("version", ""),
+    ],
+)
+def test_a_change_is_of_a_page_or_of_all(part, page):
+    """The page of the library shows docstrings, which no copy has."""
+    assert publish.pages.page_of(part) == page
+
+
 @pytest.mark.parametrize("old, new", [("A sentence.", "Another sentence."), ("A small chapter", "Another chapter")])
 def test_a_changed_text_alone_is_built_anew_as_in_a_whole_build(small_book, old, new):
     """Its title is shown by other pages too, and the search knows their entries of the index."""

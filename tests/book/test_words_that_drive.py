@@ -13,6 +13,7 @@ from test_structured_hops import WORDS, noise, texts
 
 from uaftc_book import rules
 from uaftc_book.chapters import words_and_classes
+from uaftc_book.publish import CHECKOUT
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, explain
 from uaftc_lib.experiments.registry import stored
 
@@ -103,6 +104,11 @@ def test_leading_words_push_towards_their_class():
 @pytest.fixture(scope="module")
 def made():
     return words_and_classes.made(0, words_and_classes.File(rows=3000))
+
+
+def test_the_sample_is_how_the_first_file_begins():
+    stored = (CHECKOUT / "docs" / "emotions.csv").read_text(encoding="utf-8")
+    assert stored == words_and_classes.made(0, words_and_classes.File(rows=800)).to_csv(index=False)
 
 
 def test_the_file_is_what_its_truth_says(made):

