@@ -75,7 +75,7 @@ AXE = "4.14.1"
 
 # Not unit tests: the built book, tables computed again, the book executed, fresh environments, timings.
 WHOLE = {"test_pages", "test_lab_pages", "test_stored_tables", "test_publish", "test_replay"}
-WHOLE |= {"test_wheel", "test_contributing", "test_benchmarks"}
+WHOLE |= {"test_wheel", "test_contributing", "test_documents", "test_benchmarks"}
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -12,6 +12,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import papermill.cli
 import pytest
 from click.testing import CliRunner
@@ -29,7 +30,8 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)")
 APPS = {"uaftc": app, "papermill": papermill.cli.papermill}
 
 BLOCKS = [(name, *match) for name, text in TEXTS.items() for match in BLOCK.findall(text)]
-COMMANDS = [line for _, language, block in BLOCKS if language == "sh" for line in block.splitlines() if line]
+LINES = [line for _, language, block in BLOCKS if language == "sh" for line in block.splitlines() if line]
+COMMANDS = {shlex.join(shlex.split(line, comments=True)): line for line in LINES}
 
 
 @pytest.fixture
@@ -53,6 +55,16 @@ def check_options(name: str, words: list[str]) -> None:
         assert given <= parameters_of(read_published(chapter)).keys()
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    ["uaftc train --lamb 10", "uaftc tabels", "papermill book/06_accuracy.ipynb o.ipynb -p lambda 50", "uaftc explain a"],
+)
+def test_a_wrong_command_is_seen(wrong):
+    name, *words = shlex.split(wrong)
+    with pytest.raises((click.UsageError, AssertionError)):
+        check_options(name, words)
+
+
 def run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
@@ -70,9 +82,9 @@ def check_files(words: list[str]) -> None:
             assert [word for word in words if word.startswith("--") and word not in text] == []
 
 
-@pytest.mark.parametrize("line", COMMANDS)
-def test_every_command_works(line, copy, untyped):
-    name, *words = shlex.split(line, comments=True)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_works(command, copy, untyped):
+    name, *words = shlex.split(command)
     if name == "make":
         run("make", "--dry-run", *words)
     elif name == "pip":  # what it would do, with the packages that are there
@@ -81,7 +93,7 @@ def test_every_command_works(line, copy, untyped):
         check_files([name, *words])
     else:
         check_options(name, words)
-        if not DEAR.search(line):
+        if not DEAR.search(COMMANDS[command]):
             done = CliRunner().invoke(APPS[name], words)
             assert done.exit_code == 0, f"{done.output}{done.exception!r}"
 
