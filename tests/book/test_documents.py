@@ -57,7 +57,12 @@ def check_options(name: str, words: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["uaftc train --lamb 10", "uaftc tabels", "papermill book/06_accuracy.ipynb o.ipynb -p lambda 50", "uaftc explain a"],
+    [
+        "uaftc train --lamb 10",
+        "uaftc tabels",
+        "papermill book/06_accuracy.ipynb o.ipynb -p lambda 50",
+        "uaftc explain a",
+    ],
 )
 def test_a_wrong_command_is_seen(wrong):
     name, *words = shlex.split(wrong)
