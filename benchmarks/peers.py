@@ -192,7 +192,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     lacking = [name for name in given.methods if METHODS[name][1] and not find_spec(METHODS[name][1])]
     if lacking:
-        print(f"not measured, because not installed: {', '.join(lacking)} (pip install 'uaftc-lib[bench]')")
+        print(f"not measured, because not installed: {', '.join(lacking)} (in a clone: pip install '.[bench]')")
     table = StoredTable(
         (given.out or results_folder()) / "peers.csv", ("file", "seed", "method"), rows=1, order=(*MADE, "sst")
     )

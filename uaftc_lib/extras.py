@@ -9,8 +9,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def needs(what: str, install: str = "uaftc-lib[book]", error: type[Exception] = ImportError) -> Iterator[None]:
+def needs(what: str, install: str = ".[book]", error: type[Exception] = ImportError) -> Iterator[None]:
     """Imports in the body of ``with`` are what ``what`` needs, and ``pip install`` of ``install`` brings them.
+
+    Extras of this library come from a clone: no index offers it.
 
     Raises
     ------
@@ -21,7 +23,7 @@ def needs(what: str, install: str = "uaftc-lib[book]", error: type[Exception] = 
         yield
     except ModuleNotFoundError as missing:
         late = sys.version_info >= (3, 14) and missing.name.startswith("gensim")  # which has no wheel for these
-        where = " on Python 3.13 or earlier" if late else ""
+        where = " in a clone of the book" * install.startswith(".") + " on Python 3.13 or earlier" * late
         raise error(
             f"{what} needs {missing.name}, which is not installed: pip install {shlex.quote(install)}{where}"
         ) from None

@@ -23,7 +23,7 @@ MODULES = sorted(one.name for each in PACKAGES for one in pkgutil.walk_packages(
 
 
 def test_missing_package_is_named_with_what_to_install():
-    words = r"^drawing needs nowhere, which is not installed: pip install 'uaftc-lib\[book\]'$"
+    words = r"^drawing needs nowhere, which is not installed: pip install '\.\[book\]' in a clone of the book$"
     with pytest.raises(ImportError, match=words):
         with needs("drawing"):
             importlib.import_module("nowhere")

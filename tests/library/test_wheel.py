@@ -159,7 +159,7 @@ def test_wheel_explains_a_file(bare):
             ["sweep", "--dataset", "synthetic-1", "--out", "runs.csv", "--dask", "tcp://127.0.0.1:1"],
             "a dask cluster needs distributed, {} distributed",
         ),
-        (["data", "sst"], "preparing sst needs spacy, {} 'uaftc-lib[book]'"),
+        (["data", "sst"], "preparing sst needs spacy, {} '.[book]' in a clone of the book"),
         (["scorecard"], "No such command 'scorecard'"),
     ],
 )
@@ -179,7 +179,9 @@ except ImportError as error:
     print(error)
 """
     said = bare.run("python", "-c", code).stdout
-    assert re.fullmatch(r".+ needs \w+, which is not installed: pip install 'uaftc-lib\[book\]'\n", said)
+    assert re.fullmatch(
+        r".+ needs \w+, which is not installed: pip install '\.\[book\]' in a clone of the book\n", said
+    )
 
 
 def test_what_was_prepared_before_needs_no_tokenizer(tmp_path, monkeypatch):

@@ -731,7 +731,7 @@ ENCODER_RATE = 3e-4
 
 def untrained(folder: Path, seed: int, to: str) -> str:
     """A folder with a transformer of the same architecture and tokenizer, its weights at random."""
-    with needs("a transformer with random weights", "uaftc-lib[transformers]"):
+    with needs("a transformer with random weights", ".[transformers]"):
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     with torch.random.fork_rng():

@@ -70,7 +70,7 @@ def described(folder: str | os.PathLike) -> dict:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Within it transformers neither warns of weights that a head would need, nor shows bars."""
-    with needs("reading a transformer", "uaftc-lib[transformers]"):
+    with needs("reading a transformer", ".[transformers]"):
         from transformers.utils import logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL), logging.disable_progress_bar()
@@ -103,7 +103,7 @@ def read_transformer(
         If transformers is not installed.
     """
     kind = described(folder)["model_type"]
-    with needs("reading a transformer", "uaftc-lib[transformers]"):
+    with needs("reading a transformer", ".[transformers]"):
         from transformers import AutoModel, AutoTokenizer
     given = {"local_files_only": True, "trust_remote_code": False}
     try:

@@ -89,7 +89,7 @@ def own_transformer(data_home: str | os.PathLike | None = None, sizes: Sizes | N
     if folder.exists():
         read_about(folder)  # refuses a damaged one
         return folder
-    with needs("training a transformer", "uaftc-lib[transformers,vectors]"):
+    with needs("training a transformer", ".[transformers,vectors]"):
         import gensim  # noqa: F401
         import transformers  # noqa: F401
     splits, sizes = load_dataset("imdb", home), sizes or Sizes()
@@ -135,7 +135,7 @@ def train_and_save(texts: list[list[str]], sizes: Sizes, folder: Path) -> dict:
 
 def new_model(sizes: Sizes, vocabulary: int, specials: dict[str, int]) -> nn.Module:
     """The transformer before training, which does not touch torch's own random numbers."""
-    with needs("training a transformer", "uaftc-lib[transformers]"):
+    with needs("training a transformer", ".[transformers]"):
         from transformers import ModernBertConfig, ModernBertForMaskedLM
     config = ModernBertConfig(
         vocab_size=vocabulary,
@@ -162,7 +162,7 @@ def start_from_vectors(model: nn.Module, seen: PieceTexts, sizes: Sizes) -> None
 
     What stands beside a piece is learnt by these in two minutes; the transformer alone would spend its time on that.
     """
-    with needs("training a transformer", "uaftc-lib[transformers,vectors]"):
+    with needs("training a transformer", ".[transformers,vectors]"):
         from gensim.models import Word2Vec
     names, cuts = [str(piece) for piece in seen.pieces.tolist()], seen.offsets.tolist()
     texts = [names[begin:end] for begin, end in pairwise(cuts)]

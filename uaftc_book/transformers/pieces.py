@@ -33,7 +33,7 @@ def trained_tokenizer(texts: Sequence[Sequence[str]], pieces: int, longest: int)
 
     A text that is given as one string is parted at its spaces, so that "n't" stays the word it is for spaCy.
     """
-    with needs("training a tokenizer", "uaftc-lib[transformers]"):
+    with needs("training a tokenizer", ".[transformers]"):
         import tokenizers
         from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
         from transformers import PreTrainedTokenizerFast

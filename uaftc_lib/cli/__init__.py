@@ -274,7 +274,7 @@ def explain(
         click.echo(line, err=quiet)
 
 
-explain.help += f"\n\n{limits()}"
+explain.help += f"\n\n{limits()}\n\nA sample is docs/emotions.csv of a clone; chapter 7 of the book shows its report."
 explain.params.sort(key=lambda option: not option.required)  # what must be given is told first
 
 

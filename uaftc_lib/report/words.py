@@ -218,7 +218,7 @@ def spacy_spans(language: str) -> tuple[Callable[[str], list[tuple[int, int]]], 
     ValueError
         If spaCy, or what it needs for the language, is not installed.
     """
-    with needs("--words spacy", "uaftc-lib[words]", ValueError):
+    with needs("--words spacy", ".[words]", ValueError):
         import spacy  # large
     try:
         cut = spacy.blank(language).tokenizer

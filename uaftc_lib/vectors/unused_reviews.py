@@ -105,7 +105,7 @@ def own_vectors(data_home: str | os.PathLike | None = None) -> Path:
     if folder.exists():
         read_about(folder)  # refuses a damaged one
         return folder / FILE
-    with needs("training vectors", "uaftc-lib[vectors]"):
+    with needs("training vectors", ".[vectors]"):
         from gensim.models import Word2Vec
     splits = load_dataset("imdb", home)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -149,7 +149,7 @@ def read_vectors(path: str | os.PathLike, dimension: int | None = None, encoding
     found = format_of(path)
     if dimension not in (None, found.dimension):
         raise ValueError(f"{path} has vectors of {found.dimension} numbers, asked for were {dimension}")
-    with needs("reading word vectors", "uaftc-lib[vectors]"):
+    with needs("reading word vectors", ".[vectors]"):
         from gensim.models import KeyedVectors
     count = found.words if found.binary else count_vectors(path, found, encoding)
     try:
