@@ -128,7 +128,7 @@ def test_without_gensim_it_is_said_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gensim", None)
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     (tmp_path / "x").write_bytes(text(*ROWS))
-    words = r"reading word vectors needs gensim\S*, which is not installed: pip install '\.\[vectors\]' in a clone of the book"
+    words = r"reading word vectors needs gensim\S*, .*: pip install '\.\[vectors\]' in a clone of the book"
     words += "$" if sys.version_info < (3, 14) else " on Python 3.13 or earlier$"
     with pytest.raises(ImportError, match=words):
         read_vectors(tmp_path / "x")

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import html
+import importlib
 import itertools
 import json
 import re
@@ -88,6 +89,13 @@ def test_heads_say_what_each_page_is():
         assert re.fullmatch(r"\d{4}/\d\d/\d\d", values["citation_publication_date"]), name
     assert len(set(said.values())) == len(said) and min(map(len, said.values())) > 20
     assert [name for name, text in said.items() if text[-1] not in ".?!"] == [], "a sentence is whole"
+
+
+@pytest.mark.parametrize("name", ["uaftc_lib", "uaftc_lib.dynamics", "uaftc_lib.explain", "uaftc_lib.plots"])
+def test_the_page_of_the_library_has_every_public_name(name):
+    module = importlib.import_module(name)
+    public = {f"{name}.{one}" for one in module.__all__ if callable(getattr(module, one))}
+    assert public <= anchors(PAGES / "api.html")
 
 
 @contextlib.contextmanager
