@@ -46,7 +46,7 @@ def copy(tmp_path, monkeypatch):
 
 def check_options(name: str, words: list[str]) -> None:
     """What click reads without a fault; and parameters that chapters have."""
-    context = APPS[name].make_context(name, list(words), resilient_parsing=name == "uaftc")
+    context = APPS[name].make_context(name, list(words))
     if name == "uaftc":
         command, own, rest = app.resolve_command(context, words)
         own.make_context(command, rest, parent=context)
