@@ -3,11 +3,14 @@
 import re
 
 BAR = re.compile(r"(``.*?``)|\|")
+TYPE = re.compile(
+    r"(\*\*[\w, ]+\*\*) \(\*(?!\{)[^*]*\*\)"
+)  # said by the signature; choices, in braces, stay
 ARGUMENTS = re.compile(r'<(d[ld])>(?=(?:\s*<dd>)?<em class="sig-param")')
 
 
 def plain_bars(app, what, name, thing, options, lines):
-    lines[:] = [BAR.sub(lambda found: found[1] or r"\|", line) for line in lines]
+    lines[:] = [BAR.sub(lambda found: found[1] or r"\|", TYPE.sub(r"\1", line)) for line in lines]
 
 
 def without_places(app, what, name, thing, skip, options):
