@@ -3,9 +3,7 @@
 import re
 
 BAR = re.compile(r"(``.*?``)|\|")
-TYPE = re.compile(
-    r"(\*\*[\w, ]+\*\*) \(\*(?!\{)[^*]*\*\)"
-)  # said by the signature; choices, in braces, stay
+TYPE = re.compile(r"(\*\*[\w, ]+\*\*) \(\*(?!\{)[^*]*\*\)")  # said by the signature; choices, in braces, stay
 ARGUMENTS = re.compile(r'<(d[ld])>(?=(?:\s*<dd>)?<em class="sig-param")')
 
 
