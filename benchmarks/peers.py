@@ -157,14 +157,14 @@ def show(table: pd.DataFrame) -> str:
 
 
 SHORT = {  # of the table in the README: file and measure -> heading; where the tool wins, then where it loses
-    ("two classes", "precision"): "causes, of the words listed",
-    ("two classes", "confounds"): "listed, of words that only accompany causes",
-    ("random labels", "listed"): "words listed with random labels",
-    ("two classes", "recall"): "listed, of all causes",
-    ("eight alike classes", "recall"): "the same, eight classes that are alike",
-    ("one class twice as long", "recall"): "the same, one class writes twice as long",
-    ("sst", "overlap"): "words common to the lists of two halves (SST)",
-    ("two classes", "processor_seconds"): "seconds",
+    ("two classes", "precision"): "listed words that are causes, share",
+    ("two classes", "confounds"): "words that only accompany causes: listed, share",
+    ("random labels", "listed"): "words listed where labels are random",
+    ("two classes", "recall"): "causes that are listed, share",
+    ("eight alike classes", "recall"): "the same with eight classes that are alike",
+    ("one class twice as long", "recall"): "the same where the texts of one class are twice as long",
+    ("sst", "overlap"): "words that the lists of two halves of SST share",
+    ("two classes", "processor_seconds"): "seconds of processor",
 }
 LESS_IS_BETTER = ("confounds", "listed", "processor_seconds")
 

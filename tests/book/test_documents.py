@@ -17,6 +17,7 @@ import papermill.cli
 import pytest
 from click.testing import CliRunner
 
+from uaftc_book import cards, claims
 from uaftc_book.publish import CHECKOUT, chapters, parameters_of, read_published
 from uaftc_lib.cli import app
 
@@ -119,6 +120,10 @@ def test_what_a_text_names_is_there(name):
         assert path.exists(), file
         heads = re.findall(r"^#+ (.*)", path.read_text(encoding="utf-8"), re.MULTILINE) if place else []
         assert not place or place in [re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads]
+
+
+def test_the_readme_counts_as_the_scorecard_does():
+    assert f"{cards.so_many(cards.totals(claims.judge_all()), 'all')} hold" in TEXTS["README.md"]
 
 
 def test_the_readme_is_read_in_a_minute_and_its_doors_are_short():
