@@ -225,7 +225,7 @@ def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Ep
 
 
 @one_thread()
-def numbers(moment: Epoch) -> dict[str, float | None]:
+def numbers(moment: Epoch) -> dict[str, float]:
     """What a caption may say of one moment, under the names that the lab uses."""
     scores = moment.model.token_scores()
     told = {"epoch": moment.epoch, "loss": moment.loss, "accuracy": moment.model.accuracy(moment.data.train)}
@@ -233,7 +233,9 @@ def numbers(moment: Epoch) -> dict[str, float | None]:
         of_kind = zip(KINDS, values[:TYPES].split([*KINDS.values()]))
         told |= {f"{score}_{kind}": float(part.mean()) for kind, part in of_kind}
     told["gap"] = abs(told["a_positive"] - told["a_negative"])
-    told["VW"], told["upper"] = float(moment.model.V.detach() @ moment.model.W.detach()), moment.upper
+    told["VW"] = float(moment.model.V.detach() @ moment.model.W.detach())
+    if moment.upper is not None:
+        told["upper"] = moment.upper
     change = conserved_matrix(moment.model) - moment.at_start
     told["drift"] = float(change.norm() / moment.at_start.norm())
     return told

@@ -1,18 +1,19 @@
 // What the figure shows, in words, whatever the reader has set.
 import { number, percent } from "./draw.js";
 
-const SUFFERS = 0.01;  // below what a reader of the positive and negative words alone could reach
+const SUFFERS = 0.01;  // below what the positive and negative words of the sentences give away
 
 // From the numbers of one moment of a run.
 export function sentence({ lam, upper, epoch, epochs, accuracy, noise, a_positive, a_negative, a_neutral }) {
-  const within = lam < upper, over = epoch === epochs, after = epoch ? `After epoch ${epoch} of ${epochs}` : "Before training";
-  const place = upper === null ? "; its band cannot be computed here (the formula needs SGD, no penalty, classes of equal size, little noise)" :
+  const within = lam < upper, over = epoch === epochs;
+  const band = upper === null ? ". No band here: its formula needs SGD without a penalty, classes of equal size, and noise below 50 %" :
     ` lies ${within ? "within" : "above"} the band, which ${upper < Infinity ? `ends at ${number(upper)}` : "has no upper end here"}`;
-  const [positive, negative] = [a_positive, a_negative].map((mean) => (mean > a_neutral ? "above" : "below")), wanted = positive === "above" && negative === "above";
-  const where = positive === negative ? `positive and negative words both lie ${positive} neutral words` : `positive words lie ${positive} and negative words ${negative} neutral words`;
-  const expected = `the formula predicts ${within ? "both above" : "that positive or negative words end below"}`;
-  const compared = !over || upper === null ? "" : within === wanted ? ", as the formula predicts" : `, though ${expected}`;
-  const most = 1 - noise, suffers = over && accuracy < most - SUFFERS;
-  return `λ = ${number(lam)}${place}. ${after}, ${where} in mean attention${compared}. ` +
-    (suffers ? `Accuracy suffers: ${percent(accuracy)} of the sentences, where positive and negative words give away ${percent(most)}.` : `Accuracy: ${percent(accuracy)}.`);
+  const when = over ? "After training" : epoch ? `After epoch ${epoch} of ${epochs}` : "Before training";
+  const [positive, negative] = [a_positive, a_negative].map((mean) => (mean > a_neutral ? "above" : "below"));
+  const outcome = positive === negative ? `positive and negative words both lie ${positive}` : `positive words lie ${positive} and negative words ${negative}`;
+  const agrees = within === (positive === "above" && negative === "above"), predicted = within ? "both above" : "that positive or negative words end below";
+  const compared = !over || upper === null ? "" : agrees ? ", as the formula predicts" : `, but the formula predicts ${predicted}`;
+  const most = 1 - noise, words = `of the sentences, where positive and negative words give away ${percent(most).replace(".0", "")}`;
+  const right = over && accuracy < most - SUFFERS ? `Accuracy suffers: ${percent(accuracy)} ${words}.` : `Accuracy: ${percent(accuracy)}.`;
+  return `λ = ${number(lam)}${band}. ${when}, ${outcome} neutral words in mean attention${compared}. ${right}`;
 }
