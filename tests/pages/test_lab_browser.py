@@ -254,14 +254,14 @@ def captions(page) -> dict[str, str]:
 
 
 SENTENCE = re.compile(
-    r"λ = (?P<lam>\S+)(?: lies (?P<place>within|above) the band, which (?:ends at (?P<end>\S+)|has no upper end here)|"
+    r"λ = (?P<lam>\S+)(?: lies (?P<place>within|above) the green band \((?:up to (?P<end>\S+?)|no upper end)\)|"
     r"\. No band here: its formula needs SGD without a penalty, classes of equal size, and noise below 50 %)\. "
     r"(?P<when>Before training|After training|After epoch (?P<epoch>\d+) of (?P<epochs>\d+)), "
-    r"(?:positive words lie (?P<positive>above|below) and negative words (?P<negative>above|below)|"
-    r"positive and negative words both lie (?P<both>above|below)) neutral words in mean attention"
-    r"(?P<formula>, as the formula predicts|, but the formula predicts (?:both above|that positive or negative words end "
+    r"(?:positive words are (?P<positive>above|below) and negative words (?P<negative>above|below)|"
+    r"positive and negative words are (?P<both>above|below)) neutral words in mean attention"
+    r"(?P<formula>, as the formula predicts|, but the formula predicts (?:both above|positive or negative words "
     r"below))?\. Accuracy(?: suffers)?: (?P<right>[\d.]+ %)"
-    r"(?P<suffers> of the sentences, where positive and negative words give away (?P<most>[\d.]+ %))?\."
+    r"(?P<suffers>, where (?P<most>[\d.]+ %) is possible)?\."
 )
 
 
@@ -275,7 +275,7 @@ def read(said: str, told: dict) -> dict:
     assert parts["end"] == (None if upper is None or upper == np.inf else number(upper)), said
     assert (parts["when"] == "After training") == over and int(parts["epoch"] or told["epoch"]) == told["epoch"], said
     agrees = all(above.values()) == (parts["place"] == "within")
-    expected = {"within": "both above", "above": "that positive or negative words end below"}.get(parts["place"])
+    expected = {"within": "both above", "above": "positive or negative words below"}.get(parts["place"])
     formula = ", as the formula predicts" if agrees else f", but the formula predicts {expected}"
     assert parts["formula"] == (formula if over and expected else None), said
     most = 1 - told["noise"]
@@ -336,7 +336,7 @@ TITLES = {  # what a preset's title claims, as the sentence says it
     "λ too large: one class falls": {"place": "above", "positive": "below", "negative": "above", "suffers": None},
     "the penalty closes the gap": {"place": None, "both": "above", "right": "100.0 %"},
     "balanced and calm": {"place": "within", "both": "above", "suffers": None},
-    "λ too small: one word takes all": {"suffers": " of the sentences, where positive and negative words give away 100 %"},
+    "λ too small: one word takes all": {"place": "within", "suffers": ", where 100 % is possible"},
     "a skewed corpus": {"place": None, "suffers": None},
     "a tenth mislabelled": {"right": "90.0 %", "suffers": None},
 }  # fmt: skip

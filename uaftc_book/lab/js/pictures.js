@@ -66,11 +66,11 @@ function panels(canvas, view, heights, body) {
 
 export function scatter(canvas, view) {
   const { run, ghost, index, token, hovered, ink } = view, shot = run.snapshots[index], { kinds } = run.problem;
-  paint(canvas, Math.max(240, Math.min(300, canvas.clientWidth * 0.8)), (g, width, height) => {
+  paint(canvas, Math.max(240, Math.min(340, canvas.clientWidth * 0.8)), (g, width, height) => {
     const most = (name, least) => Math.max(least, ...(ghost ? [run, ghost] : [run]).flatMap((one) => one.bounds[name].map(Math.abs)));
     const [s, a] = [most("s", POLARITY), most("a", ATTENTION)];
     const x = new Scale(-s, s, LEFT, width - RIGHT), y = new Scale(-a, a, height - 38, 20, "signed");
-    axes(g, x, y, { x: "polarity score s", y: "↑ attention score a", zero: true }, ink);
+    axes(g, x, y, { x: "polarity score s", y: "↑ attention score a (logarithmic)", zero: true }, ink);
     const places = { x: new Float32Array(kinds.length), y: new Float32Array(kinds.length) };
     for (let w = 0; w < kinds.length; w++) {
       places.x[w] = x.at(shot.s[w]);
