@@ -126,6 +126,7 @@ def quick(shared):
 
 LAB = "document.querySelectorAll('uaftc-lab')[{}]"
 LAST = f"{LAB.format(0)}.run.snapshots.at(-1)"
+PLACES = f"{LAB.format(0)}.parts.canvases.scatter.places.y"
 
 
 def trained(page, which: int = 0) -> None:
@@ -253,40 +254,38 @@ def captions(page) -> dict[str, str]:
     return {figure: caption for figure, caption, _ in found}
 
 
-SENTENCE = re.compile(
-    r"λ = (?P<lam>\S+)(?: lies (?P<place>within|above) the green band \((?:up to (?P<end>\S+?)|no upper end)\)|"
-    r"\. No band here: its formula needs SGD without a penalty, classes of equal size, and noise below 50 %)\. "
-    r"(?P<when>Before training|After training|After epoch (?P<epoch>\d+) of (?P<epochs>\d+)), "
-    r"(?:positive words are (?P<positive>above|below) and negative words (?P<negative>above|below)|"
-    r"positive and negative words are (?P<both>above|below)) neutral words in mean attention"
-    r"(?P<formula>, as the formula predicts|, but the formula predicts (?:both above|positive or negative words "
-    r"below))?\. Accuracy(?: suffers)?: (?P<right>[\d.]+ %)"
-    r"(?P<suffers>, where (?P<most>[\d.]+ %) is possible)?\."
-)
+def sentence_of(told: dict) -> str:
+    """What the lab must say of a moment under its slider."""
+    lam, upper, epoch, epochs, most = (
+        *(told.get(name) for name in ("lam", "upper", "epoch", "epochs")),
+        1 - told["noise"],
+    )
+    said = {kind: "above" if told[f"a_{kind}"] > told["a_neutral"] else "below" for kind in ("positive", "negative")}
+    sides, within, formula = [*said.values()], upper is not None and lam < upper, ""
+    if upper is None:
+        band = ". No band here: its formula needs SGD without a penalty, classes of equal size, and noise below 50 %"
+    else:
+        reach = "no upper end" if upper == np.inf else f"up to {number(upper)}"
+        band = f" lies {'within' if within else 'above'} the green band ({reach})"
+    when = "After training" if epoch == epochs else f"After epoch {epoch} of {epochs}" if epoch else "Before training"
+    words = (
+        "positive words are {} and negative words {}" if len(set(sides)) > 1 else "positive and negative words are {}"
+    )
+    if upper is not None and epoch == epochs:
+        against = f", but the formula predicts {'both above' if within else 'positive or negative words below'}"
+        formula = ", as the formula predicts" if within == (sides == ["above"] * 2) else against
+    right, possible = (f"{100 * share:.1f} %" for share in (told["accuracy"], most))
+    if epoch == epochs and told["accuracy"] < most - 0.01:
+        right = f" suffers: {right}, where {possible.replace('.0', '')} is possible"
+    else:
+        right = f": {right}"
+    where = f"{words.format(*sides)} neutral words in mean attention{formula}"
+    return f"λ = {number(lam)}{band}. {when}, {where}. Accuracy{right}."
 
 
-def read(said: str, told: dict) -> dict:
-    """What the figure's sentence says, after each part was held against the numbers of that moment."""
-    parts, upper, over = SENTENCE.fullmatch(said).groupdict(), told.get("upper"), told["epoch"] == told["epochs"]
-    above = {kind: told[f"a_{kind}"] > told["a_neutral"] for kind in ("positive", "negative")}
-    assert {kind: (parts["both"] or parts[kind]) == "above" for kind in above} == above, said
-    assert parts["lam"] == number(told["lam"]) and parts["right"] == f"{100 * told['accuracy']:.1f} %", said
-    assert parts["place"] == (None if upper is None else "within" if told["lam"] < upper else "above"), said
-    assert parts["end"] == (None if upper is None or upper == np.inf else number(upper)), said
-    assert (parts["when"] == "After training") == over and int(parts["epoch"] or told["epoch"]) == told["epoch"], said
-    agrees = all(above.values()) == (parts["place"] == "within")
-    expected = {"within": "both above", "above": "positive or negative words below"}.get(parts["place"])
-    formula = ", as the formula predicts" if agrees else f", but the formula predicts {expected}"
-    assert parts["formula"] == (formula if over and expected else None), said
-    most = 1 - told["noise"]
-    assert bool(parts["suffers"]) == ("suffers" in said) == (over and told["accuracy"] < most - 0.01), said
-    assert not parts["most"] or parts["most"] == f"{100 * most:.1f} %".replace(".0", ""), said
-    return parts | {"agrees": agrees}
-
-
-# Of every epoch and state: what the sentence says, and the numbers that it is made of but for the mean scores.
 SAID = """async ([text, configs, epoch]) => {
-    const address = URL.createObjectURL(new Blob([text + "export { defineEngine, $run, $sentence };"], { type: "text/javascript" }));
+    const module = text + "export { defineEngine, $run, $sentence };";
+    const address = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
     const { defineEngine, $run: { Run, numbers }, $sentence: { sentence } } = await import(address);
     const { answers } = defineEngine().workshop(() => {});
     return configs.map((config) => {
@@ -301,60 +300,80 @@ SAID = """async ([text, configs, epoch]) => {
 }"""
 
 
-def sentences(page, states: list[dict], epoch: int | None = None) -> list[dict]:
-    """What the page says of the runs of some states, read by :func:`read`; the band's end is Python's own."""
+def sentences(page, states: list[dict], epoch: int | None = None) -> list[str]:
+    """What the page says of the runs of some states, held against its scores and accuracy, and Python's band."""
     configs, uppers, found = [parity.complete_state(state) for state in states], {}, []
     for config, (said, shot) in zip(configs, page.evaluate(SAID, [module_source(), configs, epoch]), strict=True):
         before = json.dumps(config | {"lam": 10})  # the band does not know λ
         if before not in uppers:
             uppers[before] = next(parity.train(json.loads(before))).upper
         scores = {f"a_{kind}": np.mean(shot["a"][words]) for kind, words in OF_KIND.items()}
-        found.append(read(said, config | shot | scores | {"upper": uppers[before]}))
+        assert said == sentence_of(config | shot | scores | {"upper": uppers[before]})
+        found.append(said)
     return found
 
 
 NINE = (0.001, 0.01, 0.1, 1, 10, 30, 100, 1000, 10000)
+BRIEF = {"instances": 3000, "batch": 100, "epochs": 15}
 
 
-@pytest.mark.parametrize(
-    "data", [{"instances": 3000, "batch": 100, "epochs": 15}, pytest.param({}, marks=pytest.mark.long)]
+@pytest.mark.parametrize("data", [BRIEF, pytest.param({}, marks=pytest.mark.long)])
+def test_the_sentence_is_true_at_nine_lambdas_of_ten_seeds(opened, data):
+    """As the formula predicts in most runs; accuracy suffers at small λ alone."""
+    with opened("", wait=False) as page:
+        said = sentences(page, [data | {"lam": lam, "seed": seed} for seed in range(10) for lam in NINE])
+    suffers = np.reshape(["suffers" in one for one in said], (10, 9))
+    assert suffers[:, :2].all() and not suffers[:, 3:].any()
+    assert sum("as the formula predicts" in one for one in said) >= 80
+    assert {"lies within", "lies above", "but the formula"} <= set(
+        re.findall("lies within|lies above|but the formula", str(said))
+    )
+
+
+STATES = (
+    {"penalty": 0.01},
+    {"optimizer": "adagrad", "lr": 0.02},
+    {"ratio": 0.8},
+    {"noise": 0.5},
+    {"angle": 90},
+    {"lr": 20},
 )
-def test_the_sentence_is_true_at_nine_lambdas_of_ten_seeds(browser, data):
-    page = browser.new_page()
-    said = sentences(page, [data | {"lam": lam, "seed": seed} for seed in range(10) for lam in NINE])
-    page.close()
-    for i, lam in enumerate(NINE):
-        suffering = sum(bool(one["suffers"]) for one in said[i::9])
-        assert suffering == 10 if lam <= 0.01 else suffering == 0 if lam >= 1 else True, lam
-    agree = sum(one["agrees"] for one in said)
-    print(f"the formula agrees with {agree} of {len(said)} runs")
-    assert 80 <= agree <= 90 and {one["place"] for one in said} == {"within", "above"}
+
+
+@pytest.mark.parametrize("epoch", [0, 1, None])
+def test_every_state_has_its_sentence(shared, epoch):
+    assert len(sentences(shared, [BRIEF | {"lam": 30} | state for state in STATES], epoch)) == len(STATES)
 
 
 TITLES = {  # what a preset's title claims, as the sentence says it
-    "a moderate λ": {"place": "within", "both": "above", "suffers": None},
-    "λ too large: one class falls": {"place": "above", "positive": "below", "negative": "above", "suffers": None},
-    "the penalty closes the gap": {"place": None, "both": "above", "right": "100.0 %"},
-    "balanced and calm": {"place": "within", "both": "above", "suffers": None},
-    "λ too small: one word takes all": {"place": "within", "suffers": ", where 100 % is possible"},
-    "a skewed corpus": {"place": None, "suffers": None},
-    "a tenth mislabelled": {"right": "90.0 %", "suffers": None},
+    "a moderate λ": "lies within .* words are above neutral words .* Accuracy: 100.0 %",
+    "λ too large: one class falls": "lies above .* positive words are below and negative words above",
+    "the penalty closes the gap": "words are above neutral words .* Accuracy: 100.0 %",
+    "balanced and calm": "lies within .* words are above neutral words .* Accuracy: 100.0 %",
+    "λ too small: one word takes all": "lies within .* Accuracy suffers: 9",
+    "a skewed corpus": "classes of equal size, .* Accuracy: 100.0 %",
+    "a tenth mislabelled": "Accuracy: 90.0 %",
 }  # fmt: skip
 
 
 def test_the_title_of_a_preset_agrees_with_its_sentence(shared):
     """Its other claims are held against PyTorch in test_lab.py."""
     presets = parity.settings()["presets"].values()
-    said = sentences(shared, [preset["state"] for preset in presets])
-    found = {preset["label"]: one for preset, one in zip(presets, said)}
-    assert TITLES == {title: {name: found[title][name] for name in claims} for title, claims in TITLES.items()}
-    assert set(TITLES) == set(found)
+    assert [preset["label"] for preset in presets] == list(TITLES)
+    for said, claim in zip(sentences(shared, [preset["state"] for preset in presets]), TITLES.values()):
+        assert re.search(claim, said), said
 
 
-def test_before_the_end_of_training_nothing_is_held_against_the_formula(shared):
-    for epoch in (0, 1):
-        (one,) = sentences(shared, [QUICK | {"lam": 100}], epoch)
-        assert one["formula"] is one["suffers"] is None and one["when"] != "After training"
+def test_the_axis_of_attention_stays_while_lambda_moves(opened):
+    """At λ = 100 positive and negative words are seen apart, at 10,000 they are not."""
+    axes, apart = [], []
+    with opened(lab({"epochs": 10}).html()) as page:
+        for lam in (1, 100, 10000):
+            set_lam(page, lam)
+            y, a = map(np.array, page.evaluate(f"[{PLACES}, {LAST}.a].map((values) => [...values])"))
+            axes.append(np.polyfit(np.arcsinh(a / 0.01), y, 1))
+            apart.append(abs(y[OF_KIND["positive"]].mean() - y[OF_KIND["negative"]].mean()))
+    assert np.ptp(axes, axis=0).max() < 1e-3 and apart[1] > 10 > 1 > apart[2], (axes, apart)
 
 
 def test_every_sentence_of_the_lab_follows_its_state(quick):
@@ -369,7 +388,7 @@ def test_every_sentence_of_the_lab_follows_its_state(quick):
         assert not set(seen.items()) & set(said.items()), "every caption has changed"
         seen = said
         told = parity.complete_state(QUICK | {"lam": lam}) | parity.numbers(moment)
-        read(quick.locator(".lambda + .says").inner_text(), told)
+        assert quick.locator(".lambda + .says").inner_text() == sentence_of(told)
         assert quick.locator(".epoch").inner_text() == f"epoch {epoch} of 5"
         status = quick.locator(".status").inner_text()
         assert re.fullmatch(r"1,200 sentences, 1,100 words\. Trained in \d+ ms, here in your browser\.", status)
@@ -692,11 +711,9 @@ def test_an_address_that_cannot_be_is_refused_in_words(opened):
         assert all(f"“{word}” is left out" in alarm(page) for word in ("1e9", "adam", "nan", "x", "99999999"))
         assert all(f"no setting “{word}”; it is left out" in alarm(page) for word in ("data", "constructor"))
         state = page.evaluate(f"{LAB.format(0)}.state")
-        for part in (
-            *("seed=1.5", "seed=", "seed=-1", "lam=abc", "lam=-1", "lam=0", "lam=", "lam=0x10", "lam=Infinity", "lam=1,5"),
-            *("lamda=3", "=3", "lam", "epoch=6", "epoch=1.5", "epoch=-1", "token=1100", "d=20.5", "angle=", "penalty= "),
-            *("batch=501", "optimizer=", "ratio=1", "epochs=none"),
-        ):
+        wrong = "seed=1.5 seed= seed=-1 lam=abc lam=-1 lam=0 lam= lam=0x10 lam=Infinity lam=1,5 lamda=3 =3 lam epoch=6 epoch=1.5"
+        wrong += " epoch=-1 token=1100 d=20.5 angle= penalty=%20 batch=501 optimizer= ratio=1 epochs=none"
+        for part in wrong.split():
             page.evaluate(f"{LAB.format(0)}.warning = ''; location.hash = '#lab:lab?' + {json.dumps(part)}")
             page.wait_for_function(f"{LAB.format(0)}.warning !== ''")
             trained(page)
@@ -929,6 +946,8 @@ def test_while_the_lab_trains_each_caption_speaks_of_its_picture(opened):
         keep_waiting(page)
         old, coming = captions_of(moment_of(QUICK, 5)), captions_of(moment_of(QUICK | {"lam": 200}, 3))
         assert captions(page) == old | {name: coming[name] for name in ("means", "vectors", "accuracy")}
+        told = parity.complete_state(QUICK) | parity.numbers(moment_of(QUICK, 5))
+        assert page.locator(".says").inner_text() == sentence_of(told)
 
 
 PIECES = """async ([text, configs, most]) => {
