@@ -711,8 +711,8 @@ def test_an_address_that_cannot_be_is_refused_in_words(opened):
         assert all(f"“{word}” is left out" in alarm(page) for word in ("1e9", "adam", "nan", "x", "99999999"))
         assert all(f"no setting “{word}”; it is left out" in alarm(page) for word in ("data", "constructor"))
         state = page.evaluate(f"{LAB.format(0)}.state")
-        wrong = "seed=1.5 seed= seed=-1 lam=abc lam=-1 lam=0 lam= lam=0x10 lam=Infinity lam=1,5 lamda=3 =3 lam epoch=6 epoch=1.5"
-        wrong += " epoch=-1 token=1100 d=20.5 angle= penalty=%20 batch=501 optimizer= ratio=1 epochs=none"
+        wrong = "seed=1.5 seed= seed=-1 lam=abc lam=-1 lam=0 lam= lam=0x10 lam=Infinity lam=1,5 lamda=3 =3 lam epoch=6"
+        wrong += " epoch=1.5 epoch=-1 token=1100 d=20.5 angle= penalty=%20 batch=501 optimizer= ratio=1 epochs=none"
         for part in wrong.split():
             page.evaluate(f"{LAB.format(0)}.warning = ''; location.hash = '#lab:lab?' + {json.dumps(part)}")
             page.wait_for_function(f"{LAB.format(0)}.warning !== ''")

@@ -20,15 +20,14 @@ export function number(value) {
 export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
 export class Scale {
-  // `how`: false, true for logarithmic, or "signed": logarithmic to both sides, but between ±0.01 even.
-  constructor(low, high, begin, end, how = false) {
-    this.of = how === "signed" ? (value) => Math.asinh(value / 0.01) : how ? Math.log10 : (value) => value;
-    Object.assign(this, { low, high, begin, end, how, logarithmic: how === true, from: this.of(low) });
-    this.length = this.of(high) - this.from;
+  constructor(low, high, begin, end, logarithmic = false) {
+    Object.assign(this, { low, high, begin, end, logarithmic });
+    this.from = logarithmic ? Math.log10(low) : low;
+    this.length = (logarithmic ? Math.log10(high) : high) - this.from;
   }
 
   at(value) {
-    return this.begin + ((this.of(value) - this.from) / this.length) * (this.end - this.begin);
+    return this.begin + (((this.logarithmic ? Math.log10(value) : value) - this.from) / this.length) * (this.end - this.begin);
   }
 
   ticks(about = 5) {
@@ -36,10 +35,6 @@ export class Scale {
       const first = Math.ceil(this.from - 1e-9), last = Math.floor(this.from + this.length + 1e-9);
       const every = Math.ceil((last - first + 1) / (about + 2));
       return Array.from({ length: Math.floor((last - first) / every) + 1 }, (_, k) => 10 ** (first + k * every));
-    }
-    if (this.how === "signed") {
-      const powers = [0.1, 10, 1e3, 1e5].filter((power) => power <= this.high);
-      return [...powers.map((power) => -power).reverse(), 0, ...powers];
     }
     const rough = this.length / about, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].find((factor) => factor * power >= rough * (1 - 1e-9)) * power;

@@ -22,18 +22,14 @@ export function turned(upper, cosine) {
 
 // The upper end of λ after W has been turned to a cosine, from V ⟂ W.
 export function upperEnd({ types }, { gram, g: [gV, gW0, gg], nu, share }, cosine, time) {
-  const G = turned(gram, cosine), VV = G[V * ROWS + V], WW = G[W * ROWS + W], VW = G[V * ROWS + W];
-  const gW = cosine * Math.sqrt(WW / VV) * gV + Math.sqrt(1 - cosine * cosine) * gW0;
-  const [ofPositive, ofNegative, ofNeutral] = attention(G, 1), lead = (ofPositive + ofNegative) / 2 - ofNeutral;
-  return closedForm({ VV, WW, VW, gg, gV, gW, split: ofPositive - ofNegative, lead }, { polar: types[0] + types[1], neutral: types[2], nu, share }, time);
+  const G = turned(gram, cosine), ofV = G.slice(V * ROWS, W * ROWS), WW = G[W * ROWS + W];
+  const gW = cosine * Math.sqrt(WW / ofV[V]) * gV + Math.sqrt(1 - cosine * cosine) * gW0;
+  return closedForm([...ofV, WW], [gV, gW, gg], { types, nu, share }, time);
 }
 
 // Ġ = SG + (SG)ᵀ, S being made of π and ρ of one type of each kind; V and W feel all types of a kind.
 function derivative({ types, patterns, signs, shares }, lam, G, out) {
-  const weight = [], pi = [0, 0, 0], rho = [0, 0, 0];
-  let most = -Infinity;
-  for (let k = 0; k < KINDS; k++) most = Math.max(most, G[k * ROWS + V] / lam);
-  for (let k = 0; k < KINDS; k++) weight[k] = Math.exp(G[k * ROWS + V] / lam - most);
+  const scores = attention(G, lam), most = Math.max(...scores), weight = scores.map((a) => Math.exp(a - most)), pi = [0, 0, 0], rho = [0, 0, 0];
   for (let t = 0; t < patterns.length; t++) {
     const counts = patterns[t];
     let sum = 0, polarity = 0;

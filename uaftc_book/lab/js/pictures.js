@@ -3,9 +3,24 @@ import { Scale, axes, curve, mark, number, padded, paint } from "./draw.js";
 import { KINDS, ORDER, quantile } from "./run.js";
 
 const LEFT = 52, RIGHT = 8;
-// The axes of the scores reach as far at every λ, unless a word lies beyond.
-const POLARITY = 32, ATTENTION = 1e5;
 const TERMS = [["A", "D"], ["B", "E"], ["C", "F"]];
+
+// An axis of attention that is the same at every λ, unless a word lies beyond: logarithmic to both sides from ±0.01 on.
+class Attention extends Scale {
+  constructor(most, begin, end) {
+    const reach = Math.max(1e5, most);
+    super(-reach, reach, begin, end);
+  }
+
+  at(value) {
+    const of = (score) => Math.asinh(score / 0.01);
+    return (this.begin + this.end + (of(value) / of(this.high)) * (this.end - this.begin)) / 2;
+  }
+
+  ticks() {
+    return [-1e5, -1e3, -10, -0.1, 0, 0.1, 10, 1e3, 1e5];
+  }
+}
 
 function extent(shots, pick, ...others) {
   let low = Infinity, high = -Infinity;
@@ -67,9 +82,9 @@ function panels(canvas, view, heights, body) {
 export function scatter(canvas, view) {
   const { run, ghost, index, token, hovered, ink } = view, shot = run.snapshots[index], { kinds } = run.problem;
   paint(canvas, Math.max(240, Math.min(340, canvas.clientWidth * 0.8)), (g, width, height) => {
-    const most = (name, least) => Math.max(least, ...(ghost ? [run, ghost] : [run]).flatMap((one) => one.bounds[name].map(Math.abs)));
-    const [s, a] = [most("s", POLARITY), most("a", ATTENTION)];
-    const x = new Scale(-s, s, LEFT, width - RIGHT), y = new Scale(-a, a, height - 38, 20, "signed");
+    const bounds = (name) => extent(ghost ? [run, ghost] : [run], (one) => one.bounds[name]);
+    const x = new Scale(...padded(...bounds("s")), LEFT, width - RIGHT);
+    const y = new Attention(Math.max(...bounds("a").map(Math.abs)), height - 38, 20);
     axes(g, x, y, { x: "polarity score s", y: "↑ attention score a (logarithmic)", zero: true }, ink);
     const places = { x: new Float32Array(kinds.length), y: new Float32Array(kinds.length) };
     for (let w = 0; w < kinds.length; w++) {

@@ -171,12 +171,10 @@ function upperEnd({ types, kinds, train: { tokens, offsets, labels } }, config, 
   gather(E, pi.map((one) => one / size), s, stride, g, rest);
   scoreTypes(E, V, W, stride, a, s);
   a.forEach((one, w) => { sums[kinds[w]] += one; counts[kinds[w]]++; });
-  const [neutral, positive, negative] = sums.map((sum, kind) => sum / counts[kind]);
-  const products = { VV: dot(V, V), WW: dot(W, W), VW: dot(V, W), gg: dot(g, g), gV: dot(g, V), gW: dot(g, W) };
-  const share = tokens.reduce((sum, w) => sum + (kinds[w] > 0), 0) / tokens.length, polar = counts[1] + counts[2];
-  const batches = config.batch === "full" ? 1 : Math.ceil(m / config.batch);
-  const upper = closedForm({ ...products, split: positive - negative, lead: (positive + negative) / 2 - neutral },
-    { polar, neutral: counts[0], nu: size / m / (1 - 2 * noise), share, noise }, batches * config.epochs * config.lr, 4000);
+  const [neutral, positive, negative] = sums.map((sum, kind) => sum / counts[kind]), batches = config.batch === "full" ? 1 : Math.ceil(m / config.batch);
+  const share = tokens.reduce((sum, w) => sum + (kinds[w] > 0), 0) / tokens.length, nu = size / m / (1 - 2 * noise);
+  const upper = closedForm([positive, negative, neutral, dot(V, V), dot(V, W), dot(W, W)], [dot(g, V), dot(g, W), dot(g, g)],
+    { types: [counts[1], counts[2], counts[0]], nu, share, noise }, batches * config.epochs * config.lr, 4000);
   return Number.isNaN(upper) ? null : upper;
 }
 
