@@ -256,31 +256,30 @@ def captions(page) -> dict[str, str]:
 
 def sentence_of(told: dict) -> str:
     """What the lab must say of a moment under its slider."""
-    lam, upper, epoch, epochs, most = (
-        *(told.get(name) for name in ("lam", "upper", "epoch", "epochs")),
-        1 - told["noise"],
+    lam, upper, over, most = told["lam"], told.get("upper"), told["epoch"] == told["epochs"], 1 - told["noise"]
+    positive, negative = (
+        "above" if told[f"a_{kind}"] > told["a_neutral"] else "below" for kind in ("positive", "negative")
     )
-    said = {kind: "above" if told[f"a_{kind}"] > told["a_neutral"] else "below" for kind in ("positive", "negative")}
-    sides, within, formula = [*said.values()], upper is not None and lam < upper, ""
-    if upper is None:
-        band = ". No band here: its formula needs SGD without a penalty, classes of equal size, and noise below 50 %"
-    else:
-        reach = "no upper end" if upper == np.inf else f"up to {number(upper)}"
-        band = f" lies {'within' if within else 'above'} the green band ({reach})"
-    when = "After training" if epoch == epochs else f"After epoch {epoch} of {epochs}" if epoch else "Before training"
+    when = "After training" if over else f"After epoch {told['epoch']} of {told['epochs']}"
     words = (
-        "positive words are {} and negative words {}" if len(set(sides)) > 1 else "positive and negative words are {}"
+        f"and negative words are {positive}"
+        if positive == negative
+        else f"words are {positive} and negative words {negative}"
     )
-    if upper is not None and epoch == epochs:
-        against = f", but the formula predicts {'both above' if within else 'positive or negative words below'}"
-        formula = ", as the formula predicts" if within == (sides == ["above"] * 2) else against
     right, possible = (f"{100 * share:.1f} %" for share in (told["accuracy"], most))
-    if epoch == epochs and told["accuracy"] < most - 0.01:
-        right = f" suffers: {right}, where {possible.replace('.0', '')} is possible"
-    else:
-        right = f": {right}"
-    where = f"{words.format(*sides)} neutral words in mean attention{formula}"
-    return f"λ = {number(lam)}{band}. {when}, {where}. Accuracy{right}."
+    suffers = over and told["accuracy"] < most - 0.01
+    right = f" suffers: {right}, where {possible.replace('.0', '')} is possible" if suffers else f": {right}"
+    band, formula = (
+        ". No band here: its formula needs SGD without a penalty, classes of equal size, and noise below 50 %",
+        "",
+    )
+    if upper is not None:
+        place, predicted = ("within", "both above") if lam < upper else ("above", "positive or negative words below")
+        band = f" lies {place} the green band ({'no upper end' if upper == np.inf else f'up to {number(upper)}'})"
+        agrees = (positive == negative == "above") == (lam < upper)
+        formula = (", as the formula predicts" if agrees else f", but the formula predicts {predicted}") * over
+    said = f"{when if told['epoch'] else 'Before training'}, positive {words} neutral words in mean attention{formula}"
+    return f"λ = {number(lam)}{band}. {said}. Accuracy{right}."
 
 
 SAID = """async ([text, configs, epoch]) => {

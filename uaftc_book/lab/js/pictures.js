@@ -6,20 +6,10 @@ const LEFT = 52, RIGHT = 8;
 const TERMS = [["A", "D"], ["B", "E"], ["C", "F"]];
 
 // An axis of attention that is the same at every λ, unless a word lies beyond: logarithmic to both sides from ±0.01 on.
-class Attention extends Scale {
-  constructor(most, begin, end) {
-    const reach = Math.max(1e5, most);
-    super(-reach, reach, begin, end);
-  }
-
-  at(value) {
-    const of = (score) => Math.asinh(score / 0.01);
-    return (this.begin + this.end + (of(value) / of(this.high)) * (this.end - this.begin)) / 2;
-  }
-
-  ticks() {
-    return [-1e5, -1e3, -10, -0.1, 0, 0.1, 10, 1e3, 1e5];
-  }
+function attentionAxis(most, begin, end) {
+  const of = (score) => Math.asinh(score / 0.01), reach = of(Math.max(1e5, most));
+  const at = (score) => (begin + end + (of(score) / reach) * (end - begin)) / 2;
+  return { begin, end, at, ticks: () => [-1e5, -1e3, -10, -0.1, 0, 0.1, 10, 1e3, 1e5] };
 }
 
 function extent(shots, pick, ...others) {
@@ -84,7 +74,7 @@ export function scatter(canvas, view) {
   paint(canvas, Math.max(240, Math.min(340, canvas.clientWidth * 0.8)), (g, width, height) => {
     const bounds = (name) => extent(ghost ? [run, ghost] : [run], (one) => one.bounds[name]);
     const x = new Scale(...padded(...bounds("s")), LEFT, width - RIGHT);
-    const y = new Attention(Math.max(...bounds("a").map(Math.abs)), height - 38, 20);
+    const y = attentionAxis(Math.max(...bounds("a").map(Math.abs)), height - 38, 20);
     axes(g, x, y, { x: "polarity score s", y: "↑ attention score a (logarithmic)", zero: true }, ink);
     const places = { x: new Float32Array(kinds.length), y: new Float32Array(kinds.length) };
     for (let w = 0; w < kinds.length; w++) {
