@@ -150,7 +150,9 @@ class FlatFlow:
         odds = self.share / (1 - self.share) * np.exp(dot(V, common) / lam)
         return odds / (1 + odds)
 
-    def path(self, time: float, lam: float, turning: bool = False, moments: int = 400) -> dict[str, np.ndarray]:
+    def path(
+        self, time: float, lam: float, turning: bool = False, moments: int = 400, close: float = 1e-10
+    ) -> dict[str, np.ndarray]:
         """Angles, margin and attention at rising times from 0 to ``time``, the last one included.
 
         Parameters
@@ -159,6 +161,8 @@ class FlatFlow:
             τ of the flow: SGD steps times their learning rate.
         turning : bool
             Add the next order (steps 6 to 8); by default steps 1 to 4.
+        close : float
+            Relative tolerance of the solver.
 
         Returns
         -------
@@ -186,7 +190,7 @@ class FlatFlow:
             return [turn, self.ratio * rate * (1 - q) * product * turn]
 
         times = np.append(0.0, np.geomspace(min(1.0, time / 2), time, moments))
-        theta, x = solve(speed, np.zeros(2), times, "LSODA", 1e-10, 1e-12).T
+        theta, x = solve(speed, np.zeros(2), times, "LSODA", close, close / 100).T
         (W, g), q = self.rotated(theta), weight(x)
         V, common = self.turned(x) if turning else (self.V, self.common)
         odd = dot(V, self.difference + 2 * self.unit * (g - self.g))
@@ -214,7 +218,7 @@ class FlatFlow:
 
     def grown(self, time: float) -> Float[np.ndarray, "d"]:
         """g after a time."""
-        return self.rotated(self.path(time, np.inf)["θ"][-1])[1]
+        return self.rotated(self.path(time, np.inf, close=1e-13)["θ"][-1])[1]
 
     def upper_end(self, time: float, within: tuple[float, float] = (1.0, 1e5)) -> float:
         """The λ up to which no class loses its attention (steps 3 to 5, with κ₀), or the nearest in a range."""

@@ -58,7 +58,7 @@ from uaftc_lib.training import fit
 STEPS_PER_TIME, KEPT = 2, 120  # steps for each unit of τ; moments that are drawn
 FIRST = {"lam": 10.0, "cosine": 0.25}
 LENGTHS = [WHOLE_STEPS * tenths // 100 for tenths in (10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)]
-PARTS = ("address", "draw", "flow", "plane", "phase")
+PARTS = ("address", "draw", "band", "flow", "plane", "phase")
 MISSING = (
     "Live figure: drag a point through λ and cos(V₀, W₀), and the mean field is solved in your browser. "
     "It needs JavaScript."

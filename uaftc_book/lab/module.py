@@ -7,9 +7,9 @@ import re
 from functools import cache
 from importlib import resources
 
-ENGINE = ("random", "pieces", "corpus", "trainer", "workshop")
+ENGINE = ("random", "pieces", "corpus", "band", "trainer", "workshop")
 INTERFACE = (
-    *("random", "draw", "run", "address", "state", "elements", "controls", "player", "pictures"),
+    *("random", "draw", "run", "sentence", "address", "state", "elements", "controls", "player", "pictures"),
     *("host", "check", "again", "base", "compact", "full"),
 )
 SOME = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.MULTILINE)

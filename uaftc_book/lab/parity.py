@@ -18,8 +18,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from uaftc_book.flat_flow import FlatFlow
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.dynamics import admissible_band, invariants
+from uaftc_lib.dynamics import invariants
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.settings import batch_size_of
 from uaftc_lib.threads import one_thread
@@ -30,7 +31,7 @@ NEUTRAL_TYPES, POLARITY_TYPES, NEUTRAL_TOKENS, POLARITY_TOKENS = 1000, 50, 10, 2
 KINDS = {"neutral": NEUTRAL_TYPES, "positive": POLARITY_TYPES, "negative": POLARITY_TYPES}  # by ids
 TYPES = sum(KINDS.values())
 NONE = {"angle": None, "log or none": 0}  # what a setting of a kind may be besides the values of its range
-TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "lower", "upper", "drift")
+TOLD = ("epoch", "loss", "accuracy", "gap", "VW", "drift")
 TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
 
 
@@ -191,6 +192,7 @@ class Epoch:
     model: AttentionClassifier
     data: Dataset
     at_start: Float[Tensor, "d d"]  # EᵀE − VVᵀ − WWᵀ, which gradient flow conserves
+    upper: float | None  # end of the band
 
 
 @torch.no_grad()
@@ -200,16 +202,26 @@ def conserved_matrix(model: AttentionClassifier) -> Float[Tensor, "d d"]:
     return matrix
 
 
+def upper_end(state: dict, untrained: AttentionClassifier, data: Dataset) -> float | None:
+    """The λ at which the band ends (:meth:`FlatFlow.upper_end`); None where the closed form does not hold."""
+    ids = dict(zip(KINDS, torch.arange(TYPES).split([*KINDS.values()])))
+    if state["optimizer"] != "sgd" or state["penalty"] or state["ratio"] != 0.5 or state["noise"] >= 0.5:
+        return None
+    steps = state["epochs"] * len(batches(state, len(data.train), 1))
+    return FlatFlow.from_model(untrained, data.train, ids).upper_end(steps * state["lr"], within=(0.0, math.inf))
+
+
 def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Epoch]:
     """Train a state by autograd (:class:`AutogradTrainer`); each epoch yields the one model as it is then."""
     config, data = complete_state(state), data or dataset(state)
     classifier = model(config, len(data.vocabulary))
-    trainer, at_start = AutogradTrainer(classifier, data.train, training(config)), conserved_matrix(classifier)
-    yield Epoch(0, math.nan, classifier, data, at_start)
+    trainer = AutogradTrainer(classifier, data.train, training(config))
+    at_start, upper = conserved_matrix(classifier), upper_end(config, classifier, data)
+    yield Epoch(0, math.nan, classifier, data, at_start, upper)
     for epoch in range(1, config["epochs"] + 1):
         with one_thread():
             loss = trainer.epoch(batches(config, len(data.train), epoch))
-        yield Epoch(epoch, loss, classifier, data, at_start)
+        yield Epoch(epoch, loss, classifier, data, at_start, upper)
 
 
 @one_thread()
@@ -222,9 +234,8 @@ def numbers(moment: Epoch) -> dict[str, float]:
         told |= {f"{score}_{kind}": float(part.mean()) for kind, part in of_kind}
     told["gap"] = abs(told["a_positive"] - told["a_negative"])
     told["VW"] = float(moment.model.V.detach() @ moment.model.W.detach())
-    band = admissible_band(moment.model, moment.data.train)
-    for name, ends in (("lower", band.lower), ("upper", band.upper)):
-        told[name] = float(np.nanmedian(ends[NEUTRAL_TYPES:TYPES].numpy()))
+    if moment.upper is not None:
+        told["upper"] = moment.upper
     change = conserved_matrix(moment.model) - moment.at_start
     told["drift"] = float(change.norm() / moment.at_start.norm())
     return told

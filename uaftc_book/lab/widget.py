@@ -63,7 +63,7 @@ class Lab:
         The picture of a compact lab.
     text : str, optional
         The sentence of a compact lab. A setting, as ``{lam}``, becomes a slider; ``{a_positive}``, ``{s_neutral}``,
-        ``{gap}``, ``{VW}``, ``{lower}``, ``{accuracy}`` and the like become numbers that follow it.
+        ``{gap}``, ``{VW}``, ``{accuracy}`` and the like become numbers that follow it.
     preset : str, optional
         Start from a preset; ``state`` goes on top.
     name : str

@@ -15,7 +15,6 @@ export function readAddress(hash) {
   for (const part of hash.slice(5).split(";")) {
     const [name, query = ""] = part.split("?");
     const wanted = Object.fromEntries(new URLSearchParams(query));
-    for (const key of ["epoch", "token"]) if (wanted[key] === "none") wanted[key] = null;
     try {
       all.set(decodeURIComponent(name), wanted);
     } catch {

@@ -8,7 +8,7 @@ import { h } from "./elements.js";
 const labs = new Map();
 const GROWING = ["means", "vectors", "accuracy"];  // pictures of lines over time
 const PATIENCE = 80;  // milliseconds
-const INKS = ["ink", "soft", "axis", "grid", "band", "neutral", "positive", "negative", "term0", "term1", "term2"];
+const INKS = ["ink", "soft", "axis", "grid", "neutral", "positive", "negative", "term0", "term1", "term2"];
 let shared = readAddress(location.hash), writing = null;
 
 function darkPage() {
@@ -72,7 +72,7 @@ export class BaseLab extends HTMLElement {
     try { given = JSON.parse(this.getAttribute("state") || "{}"); } catch { /* the defaults, then */ }
     this.base = settle(given);
     this.state = settle(shared.get(name) ?? {}, this.base);
-    this.warning = misfits(shared.get(name) ?? {}) || (shared.spoilt ?? "");
+    this.warning = misfits(shared.get(name) ?? {}, this.base) || (shared.spoilt ?? "");
     this.job = 0;
     this.run = this.incoming = null;
     this.hovered = null;
@@ -103,7 +103,7 @@ export class BaseLab extends HTMLElement {
   // Some settings change; `dragging`: more moves will follow, so what is being trained may be finished first.
   change(wanted, { dragging = false } = {}) {
     const before = JSON.stringify(this.config), next = settle(wanted, this.state);
-    this.warning = misfits(wanted);
+    this.warning = misfits(wanted, this.state);
     this.state = next;
     this.place();
     this.remember();
@@ -241,6 +241,6 @@ export class BaseLab extends HTMLElement {
   readAddress() {
     const wanted = shared.get(this.name), { spoilt } = shared;
     if (wanted) this.change(settle(wanted, this.base));
-    if (wanted || spoilt) this.warn(misfits(wanted ?? {}) || spoilt);
+    if (wanted || spoilt) this.warn(misfits(wanted ?? {}, this.base) || spoilt);
   }
 }

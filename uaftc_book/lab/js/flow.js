@@ -1,5 +1,7 @@
 // The mean field of a corpus of exchangeable types, solved in the page; uaftc_book/chapters/which_lambda.py does the same in Python.
 // Its unknowns are the inner products G of five vectors [the means of three kinds; V; W]: fifteen numbers.
+import { closedForm } from "./band.js";
+
 const KINDS = 3, ROWS = 5, V = 3, W = 4;
 
 // The symmetric matrix, by rows, of its upper triangle.
@@ -18,31 +20,16 @@ export function turned(upper, cosine) {
   return G;
 }
 
-// Steps 1 to 5 of uaftc_book/flat_flow.py: the λ below which both classes end above the neutral words; ∞ if all λ are.
+// The upper end of λ after W has been turned to a cosine, from V ⟂ W.
 export function upperEnd({ types }, { gram, g: [gV, gW0, gg], nu, share }, cosine, time) {
-  const G = turned(gram, cosine), VV = G[V * ROWS + V], WW = G[W * ROWS + W], polar = types[0] + types[1];
-  const gW = cosine * Math.sqrt(WW / VV) * gV + Math.sqrt(1 - cosine * cosine) * gW0, u = share / (2 * polar * nu);
-  const product = (theta) => ((WW + gg) / 2) * Math.sinh(2 * theta) + gW * Math.cosh(2 * theta);
-  const slope = (t, theta) => (2 * nu * Math.exp(t)) / (1 + Math.exp(2 * nu * product(theta)));  // τ = eᵗ − 1
-  const steps = 60, h = Math.log1p(time) / steps;
-  let theta = 0;
-  for (let step = 0; step < steps; step++) {
-    const t = step * h, a = slope(t, theta), b = slope(t + h / 2, theta + (h / 2) * a), c = slope(t + h / 2, theta + (h / 2) * b);
-    theta += (h / 6) * (a + 2 * b + 2 * c + slope(t + h, theta + h * c));
-  }
-  const [ofPositive, ofNegative, ofNeutral] = [0, 1, 2].map((k) => G[k * ROWS + V]);
-  const I = (Math.sinh(theta) ** 2 * (gg + WW) + Math.sinh(2 * theta) * gW) / 2;
-  const gap = ofPositive - ofNegative + 2 * u * ((Math.cosh(theta) - 1) * gV + Math.sinh(theta) * G[V * ROWS + W]);
-  const against = Math.abs(gap) / 2 - ((ofPositive + ofNegative) / 2 - ofNeutral);
-  return against > 0 ? ((1 + polar / types[2]) * u * u * (1 - share) * VV * I) / against : Infinity;
+  const G = turned(gram, cosine), ofV = G.slice(V * ROWS, W * ROWS), WW = G[W * ROWS + W];
+  const gW = cosine * Math.sqrt(WW / ofV[V]) * gV + Math.sqrt(1 - cosine * cosine) * gW0;
+  return closedForm([...ofV, WW], [gV, gW, gg], { types, nu, share }, time);
 }
 
 // Ġ = SG + (SG)ᵀ, S being made of π and ρ of one type of each kind; V and W feel all types of a kind.
 function derivative({ types, patterns, signs, shares }, lam, G, out) {
-  const weight = [], pi = [0, 0, 0], rho = [0, 0, 0];
-  let most = -Infinity;
-  for (let k = 0; k < KINDS; k++) most = Math.max(most, G[k * ROWS + V] / lam);
-  for (let k = 0; k < KINDS; k++) weight[k] = Math.exp(G[k * ROWS + V] / lam - most);
+  const scores = attention(G, lam), most = Math.max(...scores), weight = scores.map((a) => Math.exp(a - most)), pi = [0, 0, 0], rho = [0, 0, 0];
   for (let t = 0; t < patterns.length; t++) {
     const counts = patterns[t];
     let sum = 0, polarity = 0;

@@ -9,11 +9,12 @@ import * as pictures from "./pictures.js";
 import { player } from "./player.js";
 import { CONTROLS, settle, typed } from "./state.js";
 import { KINDS, numbers, wordOf } from "./run.js";
+import { sentence } from "./sentence.js";
 import { buildCheck } from "./check.js";
 
 const FIGURES = [
   ["scatter", "The scores of all words"], ["means", "How they came about"],
-  ["terms", "What moves one word"], ["vectors", "V, W and the band of λ"],
+  ["terms", "What moves one word"], ["vectors", "V and W"],
   ["weights", "Attention weights by kind of word"], ["accuracy", "Accuracy and loss"],
 ];
 const EPOCH_TIME = 90;  // milliseconds, while playing
@@ -35,10 +36,7 @@ const CAPTIONS = {
     const term = run.terms(token)[index], say = (names) => names.map((name) => `${name} ${number(term[name])}`).join(", ");
     return `${word} after epoch ${shot.epoch}: ${say(["A", "B", "C"])}; ${say(["D", "E", "F"])}.`;
   },
-  vectors({ run, shot, told }) {
-    const where = told.lower < told.lam && told.lam < told.upper ? "inside" : "outside";
-    return `V·W = ${number(shot.VW)}; the band runs from ${number(told.lower)} to ${number(told.upper)}, λ = ${number(told.lam)} is ${where}; the conserved matrix has drifted by ${number(shot.drift)} of its size${whyDrift(run.config)}.`;
-  },
+  vectors: ({ run, shot }) => `V·W = ${number(shot.VW)}; the conserved matrix has drifted by ${number(shot.drift)} of its size${whyDrift(run.config)}.`,
   weights: ({ run, index }) => `Median weight ${pictures.weightsByKind(run, index).map(({ kind, median }) => `${number(median)} ${KINDS[kind]}`).join(", ")}.`,
   accuracy: ({ shot }) => `After epoch ${shot.epoch}: training accuracy ${percent(shot.accuracy)}${shot.loss === null ? "" : `, loss ${number(shot.loss)}`}.`,
 };
@@ -102,13 +100,13 @@ function buildFull(lab) {
   parts.presets = Object.entries(SETTINGS.presets).map(([key, preset]) => h("button", {
     type: "button", "data-preset": key, onclick: () => lab.change(settle(preset.state, settle({}))),
   }, preset.label));
-  parts.says = h("p", { class: "says" });
+  parts.says = h("p", { class: "says" }, "Not yet trained.");
+  parts.remark = h("p", { class: "remark" });
 
   const lam = control("lam", CONTROLS.lam, changed("lam"));
   parts.typed = h("input", { type: "text", inputmode: "decimal", class: "typed", "aria-label": "λ, as a number" });
   parts.typed.addEventListener("change", () => { lab.change({ lam: typed(parts.typed.value) }); lab.place(); });
   parts.band = h("canvas", UNTRAINED);
-  parts.bandSays = h("p", { class: "caption" });
 
   const play = (parts.play = h("button", { type: "button", class: "play", disabled: true }, "Play"));
   let from;
@@ -153,10 +151,10 @@ function buildFull(lab) {
   lab.root.append(h("section", { class: "lab full", "aria-label": "λ lab" },
     presets("presets", parts.presets.slice(0, FIRST)),
     h("div", { class: "lambda" }, h("span", { class: "name" }, "scaling factor ", h("i", {}, "λ")), lam.input, parts.typed, parts.band),
-    parts.bandSays, lab.statusLine, figures[0],
+    parts.says, lab.statusLine, figures[0],
     h("div", { class: "row time" }, play, parts.epoch, parts.epochSays,
       h("button", { type: "button", onclick: () => { stop(); lab.change(lab.base); } }, "Reset"), link),
-    parts.says, more,
+    parts.remark, more,
   ));
 }
 
@@ -170,9 +168,8 @@ function drawFull(lab) {
     parts.canvases[key].setAttribute("aria-label", said);
   }
   pictures.band(parts.band, view, CONTROLS.lam);
-  const told = lab.numbers, where = told.lam < told.lower ? "below" : told.lam > told.upper ? "above" : "within";
-  parts.bandSays.textContent = `λ = ${number(told.lam)} lies ${where} the admissible band of this run, ${number(told.lower)} to ${number(told.upper)} after epoch ${shot.epoch} (green).`;
-  parts.band.setAttribute("aria-label", parts.bandSays.textContent);
+  parts.says.textContent = sentence(lab.numbers);
+  parts.band.setAttribute("aria-label", parts.says.textContent);
   parts.play.disabled = false;
   parts.epoch.max = String(run.config.epochs);
   parts.epoch.value = String(shot.epoch);
@@ -181,7 +178,7 @@ function drawFull(lab) {
   parts.token.textContent = word;
   if (run.milliseconds !== null && lab.announced !== run.job) {
     lab.announced = run.job;
-    lab.say(parts.captions.scatter.textContent);
+    lab.say(parts.says.textContent);
   }
   lab.checkDone?.();
 }
@@ -196,8 +193,7 @@ function placeFull(lab) {
     button.setAttribute("aria-pressed", String(same));
     if (same) shown = SETTINGS.presets[button.dataset.preset].says;
   }
-  if (shown && state.epoch !== null) shown = "Before the end of training: what this preset shows, it shows at the end.";
-  parts.says.textContent = shown || "A state of your own. The presets lead back.";
+  parts.remark.textContent = state.epoch === null ? shown : "";
   lab.placeAgain();
 }
 

@@ -5,6 +5,13 @@ import { KINDS, ORDER, quantile } from "./run.js";
 const LEFT = 52, RIGHT = 8;
 const TERMS = [["A", "D"], ["B", "E"], ["C", "F"]];
 
+// An axis of attention that is the same at every λ, unless a word lies beyond: logarithmic to both sides from ±0.01 on.
+function attentionAxis(most, begin, end) {
+  const of = (score) => Math.asinh(score / 0.01), reach = of(Math.max(1e5, most));
+  const at = (score) => (begin + end + (of(score) / reach) * (end - begin)) / 2;
+  return { begin, end, at, ticks: () => [-1e5, -1e3, -10, -0.1, 0, 0.1, 10, 1e3, 1e5] };
+}
+
 function extent(shots, pick, ...others) {
   let low = Infinity, high = -Infinity;
   const see = (value) => {
@@ -18,17 +25,16 @@ function extent(shots, pick, ...others) {
 }
 
 // One panel over training time: lines, their values at the present epoch marked.
-function timePanel(g, box, { run, ghost, index, ink }, { label, lines, range, logarithmic, extra }) {
+function timePanel(g, box, { run, ghost, index, ink }, { label, lines, range }) {
   const { left, right, top, bottom } = box;
   const shots = run.snapshots, all = ghost ? [...shots, ...ghost.snapshots] : shots;
   const bounds = range ?? padded(...extent(all, (shot) => lines.map((line) => line.of(shot)), 0));
-  const x = new Scale(0, Math.max(run.config.epochs, 1), left, right), y = new Scale(...bounds, bottom, top, logarithmic);
+  const x = new Scale(0, Math.max(run.config.epochs, 1), left, right), y = new Scale(...bounds, bottom, top);
   axes(g, x, y, { y: label, x: box.x, few: bottom - top < 110, vertical: false }, ink);
   g.save();
   g.beginPath();
   g.rect(left, top - 3, right - left + RIGHT, bottom - top + 6);
   g.clip();
-  extra?.(x, y);
   for (const line of lines) {
     const path = (some) => [some.map((shot) => x.at(shot.epoch)), some.map((shot) => y.at(line.of(shot)))];
     if (ghost && ghost.config.epochs === run.config.epochs) {
@@ -65,10 +71,11 @@ function panels(canvas, view, heights, body) {
 
 export function scatter(canvas, view) {
   const { run, ghost, index, token, hovered, ink } = view, shot = run.snapshots[index], { kinds } = run.problem;
-  paint(canvas, Math.max(240, Math.min(300, canvas.clientWidth * 0.8)), (g, width, height) => {
-    const bounds = (name) => padded(...extent(ghost ? [run, ghost] : [run], (one) => one.bounds[name]));
-    const x = new Scale(...bounds("s"), LEFT, width - RIGHT), y = new Scale(...bounds("a"), height - 38, 20);
-    axes(g, x, y, { x: "polarity score s", y: "↑ attention score a", zero: true }, ink);
+  paint(canvas, Math.max(240, Math.min(340, canvas.clientWidth * 0.8)), (g, width, height) => {
+    const bounds = (name) => extent(ghost ? [run, ghost] : [run], (one) => one.bounds[name]);
+    const x = new Scale(...padded(...bounds("s")), LEFT, width - RIGHT);
+    const y = attentionAxis(Math.max(...bounds("a").map(Math.abs)), height - 38, 20);
+    axes(g, x, y, { x: "polarity score s", y: "↑ attention score a (logarithmic)", zero: true }, ink);
     const places = { x: new Float32Array(kinds.length), y: new Float32Array(kinds.length) };
     for (let w = 0; w < kinds.length; w++) {
       places.x[w] = x.at(shot.s[w]);
@@ -139,28 +146,9 @@ export function terms(canvas, view) {
 }
 
 export function vectors(canvas, view) {
-  const { run, ghost, ink } = view, { lam } = run.config;
-  panels(canvas, view, [76, 96, 60], (g, box, i) => {
-    if (i === 0) {
-      timePanel(g, box, view, { label: "↑ V·W", lines: [{ colour: ink.term0, of: (shot) => shot.VW }] });
-    } else if (i === 1) {
-      const [low, high] = extent([...run.snapshots, ...(ghost?.snapshots ?? [])], ({ lower, upper }) => [lower, upper].filter((end) => end > 0), lam);
-      const range = [10 ** Math.floor(Math.log10(Math.max(low, lam / 1e5)) - 0.1), 10 ** Math.ceil(Math.log10(Math.min(high, lam * 1e5)) + 0.1)];
-      const clamp = (value) => Math.min(Math.max(value, range[0] / 2), range[1] * 2);
-      const extra = (x, y) => {
-        const shots = run.snapshots.filter(({ lower, upper }) => lower > 0 && Number.isFinite(upper));
-        g.fillStyle = ink.band;
-        g.beginPath();
-        for (const shot of shots) g.lineTo(x.at(shot.epoch), y.at(clamp(shot.upper)));
-        for (const shot of [...shots].reverse()) g.lineTo(x.at(shot.epoch), y.at(clamp(shot.lower)));
-        g.fill();
-      };
-      timePanel(g, box, { ...view, ghost: null }, {
-        label: "↑ λ, and its band", range, logarithmic: true, extra, lines: [{ colour: ink.ink, of: () => lam }],
-      });
-    } else {
-      timePanel(g, box, view, { label: "↑ drift of EᵀE − VVᵀ − WWᵀ", lines: [{ colour: ink.soft, of: (shot) => shot.drift }] });
-    }
+  panels(canvas, view, [112, 112], (g, box, i) => {
+    const [label, colour, of] = i ? ["↑ drift of EᵀE − VVᵀ − WWᵀ", view.ink.soft, (shot) => shot.drift] : ["↑ V·W", view.ink.term0, (shot) => shot.VW];
+    timePanel(g, box, view, { label, lines: [{ colour, of }] });
   });
 }
 
@@ -214,17 +202,16 @@ export function accuracy(canvas, view) {
   });
 }
 
-// The band under the λ slider, on the slider's own scale.
-export function band(canvas, view, { min, max }) {
-  const { run, index, ink } = view, shot = run?.snapshots[index];
+// The band under the λ slider, on the slider's own scale: it stays while λ moves.
+export function band(canvas, { run, ink }, { min, max }) {
+  const { upper } = run.snapshots[0];
   paint(canvas, 30, (g, width) => {
     const x = new Scale(min, max, 8, width - 8, true);
     g.fillStyle = ink.grid;
     g.fillRect(8, 0, width - 16, 5);
-    if (shot && shot.lower > 0 && Number.isFinite(shot.upper)) {
-      const clamp = (value) => Math.min(Math.max(value, min), max), from = x.at(clamp(shot.lower)), to = x.at(clamp(shot.upper));
+    if (upper > min) {
       g.fillStyle = ink.term1;
-      g.fillRect(from, 0, Math.max(to - from, 1), 5);
+      g.fillRect(8, 0, x.at(Math.min(upper, max)) - 8, 5);
     }
     g.fillStyle = ink.soft;
     g.textBaseline = "top";

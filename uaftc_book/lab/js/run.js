@@ -33,7 +33,6 @@ export class Run {
       }
       snapshot[`${name}Means`] = sums.map((sum, kind) => sum / counts[kind]);
     }
-    Object.assign(snapshot, band(snapshot, kinds));
     this.snapshots.push(snapshot);
   }
 
@@ -51,16 +50,6 @@ export class Run {
   }
 }
 
-// |V·W|ξ/‖W‖² ≪ λ ≪ ‖V‖²ξ/|V·W| with ξ = |ρ/π|, its median over the polarity tokens.
-function band({ pi, rho, VW, VV, WW }, kinds) {
-  const distances = [];
-  for (let w = 0; w < kinds.length; w++) {
-    if (kinds[w] > 0 && pi[w] !== 0) distances.push(Math.abs(rho[w] / pi[w]));
-  }
-  const delta = quantile(Float64Array.from(distances).sort(), 0.5);
-  return { lower: (Math.abs(VW) * delta) / WW, upper: (VV * delta) / Math.abs(VW) };
-}
-
 export function quantile(sorted, share) {
   const at = share * (sorted.length - 1), below = Math.floor(at);
   return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
@@ -68,8 +57,8 @@ export function quantile(sorted, share) {
 
 // What a caption may say of one epoch; parity.numbers has the same names.
 export function numbers(run, index) {
-  const shot = run.snapshots[index], told = { ...run.config, epoch: shot.epoch };
-  for (const name of ["loss", "accuracy", "VW", "lower", "upper", "drift"]) told[name] = shot[name];
+  const shot = run.snapshots[index], told = { ...run.config, epoch: shot.epoch, upper: run.snapshots[0].upper };
+  for (const name of ["loss", "accuracy", "VW", "drift"]) told[name] = shot[name];
   KINDS.forEach((kind, k) => {
     told[`a_${kind}`] = shot.aMeans[k];
     told[`s_${kind}`] = shot.sMeans[k];

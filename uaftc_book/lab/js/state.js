@@ -1,21 +1,26 @@
-// What a lab is told to do, as settings that fit their ranges, and as part of an address.
+// The settings of a lab, within their ranges, and as part of an address.
 import { number } from "./draw.js";
 
 export const CONTROLS = SETTINGS.controls;
-const VIEW = ["epoch", "token"];  // null: the last epoch, the first positive token
+const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
-// The value if it is one that the control can take, else undefined.
-function fitting(name, value) {
-  const about = CONTROLS[name];
-  if (about.kind === "choice") {
-    const key = Object.keys(about.choices).find((choice) => choice === String(value));
+// What of a run is shown; null: the last epoch, the first positive word.
+const views = ({ epochs }) => ({
+  epoch: { label: "epoch", kind: "view", default: null, min: 0, max: epochs },
+  token: { label: "token", kind: "view", default: null, min: 0, max: 1099 },
+});
+
+// The value if it is one that the setting can take, else undefined.
+function fitting({ kind, choices, min, max }, value) {
+  if (kind === "choice") {
+    const key = Object.keys(choices).find((choice) => choice === String(value));
     return key === undefined || Number.isNaN(Number(key)) ? key : Number(key);
   }
-  if (about.kind === "angle" && (value === null || value === "none")) return null;
-  const x = typeof value === "string" && value.trim() === "" ? NaN : Number(value);
-  if (about.kind === "log or none" && x === 0) return 0;
-  if (!(x >= about.min && x <= about.max)) return undefined;
-  return about.kind === "whole" ? Math.round(x) : x;
+  if (["angle", "view"].includes(kind) && (value === null || value === "none")) return null;
+  const x = typeof value === "string" && !NUMBER.test(value.trim()) ? NaN : Number(value);
+  if (kind === "log or none" && x === 0) return 0;
+  const whole = ["whole", "view"].includes(kind);
+  return x >= min && x <= max && (!whole || Number.isInteger(x)) ? x : undefined;
 }
 
 // What a reader types, as a number is written: 1,000 is a thousand; 0,5 is a half.
@@ -24,27 +29,30 @@ export function typed(text) {
   return /^\d*,\d*$/.test(text.trim()) ? text.replace(",", ".") : text;
 }
 
-// In words, what of `wanted` no control can take.
-export function misfits(wanted) {
-  return Object.keys(CONTROLS).filter((name) => name in wanted && fitting(name, wanted[name]) === undefined).map((name) => {
-    const { label, kind, min, max, choices } = CONTROLS[name];
+// In words, what of `wanted` cannot be set over `base`.
+export function misfits(wanted, base) {
+  const all = { ...CONTROLS, ...views(settle(wanted, base)) };
+  return Object.entries(wanted).map(([name, value]) => {
+    const quoted = (text) => `“${String(text).slice(0, 40)}”`, about = Object.hasOwn(all, name) ? all[name] : null;
+    if (!about) return `This figure has no setting ${quoted(name)}; it is left out.`;
+    if (fitting(about, value) !== undefined) return "";
+    const { label, kind, min, max, choices } = about;
     const range = kind === "choice" ? `is one of ${Object.keys(choices).join(", ")}` : `lies between ${number(min)} and ${number(max)}`;
-    return `The ${label} ${range}; “${String(wanted[name]).slice(0, 40)}” is left out.`;
-  }).join(" ");
+    return `The ${label} ${["whole", "view"].includes(kind) ? "is a whole number and " : ""}${range}; ${quoted(value)} is left out.`;
+  }).filter(Boolean).join(" ");
 }
 
 // Everything of `wanted` that makes sense, over `base`.
 export function settle(wanted, base = {}) {
   const state = { ...base };
-  for (const [name, about] of Object.entries(CONTROLS)) {
-    const value = name in wanted ? fitting(name, wanted[name]) : undefined;
+  const take = (all) => Object.entries(all).forEach(([name, about]) => {
+    const value = name in wanted ? fitting(about, wanted[name]) : undefined;
     if (value !== undefined) state[name] = value;
     else if (!(name in state)) state[name] = about.default;
-  }
-  for (const name of VIEW) {
-    if (/^\d{1,7}$/.test(String(wanted[name]))) state[name] = Number(wanted[name]);
-    else if (wanted[name] === null || !(name in state)) state[name] = null;
-  }
+  });
+  take(CONTROLS);
+  take(views(state));
+  if (state.epoch >= state.epochs) state.epoch = null;
   return state;
 }
 

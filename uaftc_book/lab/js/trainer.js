@@ -1,6 +1,7 @@
 // The exact trainer of the plain model (DP): each type is scored once, two numbers a token are gathered and
 // scattered back, O(tokens + types·d) a step (Eq 1 to 7, 16, 20); a type that no instance of a batch holds has π and ρ
 // of zero and stays where it is. parity.py holds the same in PyTorch.
+import { closedForm } from "./band.js";
 import { inPieces } from "./pieces.js";
 import { PURPOSES, normal, permutation, streamKey, uniform } from "./random.js";
 
@@ -158,13 +159,32 @@ function* drift(run) {
   return Math.sqrt(change / size);
 }
 
+// The upper end of the band, from what there is before training; null where its formula does not hold.
+function upperEnd({ types, kinds, train: { tokens, offsets, labels } }, config, { E, V, W, stride }) {
+  const m = labels.length, noise = (2 * Math.floor((config.noise * m) / 2 + 0.5)) / m;
+  if (config.optimizer !== "sgd" || config.penalty || config.ratio !== 0.5 || noise >= 0.5) return null;
+  const pi = new Float64Array(types), g = new Float64Array(stride), [a, s, rest] = [types, types, stride].map((size) => new Float64Array(size));
+  for (let t = 0; t < m; t++) {
+    for (let i = offsets[t]; i < offsets[t + 1]; i++) pi[tokens[i]] += (labels[t] - 0.5) / (offsets[t + 1] - offsets[t]);
+  }
+  const size = Math.sqrt(dot(pi, pi)), sums = [0, 0, 0], counts = [0, 0, 0];
+  gather(E, pi.map((one) => one / size), s, stride, g, rest);
+  scoreTypes(E, V, W, stride, a, s);
+  a.forEach((one, w) => { sums[kinds[w]] += one; counts[kinds[w]]++; });
+  const [neutral, positive, negative] = sums.map((sum, kind) => sum / counts[kind]), batches = config.batch === "full" ? 1 : Math.ceil(m / config.batch);
+  const share = tokens.reduce((sum, w) => sum + (kinds[w] > 0), 0) / tokens.length, nu = size / m / (1 - 2 * noise);
+  const upper = closedForm([positive, negative, neutral, dot(V, V), dot(V, W), dot(W, W)], [dot(g, V), dot(g, W), dot(g, g)],
+    { types: [counts[1], counts[2], counts[0]], nu, share, noise }, batches * config.epochs * config.lr, 4000);
+  return Number.isNaN(upper) ? null : upper;
+}
+
 // Yields a snapshot after each epoch, 0 included, and null every millisecond or so, where a caller may pause.
 export function* train(problem, config) {
   const { types } = problem, { lam, optimizer, penalty, epochs, seed } = config, m = problem.train.labels.length;
   const size = config.batch === "full" ? m : Math.min(config.batch, m);
   const run = { problem, lam, exps: new Float64Array(types), counts: new Int32Array(types), ...initialValues(types, config) };
   for (const w of problem.train.tokens) run.counts[w]++;
-  yield yield* snapshot(run, 0, null);
+  yield { ...(yield* snapshot(run, 0, null)), upper: upperEnd(problem, config, run) };
   const { E, V, W, stride, exps } = run, adagrad = optimizer === "adagrad";
   const squares = adagrad ? new Float64Array(types * stride) : null;
   const [squaresV, squaresW, gV, gW] = Array.from({ length: 4 }, () => new Float64Array(stride));
