@@ -14,6 +14,10 @@ from uaftc_book.claims import reading
 from uaftc_book.equations import Equality, equation
 from uaftc_book.random_models import Case
 from uaftc_book.small_data import small_data
+from uaftc_lib.corpus import Corpus
+from uaftc_lib.datasets import load_dataset
+from uaftc_lib.experiments.paper_models import train_real
+from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.plots.figure import Figure, render, require
 from uaftc_lib.plots.summaries import number
@@ -160,3 +164,23 @@ def weighted_sum(tables: Tables) -> Iterator[Part]:
             summed.index_add_(0, corpus.instance_of, out.weights * out.token_polarity)
             errors.append(float((summed - pooled @ model.W).abs().max() / summed.abs().max()))
     yield exact("random models", errors)
+
+
+# ---
+# The running sentence of the book, read by models that learnt from real reviews.
+
+
+SENTENCE = ("the", "film", "is", "truly", "wonderful")
+
+
+@experiment(jobs_over(lam=(1.0, 10.0, 100.0), seed=range(10)), rows=len(SENTENCE))
+def running_sentence(lam: float, seed: int) -> list[dict]:
+    """SST, DP by the protocol of Table 2: scores, weight and contribution of each word of one sentence."""
+    data = load_dataset("sst")
+    model, run = train_real(data, lam=lam, seed=seed)
+    with torch.no_grad():
+        out = model(Corpus.from_lists([data.vocabulary.encode(SENTENCE)], [1]))
+    columns = {"attention": out.scores, "weight": out.weights, "polarity": out.token_polarity}
+    rows = pd.DataFrame({"word": SENTENCE} | {name: values.double().numpy() for name, values in columns.items()})
+    rows["contribution"] = rows["weight"] * rows["polarity"]
+    return rows.assign(accuracy=run.test_accuracy).to_dict("records")

@@ -2,6 +2,7 @@
 
     scatter · boxes · quantiles · sentence       tokens: by type, as distributions (from stored quantiles), one instance
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
+    sentences                                    words in colour: attention, contribution and its sign
     row                                          several figures as panels of one
     table                                        a frame without its row numbers, each column in its own format
 
@@ -26,11 +27,12 @@ with needs("drawing"):
     from uaftc_lib.plots.figure import Figure, row
     from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
     from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
+    from uaftc_lib.plots.sentences import sentences
     from uaftc_lib.plots.summaries import summarise
     from uaftc_lib.plots.table import table
     from uaftc_lib.plots.theme import PANEL, WIDE
 
 __all__ = [
     "PANEL", "WIDE", "Figure", "accuracy_against_lam", "bars", "boxes", "curves", "quantiles", "row", "scatter",
-    "sentence", "summarise", "table",
+    "sentence", "sentences", "summarise", "table",
 ]  # fmt: skip

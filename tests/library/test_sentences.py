@@ -1,0 +1,37 @@
+"""Sentences in colour say by colour, mark and words what their numbers are."""
+
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+
+from uaftc_lib import plots
+
+FRAME = pd.DataFrame({"word": ["<b>", "dull", "the"], "weight": [0.5, 0.3, 0.2], "contribution": [2.0, -1.0, -0.1]})
+
+
+def test_each_word_has_its_weight_its_sign_and_its_numbers():
+    figure = plots.sentences({"λ = 1": FRAME, "λ = 10": FRAME.assign(polarity=1.0)}, "See.", ("bad", "good"))
+    page = BeautifulSoup(figure.to_html(), "html.parser")
+    first, second = page.select(".sentences p")
+    assert first.strong.text == "λ = 1" and len(second("span", tabindex="0")) == 3
+    words = first("span", tabindex="0")
+    assert [word["class"] for word in words] == [["for"], ["against"], ["against"]]
+    assert [word.contents[0] for word in words] == FRAME["word"].tolist()
+    assert [word["style"] for word in words][:2] == ["--weight:0.500;--size:1.000", "--weight:0.300;--size:0.500"]
+    assert [word.sup.text if word.sup else "" for word in words] == ["+", "−", ""], (
+        "a twentieth of the largest has none"
+    )
+    assert words[1].select_one(".numbers").text == " (weight 0.30, contribution −1.00)"
+    assert "− for bad" in page.small.text and "+ for good" in page.small.text
+    assert figure.data["sentence"].tolist() == ["λ = 1"] * 3 + ["λ = 10"] * 3
+
+
+def test_a_sentence_needs_words_columns_and_a_caption():
+    for lines in ({}, {"λ": FRAME[:0]}):
+        with pytest.raises(ValueError, match="without words"):
+            plots.sentences(lines, "See.")
+    with pytest.raises(ValueError, match="contribution"):
+        plots.sentences({"λ": FRAME.drop(columns="contribution")}, "See.")
+    with pytest.raises(ValueError, match="caption"):
+        plots.sentences({"λ": FRAME}, " ")
+    assert "0.00" in plots.sentences({"λ": FRAME.assign(contribution=0.0)}, "See.").to_html()
