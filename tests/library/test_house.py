@@ -13,7 +13,7 @@ from uaftc_book import contents
 
 CHECKOUT = Path(uaftc_lib.__file__).parents[1]
 CORE = ("corpus", "datasets", "token_lists", "scores", "checks", "settings", "streams", "locations", "progress")
-CORE += ("extras", "threads", "intervals", "files", "models", "training", "dynamics", "explain")
+CORE += ("coloured", "extras", "threads", "intervals", "files", "models", "training", "dynamics", "explain")
 ENGINE = ("fast",)
 WINGS = {  # what each may import besides the core and its engine room
     "__main__": {"cli"},

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 
 import pandas as pd
 
+from uaftc_lib import coloured
 from uaftc_lib.plots.figure import Figure, Panel, checked, require
-
-STYLE = Path(__file__).with_name("sentences.css").read_text(encoding="utf-8")
-SIDES = {True: ("+", "for"), False: ("−", "against")}
-MARKED = 0.1  # of the largest contribution: from here on a word bears its sign
 
 
 def sentences(lines: Mapping[str, pd.DataFrame], caption: str, classes: tuple[str, str] = ("−", "+")) -> Figure:
@@ -40,7 +36,7 @@ def sentences(lines: Mapping[str, pd.DataFrame], caption: str, classes: tuple[st
     for frame in lines.values():
         require(frame, "word", "weight", "contribution")
     body = "".join(map(line, lines, lines.values())) + legend(*classes)
-    panel = f'<div class="sentences"><style>{STYLE}</style>{body}</div>'
+    panel = f'<div class="sentences"><style>{coloured.STYLE}</style>{body}</div>'
     data = pd.concat([frame.assign(sentence=title) for title, frame in lines.items()], ignore_index=True)
     return Figure(data, checked(caption), (Panel(panel, f"{len(lines)} sentences in colour."),))
 
@@ -54,13 +50,10 @@ def line(title: str, frame: pd.DataFrame) -> str:
 
 def word(row: dict, share: float) -> str:
     """One word; ``share``: its contribution over the largest of the sentence."""
-    mark, side = SIDES[share >= 0]
-    sign = f'<sup aria-hidden="true">{mark}</sup>' if abs(share) >= MARKED else ""
     numbers = ", ".join(f"{name} {value:.2f}".replace("-", "−") for name, value in row.items() if name != "word")
     return (
-        f'<span class="{side}" tabindex="0" style="--weight:{row["weight"]:.3f};--size:{abs(share):.3f}" '
-        f'data-weight="{row["weight"]:.0%}">{escape(str(row["word"]))}{sign}'
-        f'<span class="numbers"> ({escape(numbers)})</span></span>'
+        f'<span class="{coloured.classes(row["weight"], share)}" tabindex="0" data-weight="{row["weight"]:.0%}">'
+        f'{escape(str(row["word"]))}<span class="numbers"> ({escape(numbers)})</span></span>'
     )
 
 

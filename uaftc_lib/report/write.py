@@ -23,7 +23,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
-from uaftc_lib import __version__, files
+from uaftc_lib import __version__, coloured, files
 from uaftc_lib.report.judge import TOP, Judged, verdict_sentences
 from uaftc_lib.report.leaks import NEARLY_WHOLE
 from uaftc_lib.report.prepare import Prepared
@@ -44,7 +44,6 @@ DECIMALS = {"influence": 4, "influence_low": 4, "influence_high": 4, "probabilit
 DECIMALS |= {"share_low": 4, "share_high": 4}
 SHOWN_NUMBERS, SHOWN_WORDS = 500_000, 5000  # on the page: numbers of its words, and these
 PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "total", "share_low", "share_high")
-LEVELS = 5  # of colour, for each sign
 NAMED, WIDEST = 8, 30  # on the terminal: words of each class, characters of its name
 
 
@@ -202,7 +201,7 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
     environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": shortened, "sure": sure}
     environment.filters |= {"count": "{:,}".format, "address": fragment, "pieces": text_pieces}
     environment.filters |= {"gap": between_words, "ends": interval_ends}
-    style, script = resource("page.css"), resource("page.js")
+    style, script = coloured.STYLE + resource("page.css"), resource("page.js")
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -238,14 +237,15 @@ def parted(word: str, words: pd.DataFrame) -> list[str]:
 
 
 def text_pieces(example: dict) -> list[tuple[str, dict | None, str]]:
-    """A text cut into its words and what stands between them; of a word, its numbers and its colour."""
-    largest = max((abs(word["influence"]) for word in example["words"]), default=0)
+    """A text cut into its words and what stands between them; of a word, its numbers and the classes of its colours."""
+    strongest = max((abs(word["influence"]) for word in example["words"]), default=0) or 1.0
+    most = max((word["attention"] for word in example["words"]), default=0) or 1.0
     pieces, at = [], 0
     for word in example["words"]:
         pieces.append((example["text"][at : word["start"]], None, ""))
         at = word["end"]
-        size = round(LEVELS * abs(word["influence"]) / largest) if largest else 0
-        pieces.append((example["text"][word["start"] : at], word, f"{'np'[word['influence'] >= 0]}{size}"))
+        looks = coloured.classes(word["attention"] / most, word["influence"] / strongest)
+        pieces.append((example["text"][word["start"] : at], word, looks))
     return [*pieces, (example["text"][at:], None, "")]
 
 
