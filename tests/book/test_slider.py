@@ -192,7 +192,7 @@ def test_numbers_are_written_with_three_digits_and_a_true_minus():
 
 def test_a_control_of_a_notebook_draws_what_is_chosen():
     def draw(t):
-        return plots.sentence(pd.DataFrame({"word": [f"word-{t}"], "weight": [1.0]}), caption=f"number {t}").to_html()
+        return plots.table(pd.DataFrame({"word": [f"word-{t}"], "number": [f"number {t}"]})).to_html()
 
     control, picture = redrawn(ipywidgets.IntSlider(2, 0, 4), draw).children
     assert "word-2" in picture.value

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
 
 from uaftc_book.chapters.model import architecture, word_map
 from uaftc_lib import plots
@@ -36,7 +35,6 @@ ACCURACIES = pd.DataFrame(
     [(v, "DP", 0.5 + 0.01 * i + 0.002 * s) for i, v in enumerate((0.001, 1, 10, 20, 50, 100, 1e4)) for s in range(3)],
     columns=["lam", "model", "accuracy"],
 )
-SENTENCE = pd.DataFrame({"word": ["a", "<b>", "c"], "weight": [0.1, 0.2, 0.7], "contribution": [-1.0, 0.0, 2.5]})
 PUBLISHED = pd.DataFrame(
     {"type": ["positive", "negative"], "low": [1.0, -4], "high": [3.0, -2], "q1": [1.5, -3.5], "median": [2.0, -3],
      "q3": [2.5, -2.5], "epoch": [3, 3], "score": [4.5, -4.5]}
@@ -57,7 +55,6 @@ def every_type():
         yield plots.bars(RUNS, "type", "score", "c", published=known)
         few = None if known is None else ACCURACIES.groupby(["lam", "model"], as_index=False).first()
         yield plots.accuracy_against_lam(ACCURACIES, "c", published=few)
-    yield plots.sentence(SENTENCE, "c")
 
 
 def test_every_figure_is_whole():
@@ -171,7 +168,6 @@ def test_alternative_text_states_the_data():
         "Published ranges: positive 1 to 3"
         in plots.scatter(TOKENS, "rank", "score", "type", "c", published=PUBLISHED).alt
     )
-    assert "<b>: weight 0.20, contribution 0.00" in plots.sentence(SENTENCE, "c").alt
     assert "from 50.2 at 0.001 to 56.2 at 10⁴" in plots.accuracy_against_lam(ACCURACIES, "c").alt
 
 
@@ -192,7 +188,7 @@ def test_stored_quantiles_are_averaged_and_published_ones_are_not():
 
 
 def test_words_of_the_data_cannot_break_the_page():
-    html = plots.sentence(SENTENCE, 'a < b & "c"').to_html()
+    html = plots.bars(RUNS.replace("positive", "<b>"), "type", "score", 'a < b & "c"').to_html()
     assert "<b>" not in html and "a &lt; b &amp; " in html
 
 
@@ -295,28 +291,10 @@ def test_table_writes_every_column_its_own_way():
     assert list(data) == ["lam", "penalty", "early_loss", "share", "n", "ok", "w"] and "nowrap" in html
 
 
-def contrast(one: np.ndarray, other: np.ndarray) -> float:
-    """WCAG's, of two colours in 0 to 1."""
-    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in (one, other)]
-    darker, lighter = sorted(float(c @ [0.2126, 0.7152, 0.0722]) for c in linear)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-@pytest.mark.parametrize(("page", "ink"), [("#ffffff", "#323232"), ("#121212", "#ced6dd")])
-def test_cells_of_a_sentence_are_read_on_light_and_dark_pages(page, ink):
-    """They let the page through, entirely where a value is zero."""
-    svg = plots.sentence(SENTENCE, "c").panels[0].svg
-    fills = re.findall(r"fill: (#\w{6}); fill-opacity: ([\d.]+)", svg)
-    assert [float(share) for _, share in fills if share < "0.01"] == [0] and len(fills) == 6 and "#f7f7f7" not in svg
-    for hue, share in fills:
-        cell = float(share) * np.array(to_rgb(hue)) + (1 - float(share)) * np.array(to_rgb(page))
-        assert contrast(cell, np.array(to_rgb(ink))) >= 4.5, hue
-
-
 def test_a_letter_that_only_the_page_has_is_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert "V ⟂ W" in plots.sentence(SENTENCE, "c", title="V ⟂ W").to_html()
+        assert "V ⟂ W" in plots.bars(RUNS, "type", "score", "c", title="V ⟂ W").to_html()
 
 
 def test_long_texts_of_a_table_wrap_where_there_is_no_room():
@@ -352,8 +330,7 @@ def test_numbers_are_in_the_page_or_missed_aloud():
         (lambda: plots.quantiles(SPREAD.drop(columns="p25"), "type", "c"), "no column p25"),
         (lambda: plots.bars(RUNS, "seeds", "score", "c"), "no column seeds"),
         (lambda: plots.curves(RUNS, "epoch", "score", "type", "c", band="box"), "band must be"),
-        (lambda: plots.sentence(SENTENCE, "c", word="token"), "no column token"),
-        (lambda: plots.row(plots.sentence(SENTENCE, "c"), caption=""), "needs a caption"),
+        (lambda: plots.row(plots.bars(RUNS, "type", "score", "c"), caption=""), "needs a caption"),
         (lambda: plots.table(TOKENS[:0]), "nothing to show"),
         (lambda: plots.table(TOKENS, formats={"scores": ".2f"}), "no column scores"),
         (lambda: plots.table(TOKENS, formats={"word": ".2f"}), "a format is for numbers, but word holds"),

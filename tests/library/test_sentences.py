@@ -1,10 +1,14 @@
 """Sentences in colour say by colour, mark and words what their numbers are."""
 
+import re
+
+import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from matplotlib.colors import to_rgb
 
-from uaftc_lib import plots
+from uaftc_lib import coloured, plots
 
 FRAME = pd.DataFrame({"word": ["<b>", "dull", "the"], "weight": [0.5, 0.3, 0.2], "contribution": [2.0, -1.0, -0.1]})
 
@@ -32,3 +36,18 @@ def test_a_sentence_needs_words_columns_and_a_caption():
     with pytest.raises(ValueError, match="caption"):
         plots.sentences({"λ": FRAME}, " ")
     assert "0.00" in plots.sentences({"λ": FRAME.assign(contribution=0.0)}, "See.").to_html()
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """WCAG's, of two colours in 0 to 1."""
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in (one, other)]
+    darker, lighter = sorted(float(c @ [0.2126, 0.7152, 0.0722]) for c in linear)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize(("page", "ink"), [("#ffffff", "#323232"), ("#121212", "#ced6dd")])
+def test_the_word_with_all_attention_is_read_on_light_and_dark_pages(page, ink):
+    hue = re.search(r"--attention: (#\w{6})", coloured.STYLE)[1]
+    share = int(re.search(r"calc\((\d+)% \* var\(--weight", coloured.STYLE)[1]) / 100
+    ground = share * np.array(to_rgb(hue)) + (1 - share) * np.array(to_rgb(page))
+    assert contrast(ground, np.array(to_rgb(ink))) >= 4.5

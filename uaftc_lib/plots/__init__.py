@@ -1,6 +1,6 @@
 """Every figure type of the book, published values drawn beside ours.
 
-    scatter · boxes · quantiles · sentence       tokens: by type, as distributions (from stored quantiles), one instance
+    scatter · boxes · quantiles                  tokens: by type, as distributions (from stored quantiles)
     curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
     sentences                                    words in colour: attention, contribution and its sign
     row                                          several figures as panels of one
@@ -25,7 +25,7 @@ from uaftc_lib.extras import needs
 
 with needs("drawing"):
     from uaftc_lib.plots.figure import Figure, row
-    from uaftc_lib.plots.points import boxes, quantiles, scatter, sentence
+    from uaftc_lib.plots.points import boxes, quantiles, scatter
     from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
     from uaftc_lib.plots.sentences import sentences
     from uaftc_lib.plots.summaries import summarise
@@ -34,5 +34,5 @@ with needs("drawing"):
 
 __all__ = [
     "PANEL", "WIDE", "Figure", "accuracy_against_lam", "bars", "boxes", "curves", "quantiles", "row", "scatter",
-    "sentence", "sentences", "summarise", "table",
+    "sentences", "summarise", "table",
 ]  # fmt: skip

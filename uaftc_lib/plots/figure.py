@@ -66,12 +66,13 @@ class Figure:
         return f'<figure class="uaftc" style="margin:1rem 0">{panels}{says}</figure>'
 
     def save(self, path: str | Path) -> None:
-        """Write the numbers, ``path``.csv, and the drawing, ``path``.svg; several: .1.svg, .2.svg, ..."""
+        """Write the numbers, ``path``.csv, and the drawing, ``path``.svg (several: .1.svg, ...; sentences: .html)."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path.with_name(f"{path.name}.csv"), self._csv())
         for i, panel in enumerate(self.panels, start=1):
-            end = ".svg" if len(self.panels) == 1 else f".{i}.svg"
+            kind = "svg" if panel.svg.startswith("<svg") else "html"  # sentences in colour
+            end = f".{kind}" if len(self.panels) == 1 else f".{i}.{kind}"
             files.write(path.with_name(path.name + end), panel.svg)
 
     def _csv(self) -> str:
@@ -105,6 +106,7 @@ def render(
     buffer = io.StringIO()
     with matplotlib.rc_context(THEME), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the letters are those of the page
+        warnings.filterwarnings("ignore", "vert: bool was deprecated")  # seaborn 0.13 says it to matplotlib 3.11
         canvas = Canvas(figsize=size, layout="constrained")
         axes = canvas.subplots()
         axes.set(xlabel=x_label, ylabel=y_label, title=title)

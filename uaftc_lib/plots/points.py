@@ -1,4 +1,4 @@
-"""Figures in which a point is a token: scatter, box plots, a sentence as a heat map."""
+"""Figures in which a point is a token: scatter and box plots."""
 
 from __future__ import annotations
 
@@ -7,26 +7,17 @@ from functools import partial
 import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
-from matplotlib.cbook import boxplot_stats
-from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from uaftc_lib.plots.figure import Figure, published_entry, published_values, render, require
 from uaftc_lib.plots.summaries import distribution, itemised, middle, number, titled
-from uaftc_lib.plots.theme import COLORS, GREEN, HOLLOW, INK, PANEL, PUBLISHED, Look, looks_of, name_places
+from uaftc_lib.plots.theme import HOLLOW, INK, PUBLISHED, Look, looks_of, name_places
 
 RASTER_ABOVE = 300  # points
 BOX = ("whislo", "q1", "med", "q3", "whishi")  # of Axes.bxp
 PRINTED = ("whisker_low", "q1", "median", "q3", "whisker_high")
 DEEPEST = 0.6  # of a colour over the page, light or dark, on which the ink can still be read
-SIGNED, UNSIGNED = (  # clear in the middle, where the page shows
-    LinearSegmentedColormap.from_list(
-        "", [(0, to_rgba(low, DEEPEST)), (0.5, to_rgba(low, 0)), (0.5, to_rgba(high, 0)), (1, to_rgba(high, DEEPEST))]
-    )
-    for low, high in ((COLORS["negative"], COLORS["positive"]), (GREEN, GREEN))
-)
-HEAT = {"vmin": -1, "vmax": 1, "fmt": "", "cbar": False, "annot_kws": {"color": INK}}
 STORED = ("p5", "p25", "median", "p75", "p95")
 
 
@@ -95,8 +86,24 @@ def boxes(
     printed = published_values(published, group, "q1", "median", "q3").set_index(group).reindex(columns=PRINTED)
     printed = printed.bfill(axis=1).ffill(axis=1).set_axis(BOX, axis=1)  # a whisker that is not known ends at its box
     looks = looks_of(data[group])
-    ours = pd.DataFrame(boxplot_stats([data.loc[data[group] == name, y].dropna() for name in looks]), index=[*looks])
-    draw = partial(draw_boxes, looks=looks, ours=ours, printed=printed)
+    aside, width = (0.22, 0.38) if len(printed) else (0, 0.6)
+    places = data[group].map({name: place - aside for place, name in enumerate(looks)})
+    color = {
+        "hue": data[group],
+        "hue_order": [*looks],
+        "palette": {name: look.color for name, look in looks.items()},
+        "saturation": 1,
+    }
+    line = {"linecolor": INK, "linewidth": 0.9, "width": width, "native_scale": True, "dodge": False}
+
+    def draw(axes: Axes) -> list | None:
+        seaborn.boxplot(x=places, y=data[y], **color, **line, fliersize=3, legend=False, ax=axes)
+        axes.set_xlabel(options.get("x_label", ""))
+        for box, look in zip(axes.containers, looks.values()):
+            for outside in box.fliers:
+                outside.set(marker=look.marker, alpha=0.6, color=look.color, mfc=look.color, mec=look.color)
+        return beside_published(axes, looks, printed, aside, width)
+
     alt = f"Box plots{titled(**options)} of {options['y_label']}.{distribution(data, y, group)}"
     alt += itemised((f"{name} median {number(value)}" for name, value in printed["med"].items()), " Published:")
     return render(draw, data.filter(items=["word", y, group]), caption, alt, **options)
@@ -123,44 +130,32 @@ def quantiles(
     return render(draw, data[[group, *STORED]], caption, alt, **options)
 
 
-def draw_boxes(axes: Axes, looks: dict, ours: pd.DataFrame, printed: pd.DataFrame, dot: Look | None = None) -> list:
-    """Boxes by the columns of ``Axes.bxp``: ours filled, published ones hollow and dashed beside them."""
-    places, (aside, width) = [*looks], (0.22, 0.38) if len(printed) else (0, 0.6)
-    for rows, shift, dash in ((ours, -aside, "-"), (printed[printed.index.isin(places)], aside, PUBLISHED)):
-        stroke = {"linestyle": dash, "linewidth": 0.9}
-        line = dict.fromkeys(("whiskerprops", "capprops", "medianprops"), stroke | {"color": INK})
-        drawn = axes.bxp(
-            rows.to_dict("records"), [places.index(name) + shift for name in rows.index], widths=width, **line,
-            boxprops=stroke | {"facecolor": "none", "edgecolor": INK}, patch_artist=True, manage_ticks=False,
-            showfliers="fliers" in rows,
-        )  # fmt: skip
-        for box, outside, look in zip(drawn["boxes"], drawn["fliers"], looks.values()):  # published ones have none
-            box.set_facecolor(look.color)
-            color, marker, _ = dot or look
-            outside.set(marker=marker, markersize=3, alpha=0.6, color=color, mfc=color, mec=color)
-    axes.set_xlim(-0.6, len(places) - 0.4)
-    name_places(axes, places)
+def draw_boxes(axes: Axes, looks: dict, ours: pd.DataFrame, printed: pd.DataFrame, dot: Look) -> list | None:
+    """Boxes by the columns of ``Axes.bxp``, filled, and published ones."""
+    aside, width = (0.22, 0.38) if len(printed) else (0, 0.6)
+    drawn = hollow_boxes(axes, ours, [place - aside for place in range(len(ours))], width, "-")
+    for box, outside, look in zip(drawn["boxes"], drawn["fliers"], looks.values()):
+        box.set_facecolor(look.color)
+        outside.set(marker=dot.marker, markersize=3, alpha=0.6, color=dot.color, mfc=dot.color, mec=dot.color)
+    return beside_published(axes, looks, printed, aside, width)
+
+
+def hollow_boxes(axes: Axes, rows: pd.DataFrame, places: list[float], width: float, dash: str | tuple) -> dict:
+    """Boxes by the columns of ``Axes.bxp``, without a filling."""
+    stroke = {"linestyle": dash, "linewidth": 0.9}
+    line = dict.fromkeys(("whiskerprops", "capprops", "medianprops"), stroke | {"color": INK})
+    return axes.bxp(
+        rows.to_dict("records"), places, widths=width, **line,
+        boxprops=stroke | {"facecolor": "none", "edgecolor": INK}, patch_artist=True, manage_ticks=False,
+        showfliers="fliers" in rows,
+    )  # fmt: skip
+
+
+def beside_published(axes: Axes, looks: dict, printed: pd.DataFrame, aside: float, width: float) -> list | None:
+    """The published boxes, hollow and dashed beside ours; names below; the legend's entries, if it needs any."""
+    known = printed[printed.index.isin([*looks])]
+    hollow_boxes(axes, known, [[*looks].index(name) + aside for name in known.index], width, PUBLISHED)
+    axes.set_xlim(-0.6, len(looks) - 0.4)
+    name_places(axes, [*looks])
     entry = published_entry(printed, marker="")
     return entry and [Patch(facecolor=INK, alpha=0.5, label="ours"), *entry]
-
-
-def sentence(data: pd.DataFrame, caption: str, *, word: str = "word", **options) -> Figure:
-    """A heat map of one instance: a line for each word, a column for each other column, each number written.
-
-    Each column has its own scale: orange (negative) to blue (positive), the "weight" green; nothing is the page.
-    """
-    require(data, word)
-    columns = [column for column in data if column != word]
-    told = data[columns].map(lambda value: f"{value:.2f}".replace("-", "−"))
-
-    def draw(axes: Axes) -> None:
-        scaled = data[columns] / data[columns].abs().max().clip(lower=1e-12)
-        for colors, drawn in ((UNSIGNED, {"weight"}), (SIGNED, set(columns) - {"weight"})):
-            hidden = pd.DataFrame({column: [column not in drawn] * len(data) for column in columns}, scaled.index)
-            seaborn.heatmap(scaled, mask=hidden, cmap=colors, annot=told, ax=axes, **HEAT)
-        axes.set(xlabel="", ylabel="", yticklabels=data[word])
-        axes.tick_params(length=0, labeltop=True, labelbottom=False, rotation=0, grid_alpha=0)
-
-    lines = (f"{name}: " + ", ".join(map(" ".join, row.items())) for name, (_, row) in zip(data[word], told.iterrows()))
-    size = (max(PANEL[0], 0.8 * len(columns) + 1.2), 0.24 * len(data) + 0.5)
-    return render(draw, data, caption, f"Heat map of a sentence{titled(**options)}.{itemised(lines)}", size, **options)
