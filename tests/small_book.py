@@ -82,7 +82,7 @@ def pretend_executed(checkout: Path) -> Path:
 def add_pages(checkout: Path) -> Path:
     """What its pages are built from."""
     pretend_executed(checkout)
-    of_book = (f"book/{name}" for name in ("references.bib", "references.md", "symbols.toml"))
+    of_book = (f"book/{name}" for name in ("references.bib", "references.md", "search.toml", "symbols.toml"))
     for file in ("_config.yml", "CHANGELOG.md", *of_book):
         shutil.copy(CHECKOUT / file, checkout / file)
     for folder in ("_ext", "_static", "_templates"):

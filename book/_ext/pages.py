@@ -1,7 +1,9 @@
 """What the pages need beyond Jupyter Book: work offline, say how they were made, warn when they are old."""
 
+import json
 import pickle
 import re
+from html import escape
 from pathlib import Path
 from pprint import pformat
 
@@ -34,7 +36,8 @@ def configure(app, config):
 def describe(app, pagename, templatename, context, doctree):
     """Leave of a page that is written the one sentence that shall describe it: opengraph takes its first words."""
     if doctree:
-        doctree[:] = [nodes.paragraph("", sentence_of(doctree))]
+        sentence = app.env.metadata[pagename]["answer"] = sentence_of(doctree)  # which the search shows
+        doctree[:] = [nodes.paragraph("", sentence)]
 
 
 def sentence_of(doctree):
@@ -55,6 +58,9 @@ def complete_page(app, pagename, templatename, context, doctree):
             context["metatags"] = f'<base href="{app.config.html_baseurl}" />{context.get("metatags", "")}'
     if pagename == "genindex":
         context["provenance"] = provenance("book/symbols.toml", checkout)
+    if pagename == "search":  # read from file://, it can fetch nothing
+        answers = {name: escape(one.get("answer", "")) for name, one in app.env.metadata.items()}
+        app.add_js_file(None, body=f"const ANSWERS = {json.dumps(answers, sort_keys=True)};")
     context["default_mode"] = "auto"  # left empty, the theme complains in the console of every page
     # The live-code scripts are unused, declare a constant twice, and name a server.
     context["script_files"] = [
