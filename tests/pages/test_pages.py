@@ -256,14 +256,6 @@ AT_REST = """async () => {
 AIM = "document.getElementById(location.hash.slice(1)).getBoundingClientRect().top"
 
 
-def test_search_finds_a_page(browser):
-    with opened(browser, PAGES / "search.html") as (page, troubles):
-        page.goto((PAGES / "search.html").as_uri() + "?q=attention")
-        page.wait_for_selector("#search-results li a", timeout=10_000)
-        assert page.locator("#search-results li a").count() >= 1
-        assert troubles == []
-
-
 @pytest.mark.parametrize(
     ("place", "width", "slower"),
     [
