@@ -7,6 +7,7 @@ import pytest
 from uaftc_book import contents
 from uaftc_book.chapters.map import settings_of_runs
 from uaftc_lib.experiments.paper_models import table2_cell
+from uaftc_lib.experiments.provenance import processor
 from uaftc_lib.experiments.registry import (
     EXPERIMENTS,
     TOLERANCE,
@@ -132,6 +133,7 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner):
         ("panel_controls", {"dataset": "sst", "model": "DP-A", "lam": 20.0, "labels": "permuted", "seed": 3}),
         ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),
         ("tfidf_baseline", {"dataset": "sst"}),
+        pytest.param("word_level_lams", {"lam": 0.3, "seed": 3}, marks=pytest.mark.long),
         pytest.param("explanation_seeds", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
         pytest.param("shapley_estimates", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
         pytest.param("seeds_and_texts", {"model": "DP"}, marks=pytest.mark.long),
@@ -139,6 +141,8 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner):
     ],
 )
 def test_a_run_of_the_controls_comes_out_again(name, job):
+    if name == "word_level_lams" and (made := rows_of_job(stored(name), job)["machine"].item()) != processor():
+        pytest.skip(f"made on {made}: at so small a λ rounding decides where a recurrent encoder ends")
     assert same_as_stored(name, **job)
 
 

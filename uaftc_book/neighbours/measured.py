@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import log
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Int
 
 from uaftc_book.neighbours.erasure import erasure_row, orders, zeroed_row
-from uaftc_book.neighbours.jain_wallace import (
-    JainWallaceTrainer,
-    Objective,
-    area_under_curve,
-    classifier_quality,
-    permutation_row,
-    permutations,
-)
-from uaftc_book.neighbours.people import Phrases, asked, people_row
-from uaftc_book.neighbours.settings import BY_EPOCH, MEASURES
+from uaftc_book.neighbours.jain_wallace import permutation_row, permutations
+from uaftc_book.neighbours.people import Phrases, people_row
+from uaftc_book.neighbours.settings import MEASURES
 from uaftc_book.neighbours.yardsticks import (
     gap,
     part_shares,
@@ -32,7 +23,6 @@ from uaftc_book.neighbours.yardsticks import (
 )
 from uaftc_lib import explain
 from uaftc_lib.corpus import Corpus, Dataset
-from uaftc_lib.locations import data_home
 from uaftc_lib.models import AttentionClassifier
 
 LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
@@ -43,11 +33,11 @@ TOLERANCE = 0.01  # largest change of a probability that counts as none
 IGNORED = 0.01  # a weight below this counts as none
 
 
-def looked_at(dataset: Dataset, seed: int = 0, most: Mapping[str, int] = MEASURES.texts) -> Corpus:
+def looked_at(dataset: Dataset, seed: int = 0) -> Corpus:
     """The test texts that are measured: neither too short nor too long, and at most so many, drawn."""
     corpus = dataset.test
     usable = torch.nonzero((corpus.lengths >= MEASURES.shortest) & (corpus.lengths <= MEASURES.longest)).squeeze(1)
-    order = np.random.default_rng(seed).permutation(len(usable))[: most.get(dataset.name, len(usable))]
+    order = np.random.default_rng(seed).permutation(len(usable))[: MEASURES.texts.get(dataset.name, len(usable))]
     return corpus[usable[np.sort(order)]]
 
 
@@ -101,44 +91,3 @@ def ignored(other: np.ndarray, weights: np.ndarray, corpus: Corpus) -> float:
     """How often other weights give the most attended word of a text next to nothing."""
     first = np.lexsort((-weights, corpus.instance_of.cpu().numpy()))[corpus.offsets[:-1].cpu().numpy()]
     return float((other[first] < IGNORED).mean())
-
-
-STRENGTH, RARITY = "people's strength, attention", "people's strength, rarity"
-OF_AN_EPOCH = (
-    LOO,
-    f"{LOO} sd",
-    "tau attention, gradient",
-    "tau attention, state leave-one-out",
-    SPREAD,
-    "largest weight",
-    "share of own state",
-    "permuted turned",
-    "exact adversary",
-    STRENGTH,
-    RARITY,
-)
-
-
-def after_epochs(
-    model: AttentionClassifier, data: Dataset, seed: int = 0, objective: Objective | None = None
-) -> list[dict[str, float]]:
-    """Train by Jain & Wallace's protocol; after some epochs, accuracy and what attention agrees with.
-
-    All models are measured after the same epochs, as agreement grows with training, on a draw of the test texts.
-    """
-    trainer = JainWallaceTrainer(model, data.train, seed, objective)
-    corpus = looked_at(data, most=BY_EPOCH.texts)
-    people, rows = asked(data, corpus, data_home()), []
-    for epoch in range(1, BY_EPOCH.epochs[-1] + 1):
-        trainer.epoch()
-        if epoch in BY_EPOCH.epochs:
-            measures = all_measures(model, corpus, people=people, dear=False)
-            row = {"epoch": epoch, "texts": len(corpus), "AUC on dev": area_under_curve(model, data.dev)}
-            row |= {"accuracy": classifier_quality(model, data.test)["accuracy"]}
-            rows.append(row | {name: measures[name] for name in OF_AN_EPOCH if name in measures})
-    return rows
-
-
-def at_kept_epoch(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Of each run, told apart by ``keys``, the epoch of the highest AUC on dev, as Jain and Wallace keep it."""
-    return rows.loc[rows.groupby([*keys, "seed"], sort=False)["AUC on dev"].idxmax()]
