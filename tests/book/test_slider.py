@@ -1,6 +1,5 @@
 """The slider: stops and stored runs on a page, and in a real kernel, where a move trains again."""
 
-import json
 import os
 import re
 from dataclasses import replace
@@ -11,23 +10,10 @@ import pytest
 import torch
 from jupyter_client.manager import start_new_kernel
 
-from uaftc_book.chapters import accuracy
-from uaftc_book.chapters.accuracy import (
-    LAMS,
-    STORED,
-    frame_of,
-    keep_frames,
-    kept_frames,
-    path_of,
-    slider_cells,
-    stored_slider,
-)
 from uaftc_book.lab import Frame, Slider, Stop, lambda_slider, redrawn, train_frame
 from uaftc_book.publish import CHECKOUT
 from uaftc_lib import TrainingConfig, load_dataset, plots
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
-from uaftc_lib.experiments.provenance import provenance
-from uaftc_lib.experiments.tables import complete
 from uaftc_lib.locations import PAPER_NAMES
 from uaftc_lib.plots.summaries import number
 from uaftc_lib.plots.theme import COLORS
@@ -69,13 +55,6 @@ def test_caption_tells_the_numbers_of_its_frame(slider):
 def test_output_is_the_same_every_time(small, slider):
     again = lambda_slider(small, (1, 10, 100), CONFIG, shown=40, **OPTIONS)
     assert again._repr_html_() == slider._repr_html_()
-
-
-def test_frames_survive_a_file(slider, tmp_path):
-    keep_frames(slider.frames, tmp_path / "frames.json")
-    loaded = Slider.over(kept_frames(tmp_path / "frames.json"))
-    assert loaded._repr_html_() == slider._repr_html_()
-    assert len(json.loads((tmp_path / "frames.json").read_text())) == 3
 
 
 def test_accuracy_picture_only_where_there_is_an_accuracy(slider):
@@ -123,44 +102,6 @@ def test_many_marks_are_one_line_and_none_is_lost():
     across = [float(corner.split(",")[0]) for corner in corners.split()]
     steps = {round(after - before, 1) for before, after in zip(across, across[1:])}
     assert len(across) == 400 and max(steps) - min(steps) <= 0.11 and "<image" not in picture
-
-
-@pytest.mark.parametrize("dataset, model", STORED)
-def test_stored_frames_are_those_of_the_command(dataset, model):
-    path, kept = path_of(dataset, model), stored_slider(dataset, model, start=100)
-    assert [frame.lam for frame in kept.frames] == LAMS == [cell.lam for cell in slider_cells(dataset, model)]
-    assert path.stat().st_size < 1_000_000 and kept.frames[kept.first].lam == 100 and kept.redraw is None
-    for frame in kept.frames:
-        assert 0.6 < frame.test_accuracy < 0.95 and 1 <= frame.best_epoch <= STORED[dataset, model]
-        assert frame.means["negative"][0] < 0 < frame.means["positive"][0]
-
-
-@pytest.mark.long
-@pytest.mark.data("dataset")
-@pytest.mark.parametrize("dataset, model", STORED)
-def test_a_stored_frame_made_again(dataset, model):
-    again, kept = frame_of(slider_cells(dataset, model)[2]), stored_slider(dataset, model).frames[2]
-    assert again.test_accuracy == pytest.approx(kept.test_accuracy, abs=0.01)
-    for kind, means in kept.means.items():
-        assert again.means[kind] == pytest.approx(means, rel=0.1, abs=0.02)
-
-
-def test_frames_are_stored_with_how_they_were_made(tmp_path, monkeypatch, slider):
-    monkeypatch.setenv("UAFTC_RESULTS", str(tmp_path))
-    monkeypatch.setattr(accuracy, "frame_of", lambda cell: replace(slider.frames[0], lam=cell.lam))
-    list(complete(["frames"]))
-    told = pd.read_csv(tmp_path / "frames.csv")
-    for file, rows in told.groupby("file"):
-        assert [frame["lam"] for frame in json.loads((tmp_path / file).read_text())] == rows["lam"].tolist() == LAMS
-    assert set(told["file"]) == {path_of(*key).name for key in STORED}
-    runs = [cell for key in STORED for cell in slider_cells(*key)]
-    assert told["learning_rate"].tolist() == [cell.learning_rate for cell in runs]
-    assert {"epochs", "seed", *provenance()} <= set(told.columns)
-
-
-def test_what_is_not_stored_is_named():
-    with pytest.raises(ValueError, match="no frames are stored for AD on sst; there are DP-L on sst, DP on imdb"):
-        stored_slider("sst", "AD")
 
 
 @pytest.mark.parametrize(

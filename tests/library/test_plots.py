@@ -31,10 +31,6 @@ RUNS = pd.DataFrame(
         for t, sign in (("positive", 1), ("negative", -1))
     ]
 )
-ACCURACIES = pd.DataFrame(
-    [(v, "DP", 0.5 + 0.01 * i + 0.002 * s) for i, v in enumerate((0.001, 1, 10, 20, 50, 100, 1e4)) for s in range(3)],
-    columns=["lam", "model", "accuracy"],
-)
 PUBLISHED = pd.DataFrame(
     {"type": ["positive", "negative"], "low": [1.0, -4], "high": [3.0, -2], "q1": [1.5, -3.5], "median": [2.0, -3],
      "q3": [2.5, -2.5], "epoch": [3, 3], "score": [4.5, -4.5]}
@@ -53,8 +49,6 @@ def every_type():
         yield plots.quantiles(SPREAD, "type", "c", published=None if known is None else SPREAD[:2])
         yield plots.curves(RUNS, "epoch", "score", "type", "c", published=known)
         yield plots.bars(RUNS, "type", "score", "c", published=known)
-        few = None if known is None else ACCURACIES.groupby(["lam", "model"], as_index=False).first()
-        yield plots.accuracy_against_lam(ACCURACIES, "c", published=few)
 
 
 def test_every_figure_is_whole():
@@ -168,7 +162,6 @@ def test_alternative_text_states_the_data():
         "Published ranges: positive 1 to 3"
         in plots.scatter(TOKENS, "rank", "score", "type", "c", published=PUBLISHED).alt
     )
-    assert "from 50.2 at 0.001 to 56.2 at 10⁴" in plots.accuracy_against_lam(ACCURACIES, "c").alt
 
 
 def test_a_curve_goes_from_left_to_right_whatever_the_order_of_its_rows():

@@ -454,7 +454,7 @@ def test_every_stored_table_is_listed_with_all_its_jobs(listed):
     assert listed["table2"][:5] == ("table2", "grid", 931, 931, 931)
     once = stored("terms").drop_duplicates(["noise", "lam", "seed"])  # its jobs; some have several rows
     assert listed["terms"].seconds == pytest.approx(once.seconds.sum(), rel=1e-5) and once.seconds.sum() > 1
-    assert listed["frames"].kind == "experiment" and listed["benchmarks"].maker == "make bench"
+    assert listed["terms"].kind == "experiment" and listed["benchmarks"].maker == "make bench"
     assert listed["terms"].maker == "uaftc_book/chapters/training.py"
     file, runner = listed["table2"].maker.split(" ", 1)
     assert (tables.PACKAGE.parent / file).exists() and runner == "(run_cell in uaftc_lib/experiments/sweep.py)"
@@ -472,7 +472,7 @@ def test_names_are_known_without_importing_what_makes_tables(tmp_path):
     (tmp_path / "two.py").write_text("@registry.experiment(JOBS)\ndef second(): raise\n")
     found = table_names(tmp_path)
     assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 17
-    assert "frames" in table_names(contents.FOLDER)
+    assert "terms" in table_names(contents.FOLDER)
     for source in (tables, sys.modules["uaftc_lib.experiments"]):
         for node in ast.parse(Path(source.__file__).read_text(encoding="utf-8")).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

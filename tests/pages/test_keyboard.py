@@ -118,10 +118,11 @@ def test_stored_runs_and_the_sentence_follow_the_keys(browser, width):
         page.wait_for_function(f"{shown} === {before + 1}")
         assert page.locator(".uaftc-frames .caption").first.inner_text() != says
         assert says.split(":")[0] != page.evaluate(f"({AT})().getAttribute('aria-valuetext')")
+    with opened(browser, PAGES / "01_model.html", width) as (page, _):
         tab_to(page, ".inline [type=range]")
         live(page)
         page.keyboard.press("ArrowLeft")
-        page.wait_for_function(f"{LAB}.state.lam < 100 && {LAB}.numbers.lam < 100")
+        page.wait_for_function(f"{LAB}.state.lam < 1 && {LAB}.numbers.lam < 1")
 
 
 def test_escape_closes_the_search_and_the_keys_are_where_they_were(browser, width):

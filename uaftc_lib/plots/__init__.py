@@ -1,7 +1,7 @@
 """Every figure type of the book, published values drawn beside ours.
 
     scatter · boxes · quantiles                  tokens: by type, as distributions (from stored quantiles)
-    curves · bars · accuracy_against_lam         seeds: mean and band, mean and interval, Table 2 as a picture
+    curves · bars                                seeds: mean and band, mean and interval
     sentences                                    words in colour: attention, contribution and its sign
     row                                          several figures as panels of one
     table                                        a frame without its row numbers, each column in its own format
@@ -26,13 +26,13 @@ from uaftc_lib.extras import needs
 with needs("drawing"):
     from uaftc_lib.plots.figure import Figure, row
     from uaftc_lib.plots.points import boxes, quantiles, scatter
-    from uaftc_lib.plots.seeds import accuracy_against_lam, bars, curves
+    from uaftc_lib.plots.seeds import bars, curves
     from uaftc_lib.plots.sentences import sentences
     from uaftc_lib.plots.summaries import summarise
     from uaftc_lib.plots.table import table
     from uaftc_lib.plots.theme import PANEL, WIDE
 
 __all__ = [
-    "PANEL", "WIDE", "Figure", "accuracy_against_lam", "bars", "boxes", "curves", "quantiles", "row", "scatter",
+    "PANEL", "WIDE", "Figure", "bars", "boxes", "curves", "quantiles", "row", "scatter",
     "sentences", "summarise", "table",
 ]  # fmt: skip

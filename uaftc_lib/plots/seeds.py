@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from uaftc_lib.plots.figure import Figure, published_entry, published_values, render, require
 from uaftc_lib.plots.summaries import itemised, number, summarise, titled
-from uaftc_lib.plots.theme import HOLLOW, INK, LETTERS, PANEL, WIDE, groups, looks_of, name_places, power
+from uaftc_lib.plots.theme import HOLLOW, INK, LETTERS, PANEL, groups, looks_of, name_places, power
 
 
 def curves(
@@ -73,12 +73,6 @@ def curves(
     others = printed[~printed[group].isin(looks)]
     alt += itemised((f"{number(v['said'])} at {number(v[x])}" for _, v in others.iterrows()), " Published:")
     return render(draw, summary, caption, alt, **options)
-
-
-def accuracy_against_lam(data: DataFrame, caption: str, *, group: str = "model", **options) -> Figure:
-    """:func:`curves` of accuracy (a fraction; drawn in per cent) against λ: columns "lam", "accuracy", ``group``."""
-    options = {"x_label": "scaling factor λ", "y_label": "accuracy, %", "log_x": True, "size": WIDE} | options
-    return curves(data, "lam", "accuracy", group, caption, band="interval", percent=True, **options)
 
 
 def bars(
