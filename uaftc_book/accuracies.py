@@ -77,9 +77,7 @@ class Column:
     """The λ that is best on dev, and a row a pair of λ: lam < against, points, low, high, p-values, counts, equivalent.
 
     ``seeds``: those that all λ share; only they are compared. ``instances``: of the test set. ``right``: which of them
-    each seed has right, by λ. ``moderate_best``: the best on dev but for the largest λ. "p, share" belongs to no rule:
-    McNemar's test asks whether most of the seeds have an instance right, this paired t-test over instances how large a
-    share of them.
+    each seed has right, by λ. ``moderate_best``: the best on dev but for the largest λ.
     """
 
     best: float
@@ -186,7 +184,6 @@ def compare_lams(runs: pd.DataFrame) -> Column:
     pairs = list(combinations(sorted(accuracy), 2))
     over_seeds = holm([paired_p(accuracy[one], accuracy[other]) for one, other in pairs])
     over_instances = holm([mcnemar_p(right[one], right[other]) for one, other in pairs])
-    over_shares = holm([paired_p(right[one].mean(0), right[other].mean(0)) for one, other in pairs])
     ranked = sorted((v for v in accuracy if v >= LARGE), key=lambda v: by_lam[v].dev_accuracy.mean(), reverse=True)
     best, moderate_best = ranked[0], next(value for value in ranked if value < HUGE)
     apart = [rules.interval(100 * (accuracy[other] - accuracy[one])) for one, other in pairs]
@@ -199,7 +196,6 @@ def compare_lams(runs: pd.DataFrame) -> Column:
             "high": [one.high for one in apart],
             "p, seeds": over_seeds,
             "p, sentences": over_instances,
-            "p, share": over_shares,
             "counts": (over_seeds < rules.SIGNIFICANCE) & (over_instances < rules.SIGNIFICANCE),
             "equivalent": [equivalent(accuracy[one], accuracy[other]) for one, other in pairs],
         }
