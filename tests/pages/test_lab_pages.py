@@ -18,7 +18,7 @@ from uaftc_book.publish import CHECKOUT
 
 BOOK = CHECKOUT / "book"
 ELEMENT = re.compile(r"<uaftc-lab([^>]*)><p>(.*?)</p></uaftc-lab>", re.DOTALL)
-EXPECTED = {"00_intro", "01_model", "02_training", "A_synthetic"}
+EXPECTED = {"00_intro", "01_model", "02_training", "03_attention_order", "A_synthetic"}
 
 
 @cache
@@ -175,7 +175,7 @@ STANDS = "([button, before]) => Math.abs(button.getBoundingClientRect().top - be
 SEEN = """i => { const one = document.querySelectorAll('uaftc-lab')[i].root;
     const { top, bottom } = one.querySelector('[data-figure] canvas, .compact canvas').getBoundingClientRect();
     return top + bottom > 0 && top + bottom < 2 * innerHeight; }"""  # half of its picture
-WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "02_training": 3, "A_synthetic": 2}
+WITH_SETTINGS = {"00_intro": 2, "01_model": 2, "02_training": 3, "03_attention_order": 2, "A_synthetic": 2}
 
 
 @pytest.mark.parametrize("name", WITH_SETTINGS)
