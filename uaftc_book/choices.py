@@ -31,7 +31,7 @@ def sections() -> list[str]:
 
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     "A_gradients": lambda: OF_A_CASE | OF_A_CORPUS,
-    "02_training": lambda: TO_ROUNDING | {"sst_epochs": range(1, 41)},
+    "02_training": lambda: TO_ROUNDING,
     "A_geometry": lambda: TO_ROUNDING,
     "03_attention_order": lambda: TO_ROUNDING,
     "A_variants": lambda: (

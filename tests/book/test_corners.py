@@ -51,7 +51,7 @@ USUAL = [
 ]
 FIXED: dict[str, str] = {}  # chapters without three other settings, and why
 # What makes a run as small as can be, where a chapter has such a parameter and admits so little.
-ONES = ("dimension", "epochs", "slider_epochs", "sst_epochs", "texts", "types", "instances", "shuffles", "redraws")
+ONES = ("dimension", "epochs", "slider_epochs", "texts", "types", "instances", "shuffles", "redraws")
 SMALL = dict.fromkeys((*ONES, "replicates", "rounds"), 1) | {"class_size": 10, "lams": [1.0, 10.0]}
 SMALL |= {"positive_instances": 10, "negative_instances": 10}
 LONG = (pytest.mark.long,)
