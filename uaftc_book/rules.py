@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.proportion import proportion_confint
@@ -191,17 +191,6 @@ def correlation(one: OfSeeds, other: OfSeeds) -> Interval:
     """Pearson's correlation, and Fisher's interval."""
     found = stats.pearsonr(one, other)
     return Interval(float(found.statistic), *map(float, found.confidence_interval(CONFIDENCE)), len(one))
-
-
-def correlation_by_seed(rows: pd.DataFrame, one: str, other: str, draws: int = 2000) -> Interval:
-    """Of two columns over all rows, with the middle 95 % of samples of whole seeds, drawn with replacement."""
-    of_seeds = [some[[one, other]].to_numpy(float) for _, some in rows.groupby("seed")]
-
-    def again(chosen: Int[np.ndarray, "some"]) -> float:
-        return np.corrcoef(np.concatenate([of_seeds[i] for i in chosen]).T)[0, 1]
-
-    low, high = resampled(again, len(of_seeds), draws)
-    return Interval(float(rows[one].corr(rows[other])), float(low), float(high), len(of_seeds))
 
 
 def slope_on(one: OfSeeds, other: OfSeeds) -> Interval:

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from uaftc_book import rules
 from uaftc_book.chapters import pretrained
 from uaftc_book.chapters.pretrained import (
     GROUP,
@@ -179,7 +178,6 @@ def test_seeds_are_what_intervals_are_of():
     rows = runs(1.0)
     once, twice = (gap_law(some).set_index("measure").loc["along"] for some in (rows, pd.concat([rows, rows])))
     assert once["n"] == 10 and once["low"] == twice["low"]  # the same runs again make no interval narrower
-    assert rules.correlation_by_seed(rows, "gap", "V₀·growing").n == 10
 
 
 def test_shares_of_terms_stand_against_each_other():
