@@ -8,11 +8,13 @@
   const parts = []; // { section, figure, name, kind, element }: curves, their names in legends, words
   let kept; // what stays lit when nothing is pointed at
 
-  // The legend of a drawing names its series: s0, s1, ... are numbers of this drawing alone.
+  // The legend of a drawing names its series, s0, s1, ...; a drawing without one shares the legend before it.
   function readFigure(figure) {
+    let names = new Map();
     for (const svg of figure.querySelectorAll("svg")) {
       const series = [...svg.querySelectorAll(".series")];
-      const names = new Map(series.map((one) => [one.classList[1], one.textContent.trim()]).filter(([, name]) => name));
+      const own = new Map(series.map((one) => [one.classList[1], one.textContent.trim()]).filter(([, name]) => name));
+      if (own.size) names = own;
       for (const element of series) {
         const name = names.get(element.classList[1]);
         if (name) add({ section: figure.closest("section"), figure, name, kind: KIND.exec(name)?.[1], element });

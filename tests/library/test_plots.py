@@ -137,7 +137,16 @@ def test_a_long_legend_makes_room_for_itself():
     for name in ("a", "a" * 30):
         figure = plots.curves(RUNS.replace({"type": {"positive": name}}), "epoch", "score", "type", "c")
         heights.append(float(re.search(r'height="([\d.]+)"', figure.panels[0].svg)[1]))
-    assert heights == pytest.approx([96 * plots.PANEL[1], 96 * (plots.PANEL[1] + plots.theme.LEGEND_LINE)])
+    room = [lines * plots.theme.LEGEND_LINE + plots.theme.LEGEND_SPACE for lines in (1, 2)]
+    assert heights == pytest.approx([96 * (plots.PANEL[1] + each) for each in room])
+
+
+def test_panels_share_a_legend():
+    one, two = (plots.curves(RUNS, "epoch", "score", "type", "c", title=title) for title in "ab")
+    other = plots.curves(RUNS.replace({"type": {"positive": "good"}}), "epoch", "score", "type", "c")
+    drawn = [panel.svg for panel in plots.row(one, two, other, caption="three").panels]
+    assert [">positive<" in svg or ">good<" in svg for svg in drawn] == [True, False, True]
+    assert all('class="series s1"' in svg for svg in drawn), "the page lights up curves without names, too"
 
 
 def test_two_runs_are_byte_identical():

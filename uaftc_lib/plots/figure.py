@@ -28,10 +28,12 @@ CROWD = re.compile(r'<use xlink:href="#(\w+)" x="[^"]*" y="[^"]*" (style="[^"]*"
 
 @dataclass(frozen=True)
 class Panel:
-    """One drawing and what it shows, in words."""
+    """One drawing and what it shows, in words; ``bare``: without its legend; ``legend``: the names in that."""
 
     svg: str
     alt: str
+    bare: str = ""
+    legend: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Figure:
         if len(self.data) <= DATA_LINK_ROWS:
             numbers = html.escape(quote(self._csv(), safe=" ,.;:+-/()[]"))
             link = f' <a download="figure.csv" href="data:text/csv;charset=utf-8,{numbers}">The numbers (CSV)</a>'
-        panels = f'<div style="display:flex;flex-wrap:wrap;gap:0.75rem">{self.drawings()}</div>'
+        panels = f'<div style="display:flex;flex-wrap:wrap;align-items:flex-start;gap:0.75rem">{self.drawings()}</div>'
         says = f'<figcaption style="text-align:left">{html.escape(self.caption, quote=False)}{link}</figcaption>'
         return f'<figure class="uaftc" style="margin:1rem 0">{panels}{says}</figure>'
 
@@ -80,10 +82,14 @@ class Figure:
 
 
 def row(*figures: Figure, caption: str) -> Figure:
-    """Several figures as the panels of one: side by side where there is room."""
+    """Several figures as the panels of one, side by side where there is room; neighbours share a legend."""
     data = pd.concat([figure.data for figure in figures], ignore_index=True)
-    panels = tuple(panel for figure in figures for panel in figure.panels)
-    return replace(figures[0], data=data, caption=checked(caption), panels=panels)
+    panels = [panel for figure in figures for panel in figure.panels]
+    drawn = [
+        replace(panel, svg=panel.bare) if panel.legend and panel.legend == before else panel
+        for before, panel in zip([(), *(panel.legend for panel in panels)], panels)
+    ]
+    return replace(figures[0], data=data, caption=checked(caption), panels=tuple(drawn))
 
 
 def render(
@@ -103,7 +109,6 @@ def render(
     caption = checked(caption)
     if not len(data):
         raise ValueError("there is nothing to draw: the frame is empty")
-    buffer = io.StringIO()
     with matplotlib.rc_context(THEME), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the letters are those of the page
         warnings.filterwarnings("ignore", "vert: bool was deprecated")  # seaborn 0.13 says it to matplotlib 3.11
@@ -111,18 +116,27 @@ def render(
         axes = canvas.subplots()
         axes.set(xlabel=x_label, ylabel=y_label, title=title)
         axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
-        if handles := draw(axes):
-            legend_below(axes, handles)
+        handles = draw(axes) or []
         for axis in (axes.xaxis, axes.yaxis):
             if isinstance(axis.get_major_formatter(), LogFormatter):
                 axis.set(major_formatter=Powers(), minor_formatter=Powers())
-        canvas.savefig(buffer, format="svg")
+        svg = bare = written(canvas)
+        if handles:
+            legend_below(canvas, handles)
+            svg = written(canvas)
+    panel = Panel(svg, alt, bare, tuple(handle.get_label() for handle in handles))
+    return Figure(data.reset_index(drop=True), caption, (panel,))
+
+
+def written(canvas: Canvas) -> str:
+    """A drawing as SVG for a page."""
+    buffer = io.StringIO()
+    canvas.savefig(buffer, format="svg")
     svg = slimmed(buffer.getvalue())
     # As large as drawn where there is room, as wide as the page where there is not.
     width, height = 96 * canvas.get_size_inches()
     shape = f'width="{width:g}" height="{height:g}" style="max-width:100%;height:auto;font-family:system-ui,sans-serif"'
-    svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg).replace("<svg ", f"<svg {shape} ", 1)
-    return Figure(data.reset_index(drop=True), caption, (Panel(svg, alt),))
+    return re.sub(r' (width|height)="[\d.]+pt"', "", svg).replace("<svg ", f"<svg {shape} ", 1)
 
 
 def slimmed(svg: str) -> str:

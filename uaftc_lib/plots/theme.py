@@ -7,6 +7,7 @@ from collections import namedtuple
 from collections.abc import Iterable
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
@@ -38,7 +39,7 @@ HOLLOW = {"linestyle": PUBLISHED, "linewidth": 1, "marker": "D", "markerfacecolo
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PANEL = (3.3, 2.6)  # inches: two fit beside each other on a desk, one fills a phone
 WIDE = (4.8, 3.0)  # a panel that stands alone
-LEGEND_LINE, LETTERS = 0.19, 10  # inches; letters an inch, of names that stand beside each other
+LEGEND_LINE, LEGEND_SPACE, LETTERS = 0.19, 0.135, 10  # inches; letters an inch, of names that stand beside each other
 DATA_LINK_ROWS = 6000  # about 200 kB in the page; the caption of a longer frame says that it is left out
 
 THEME = {
@@ -117,15 +118,14 @@ def name_places(axes: Axes, names: list) -> None:
     axes.grid(False, axis="x")
 
 
-def legend_below(axes: Axes, handles: list) -> None:
-    """Below the axes, so that it never covers data; as many entries in a line as fit, and room for more lines."""
-    figure = axes.figure
+def legend_below(figure: Figure, handles: list) -> None:
+    """Below the axes, which keep their size; as many entries in a line as fit, and room for every line."""
     for lines in range(1, len(handles) + 1):
         drawn = figure.legend(handles=handles, loc="outside lower center", ncols=-(-len(handles) // lines))
         if lines == len(handles) or drawn.get_window_extent().width <= figure.bbox.width:
             break
         drawn.remove()
-    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * lines + LEGEND_SPACE)
     for handle, *parts in zip(handles, drawn.legend_handles, drawn.get_texts()):
         for part in parts if isinstance(handle, Line2D) else ():  # the page lights up what belongs together
             part.set_gid(handle.get_gid())
