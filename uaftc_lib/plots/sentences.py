@@ -52,8 +52,8 @@ def word(row: dict, share: float) -> str:
     """One word; ``share``: its contribution over the largest of the sentence."""
     numbers = ", ".join(f"{name} {value:.2f}".replace("-", "−") for name, value in row.items() if name != "word")
     return (
-        f'<span class="{coloured.classes(row["weight"], share)}" tabindex="0" data-weight="{row["weight"]:.0%}">'
-        f'{escape(str(row["word"]))}<span class="numbers"> ({escape(numbers)})</span></span>'
+        f'<span class="{coloured.classes(row["weight"], share)}" tabindex="0" data-weight="{row["weight"]:.0%}" '
+        f'data-numbers="{escape(numbers)}">{escape(str(row["word"]))}</span>'
     )
 
 
