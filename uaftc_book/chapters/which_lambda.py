@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 from torch import Tensor
 
 from uaftc_book.cases import SMALL
@@ -275,6 +276,7 @@ def flat_others(data: str, steps: int, lam: float, seed: int) -> list[dict]:
     return [leads]
 
 
+FULL = (6.6, 3.4)  # inches: a panel as wide as the page
 FLAT_KEYS = ["steps", "weight_range", "dimension", "seed", "lam"]
 
 
@@ -294,6 +296,77 @@ def middles(weight_range: float, dimension: int, time: float) -> pd.DataFrame:
         path = flow.path(time, np.inf, moments=60)
         rows.append(pd.DataFrame({"seed": seed, "τ": path["τ"], "middle": flow.middle(flow.rotated(path["θ"])[1])}))
     return pd.concat(rows, ignore_index=True)
+
+
+def draw_ends(rows: pd.DataFrame, caption: str) -> Figure:
+    """The upper end of λ at an angle of |cos| = 1/√d against the length of training.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        :func:`flat_rows`.
+    """
+    settings = rows.drop_duplicates(["dimension", "weight_range"])[["dimension", "weight_range"]]
+    lines = []
+    for d, reach in settings.itertuples(index=False, name=None):
+        path = middles(reach, d, float(rows["steps"].max())).query("τ >= 48")
+        line = path.groupby("τ", as_index=False)["middle"].median()
+        lines.append(line.assign(dimension=d, weight_range=reach, what="formula"))
+    dots = rows[rows["lam"] == 100].groupby(["dimension", "weight_range", "steps"], as_index=False)
+    dots = dots["middle measured"].median().rename(columns={"steps": "τ", "middle measured": "middle"})
+    data = pd.concat([*lines, dots.assign(what="trained")])
+    data["upper end"] = data["middle"] * data["dimension"] ** 0.5
+
+    def draw(axes: Axes) -> list:
+        for (what, d, reach), own in data.groupby(["what", "dimension", "weight_range"]):
+            full = reach == max(RANGES)
+            if what == "trained":
+                fill = {} if full else {"markerfacecolor": "none"}
+                axes.plot(own["τ"], own["upper end"], "o", color=GREEN, markersize=6, **fill)
+                continue
+            axes.plot(own["τ"], own["upper end"], color=GREEN, linestyle="-" if full else DASHED)
+            end = own.iloc[-1] if full else own[own["upper end"] > 1.3].iloc[0]
+            said = f"d = {d}" if full else f"W₀ within ±{reach:g}" * (d == 200)
+            place = {"xytext": (9, -3)} if full else {"xytext": (6, -4)}
+            axes.annotate(said, (end["τ"], end["upper end"]), textcoords="offset points", **place)
+            if full and d == 200:
+                start = own.iloc[0]
+                axes.annotate(
+                    f"W₀ within ±{reach:g}", (start["τ"], start["upper end"]), (-4, 26), textcoords="offset points"
+                )
+        steps = sorted(rows["steps"].unique())
+        axes.set(ylim=(1, 400), xlim=(42, 9000))
+        axes.set_xticks([100, *steps], [f"{one:,}" for one in (100, *steps)])
+        axes.xaxis.set_minor_locator(NullLocator())
+        return []
+
+    ends = data.groupby(["what", "dimension", "weight_range"]).last()["upper end"]
+    alt = itemised(f"{what}, d = {d}, W₀ within ±{reach:g}: {number(end)}" for (what, d, reach), end in ends.items())
+    labels = {"x_label": "training steps", "y_label": "upper end of λ", "log_x": True, "log_y": True}
+    shown = data[["what", "dimension", "weight_range", "τ", "upper end"]]
+    return render(draw, shown, caption, f"The upper end of λ after {rows['steps'].max():,} steps.{alt}", FULL, **labels)
+
+
+def draw_gaps(rows: pd.DataFrame, caption: str) -> Figure:
+    """Measured gaps against predicted ones, times λ; λ = 10 stands out."""
+    data = rows[["lam", "steps"]].assign(
+        predicted=rows["lam"] * rows["next gap"], measured=rows["lam"] * rows["gap measured"]
+    )
+    near = data["lam"] == 10
+
+    def draw(axes: Axes) -> list:
+        axes.axline((0, 0), slope=1, color=INK, linewidth=0.7, linestyle=DASHED)
+        for own, color, size in ((data[~near], GREY, 16), (data[near], GREEN, 18)):
+            axes.scatter(own["predicted"], own["measured"], s=size, color=color, alpha=0.8, linewidths=0)
+        axes.annotate("λ = 10", (0.97, 0.62), xycoords="axes fraction", ha="right", color=GREEN)
+        axes.annotate("λ = 30, 100 and 1,000", (0.6, 0.9), xycoords="axes fraction", ha="right")
+        return []
+
+    slopes = (
+        f"λ = {lam:g}: correlation {number(own['predicted'].corr(own['measured']))}" for lam, own in data.groupby("lam")
+    )
+    labels = {"x_label": "λ times the predicted gap", "y_label": "λ times the measured gap"}
+    return render(draw, data, caption, f"Measured against predicted gaps.{itemised(slopes)}", FULL, **labels)
 
 
 def upper_ends(dataset: Dataset, runs: pd.DataFrame) -> pd.Series:
