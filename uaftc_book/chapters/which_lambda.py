@@ -276,7 +276,7 @@ def flat_others(data: str, steps: int, lam: float, seed: int) -> list[dict]:
     return [leads]
 
 
-FULL = (6.6, 3.4)  # inches: a panel as wide as the page
+FULL = (7.0, 3.4)  # inches: a panel as wide as the page
 FLAT_KEYS = ["steps", "weight_range", "dimension", "seed", "lam"]
 
 
@@ -325,15 +325,12 @@ def draw_ends(rows: pd.DataFrame, caption: str) -> Figure:
                 axes.plot(own["τ"], own["upper end"], "o", color=GREEN, markersize=6, **fill)
                 continue
             axes.plot(own["τ"], own["upper end"], color=GREEN, linestyle="-" if full else DASHED)
-            end = own.iloc[-1] if full else own[own["upper end"] > 1.3].iloc[0]
-            said = f"d = {d}" if full else f"W₀ within ±{reach:g}" * (d == 200)
-            place = {"xytext": (9, -3)} if full else {"xytext": (6, -4)}
-            axes.annotate(said, (end["τ"], end["upper end"]), textcoords="offset points", **place)
-            if full and d == 200:
-                start = own.iloc[0]
-                axes.annotate(
-                    f"W₀ within ±{reach:g}", (start["τ"], start["upper end"]), (-4, 26), textcoords="offset points"
-                )
+            begin, end = own[["τ", "upper end"]].iloc[[0, -1]].to_numpy()
+            if full:
+                axes.annotate(f"d = {d}", tuple(end), (9, -3), textcoords="offset points")
+            if d == data["dimension"].max():
+                away = (-4, 26) if full else (6, -4)
+                axes.annotate(f"W₀ within ±{reach:g}", tuple(begin), away, textcoords="offset points")
         steps = sorted(rows["steps"].unique())
         axes.set(ylim=(1, 400), xlim=(42, 9000))
         axes.set_xticks([100, *steps], [f"{one:,}" for one in (100, *steps)])
@@ -668,7 +665,7 @@ def draw_kinds(run: pd.Series, title: str) -> Figure:
     alt = f"{title}: " + itemised(
         f"{kind} words vote {number(s)}, attention {number(a)}" for kind, s, a in data.itertuples(index=False)
     )
-    return render(draw, data, "a panel", alt, (1.95, 1.9), title=title, x_label="vote", y_label="attention")
+    return render(draw, data, "a panel", alt, (2.2, 1.9), title=title, x_label="vote", y_label="attention")
 
 
 def decay_steps(lam: float, seed: int) -> dict[str, float]:
@@ -765,7 +762,7 @@ def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame) -> Figure:
     shares = (f"{phase} at {n} of {len(grid)} points" for phase, n in grid["phase"].value_counts().items())
     alt = f"Regions of λ and decay: {itemised(shares)}."
     labels = {"x_label": "scaling factor λ", "y_label": "weight decay μ", "log_x": True, "log_y": True}
-    return render(draw, ended, "a panel", alt, (6.0, 4.0), title="the phase of the optimum", **labels)
+    return render(draw, ended, "a panel", alt, (7.0, 4.0), title="the phase of the optimum", **labels)
 
 
 reads("mean_pooling", VERY_LARGE, lambda rows: SMALL - column(rows, "farthest weight"))
