@@ -7,7 +7,14 @@ import pytest
 from bs4 import BeautifulSoup
 from test_pages import PAGES
 
-READABLE = ["00_intro", "01_model", "02_training", "03_attention_order", "06_accuracy"]  # the others are to follow
+READABLE = [
+    "00_intro",
+    "01_model",
+    "02_training",
+    "03_attention_order",
+    "04_which_lambda",
+    "06_accuracy",
+]  # the others are to follow
 SILENT = "script, style, svg, nav, button, template, pre, .math"
 AVOIDED = re.compile(
     r"\b(tells?|told|hardly|beside|of which|comes? out|does so|that of|so it was"
