@@ -250,7 +250,7 @@ MOVES = {  # a value for each slider of the page
     "A_data_sets": 0.6,
     "02_training": pytest.param(20.0, marks=pytest.mark.long),
     "03_attention_order": pytest.param(20.0, marks=pytest.mark.long),
-    "05_real_words": pytest.param(20.0, 5, marks=pytest.mark.long),
+    "05_real_words": pytest.param(20.0, marks=pytest.mark.long),
     "06_accuracy": pytest.param(20.0, marks=pytest.mark.long),
     "07_words_and_classes": pytest.param(3.0, marks=pytest.mark.long),
     "08_is_it_explanation": pytest.param(3.0, marks=pytest.mark.long),
