@@ -88,17 +88,6 @@ class Column:
     moderate_best: float
 
     @property
-    def least_points(self) -> float:
-        """The smallest difference that can count: all instances that changed have changed to the same side.
-
-        Of the corrected p-values the smallest is multiplied by the number of pairs (Holm).
-        """
-        changed = 1
-        while 2 * 0.5**changed * len(self.pairs) >= rules.SIGNIFICANCE:
-            changed += 1
-        return 100 * changed / self.instances
-
-    @property
     def optimum(self) -> str:
         """Whether the best λ is "real", an "illusion" or "undecided" (rules)."""
         large = self.pairs[self.pairs.lam >= LARGE]
