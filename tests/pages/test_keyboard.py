@@ -72,7 +72,8 @@ def width(request) -> int:
 
 
 def live(page) -> None:
-    """Wait until the live figure in sight has trained."""
+    """Bring the live figure into sight, where it trains, and wait for that."""
+    page.locator("uaftc-lab").first.scroll_into_view_if_needed()
     page.wait_for_function(f"{LAB}.numbers")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.colors import to_rgb
-from test_plots import contrast
+from test_sentences import contrast
 
 from uaftc_book.lab import lab, parity
 from uaftc_book.lab.module import exported, module_source, read

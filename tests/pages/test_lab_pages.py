@@ -195,6 +195,7 @@ def test_a_setting_in_the_text_sets_the_figure_beside_it(browser, name):
             for press in (button.click, lambda button=button: button.press("Enter")):
                 page.evaluate("i => document.querySelectorAll('uaftc-lab')[i].change({ lam: 3, seed: 7, epoch: 1 })", i)
                 page.wait_for_function(SHOWS, arg=[i, {"lam": 3, "seed": 7}])
+                button.scroll_into_view_if_needed()  # a reader presses what is in sight
                 page.evaluate(FRAMES)
                 before, seen = button.bounding_box()["y"], page.evaluate(SEEN, i)
                 press()

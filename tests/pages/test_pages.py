@@ -221,6 +221,9 @@ class TestChapter:
     def test_pictures_have_words(self, book_page):
         """Each figure has a caption; each drawing an alternative text that is more than a file's name."""
         page, _ = book_page
+        for lab in page.locator("uaftc-lab").all():  # a live figure trains, and gets its captions, in sight
+            lab.scroll_into_view_if_needed()
+        page.wait_for_function("[...document.querySelectorAll('uaftc-lab')].every((lab) => lab.numbers)")
         captions = [figure.locator("figcaption").all_text_contents() for figure in page.locator("figure").all()]
         assert [caption for caption in captions if len(caption) != 1 or len(caption[0]) < 20] == []
         drawn = [svg.get_attribute("aria-label") for svg in page.locator("figure svg").all()]

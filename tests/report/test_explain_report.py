@@ -545,6 +545,7 @@ def test_axe_finds_nothing(opened, axe):
     opened.click("#rows a")
     for more in opened.query_selector_all("details:not([open]) > summary"):
         more.click()
+    opened.evaluate("scrollTo({ top: 0, behavior: 'instant' })")  # the bar that stays at the top covers no link
     assert violations(opened, axe) == []
 
 
