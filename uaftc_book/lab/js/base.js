@@ -40,6 +40,8 @@ function watchPage() {
   });
 }
 
+const ROOM = 60;  // pixels by which the sentence of a live figure may grow
+
 // A setting that the text of a page names is a button: as the page was published, but for this, is what the live
 // figure nearest to it then shows, and the reader sees; the keys stay at the button.
 function setNearest({ target }) {
@@ -50,7 +52,7 @@ function setNearest({ target }) {
   const [nearest] = [...labs.values()].sort((one, other) => away(one.getBoundingClientRect()) - away(other.getBoundingClientRect()));
   nearest.change({ ...nearest.base, ...Object.fromEntries(new URLSearchParams(button.dataset.set)) });
   const { top, bottom } = nearest.root.querySelector("[data-figure] canvas, .compact canvas").getBoundingClientRect();
-  if (top + bottom > 0 && top + bottom < 2 * innerHeight) {  // half of the picture is seen
+  if (top + bottom > 2 * ROOM && top + bottom < 2 * innerHeight) {  // half of the picture is seen, and stays so
     const stay = new ResizeObserver(() => scrollBy({ top: button.getBoundingClientRect().top - at, behavior: "instant" }));
     stay.observe(nearest);  // its sentence may have a line more or less, now and when it is trained
     for (const event of ["wheel", "keydown", "pointerdown", "touchmove"]) addEventListener(event, () => stay.disconnect(), { once: true });
