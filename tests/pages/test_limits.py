@@ -14,7 +14,6 @@ READABLE = [
     "03_attention_order",
     "04_which_lambda",
     "06_accuracy",
-    "07_words_and_classes",
 ]  # the others are to follow
 SILENT = "script, style, svg, nav, button, template, pre, .math"
 AVOIDED = re.compile(
