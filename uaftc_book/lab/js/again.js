@@ -1,10 +1,7 @@
-// The papermill command with the reader's λ and seed.
-import { difference } from "./address.js";
+// "Re-run this page": the papermill command with the reader's λ and seed.
 import { copyButton } from "./controls.js";
 import { h } from "./elements.js";
 import { number } from "./draw.js";
-
-export const AGAIN = "Re-run this page with this λ and seed";
 
 // The command, and what is to be said of λ: a chapter may call it otherwise, or not take one as small.
 function rerun(lab) {
@@ -22,10 +19,7 @@ export function buildAgain(lab) {
   const button = copyButton("Copy", () => field.value, (text) => lab.say(text));
   const hint = h("p", { class: "hint" });
   lab.placeAgain = () => {
-    const [command, remark] = rerun(lab), { lam, seed, epoch, token } = lab.state;
-    const others = difference(lab.state, { ...lab.base, lam, seed, epoch, token }) && "The command has no other setting, such as a penalty.";
-    field.value = command;
-    hint.textContent = [remark, others].filter(Boolean).join(" ");
+    [field.value, hint.textContent] = rerun(lab);
     hint.hidden = hint.textContent === "";
   };
   return h("div", {}, h("div", { class: "row" }, field, button), hint);
