@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 from torch import Tensor
 
@@ -48,7 +49,7 @@ from uaftc_lib.experiments.registry import experiment, jobs_over, stored
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.plots.figure import Figure, render
 from uaftc_lib.plots.summaries import itemised, number
-from uaftc_lib.plots.theme import COLORS, DASHED, GREEN, GREY, INK, VIOLET, looks_of
+from uaftc_lib.plots.theme import COLORS, DASHED, GREEN, GREY, INK, PANEL, VIOLET, WIDE, looks_of
 from uaftc_lib.scores import KINDS, examined_types, type_means
 from uaftc_lib.training import fit
 
@@ -276,7 +277,6 @@ def flat_others(data: str, steps: int, lam: float, seed: int) -> list[dict]:
     return [leads]
 
 
-FULL = (7.0, 3.4)  # inches: a panel as wide as the page
 FLAT_KEYS = ["steps", "weight_range", "dimension", "seed", "lam"]
 
 
@@ -298,6 +298,12 @@ def middles(weight_range: float, dimension: int, time: float) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
+DOTS_AT = 100.0  # the λ of the models behind the dots
+LINES = {1.0: {"linestyle": "-"}, 0.1: {"linestyle": DASHED}}
+DOTS = {1.0: {"linestyle": "", "marker": "o", "markersize": 6}}
+DOTS[0.1] = DOTS[1.0] | {"markerfacecolor": "none"}
+
+
 def draw_ends(rows: pd.DataFrame, caption: str) -> Figure:
     """The upper end of λ at an angle of |cos| = 1/√d against the length of training.
 
@@ -312,36 +318,33 @@ def draw_ends(rows: pd.DataFrame, caption: str) -> Figure:
         path = middles(reach, d, float(rows["steps"].max())).query("τ >= 48")
         line = path.groupby("τ", as_index=False)["middle"].median()
         lines.append(line.assign(dimension=d, weight_range=reach, what="formula"))
-    dots = rows[rows["lam"] == 100].groupby(["dimension", "weight_range", "steps"], as_index=False)
+    dots = rows[rows["lam"] == DOTS_AT].groupby(["dimension", "weight_range", "steps"], as_index=False)
     dots = dots["middle measured"].median().rename(columns={"steps": "τ", "middle measured": "middle"})
     data = pd.concat([*lines, dots.assign(what="trained")])
     data["upper end"] = data["middle"] * data["dimension"] ** 0.5
 
     def draw(axes: Axes) -> list:
         for (what, d, reach), own in data.groupby(["what", "dimension", "weight_range"]):
-            full = reach == max(RANGES)
-            if what == "trained":
-                fill = {} if full else {"markerfacecolor": "none"}
-                axes.plot(own["τ"], own["upper end"], "o", color=GREEN, markersize=6, **fill)
-                continue
-            axes.plot(own["τ"], own["upper end"], color=GREEN, linestyle="-" if full else DASHED)
-            begin, end = own[["τ", "upper end"]].iloc[[0, -1]].to_numpy()
-            if full:
-                axes.annotate(f"d = {d}", tuple(end), (9, -3), textcoords="offset points")
-            if d == data["dimension"].max():
-                away = (-4, 26) if full else (6, -4)
-                axes.annotate(f"W₀ within ±{reach:g}", tuple(begin), away, textcoords="offset points")
+            look = LINES[reach] if what == "formula" else DOTS[reach]
+            axes.plot(own["τ"], own["upper end"], color=GREEN, **look)
+            if what == "formula" and reach == max(RANGES):
+                axes.annotate(f"d = {d}", tuple(own[["τ", "upper end"]].iloc[-1]), (7, -4), textcoords="offset points")
         steps = sorted(rows["steps"].unique())
-        axes.set(ylim=(1, 400), xlim=(42, 9000))
+        axes.set(ylim=(1, 400), xlim=(42, 11000))
         axes.set_xticks([100, *steps], [f"{one:,}" for one in (100, *steps)])
         axes.xaxis.set_minor_locator(NullLocator())
-        return []
+        named = (("formula", LINES), ("trained", DOTS))
+        return [
+            Line2D([], [], color=GREEN, label=f"{what}, W₀ within ±{reach:g}", **looks[reach])
+            for what, looks in named
+            for reach in RANGES
+        ]
 
     ends = data.groupby(["what", "dimension", "weight_range"]).last()["upper end"]
     alt = itemised(f"{what}, d = {d}, W₀ within ±{reach:g}: {number(end)}" for (what, d, reach), end in ends.items())
-    labels = {"x_label": "training steps", "y_label": "upper end of λ", "log_x": True, "log_y": True}
+    labels = {"x_label": "training steps", "y_label": "upper end at |cos(V₀, g)| = 1/√d", "log_x": True, "log_y": True}
     shown = data[["what", "dimension", "weight_range", "τ", "upper end"]]
-    return render(draw, shown, caption, f"The upper end of λ after {rows['steps'].max():,} steps.{alt}", FULL, **labels)
+    return render(draw, shown, caption, f"The upper end of λ after {rows['steps'].max():,} steps.{alt}", WIDE, **labels)
 
 
 def draw_gaps(rows: pd.DataFrame, caption: str) -> Figure:
@@ -355,15 +358,15 @@ def draw_gaps(rows: pd.DataFrame, caption: str) -> Figure:
         axes.axline((0, 0), slope=1, color=INK, linewidth=0.7, linestyle=DASHED)
         for own, color, size in ((data[~near], GREY, 16), (data[near], GREEN, 18)):
             axes.scatter(own["predicted"], own["measured"], s=size, color=color, alpha=0.8, linewidths=0)
-        axes.annotate("λ = 10", (0.97, 0.62), xycoords="axes fraction", ha="right", color=GREEN)
-        axes.annotate("λ = 30, 100 and 1,000", (0.6, 0.9), xycoords="axes fraction", ha="right")
+        axes.annotate("λ = 10", (0.97, 0.7), xycoords="axes fraction", ha="right", color=GREEN)
+        axes.annotate("λ = 30, 100 and 1,000", (0.56, 0.9), xycoords="axes fraction", ha="right")
         return []
 
     slopes = (
         f"λ = {lam:g}: correlation {number(own['predicted'].corr(own['measured']))}" for lam, own in data.groupby("lam")
     )
     labels = {"x_label": "λ times the predicted gap", "y_label": "λ times the measured gap"}
-    return render(draw, data, caption, f"Measured against predicted gaps.{itemised(slopes)}", FULL, **labels)
+    return render(draw, data, caption, f"Measured against predicted gaps.{itemised(slopes)}", WIDE, **labels)
 
 
 def upper_ends(dataset: Dataset, runs: pd.DataFrame) -> pd.Series:
@@ -640,13 +643,13 @@ def decay_ends() -> pd.DataFrame:
 
 
 KIND_LABELS = {
-    "positive": {"xytext": (4, 5), "ha": "left"},
-    "negative": {"xytext": (-4, 5), "ha": "right"},
-    "neutral": {"xytext": (0, 7), "ha": "center"},
+    "positive": {"xytext": (6, 5), "ha": "left"},
+    "negative": {"xytext": (-6, 5), "ha": "right"},
+    "neutral": {"xytext": (-6, 8), "ha": "center"},
 }
 
 
-def draw_kinds(run: pd.Series, title: str) -> Figure:
+def draw_kinds(run: pd.Series, phase: str) -> Figure:
     """Attention and votes of the kinds of words at the end of a run, and the line on which attention is the vote."""
     data = pd.DataFrame(
         {"kind": kind} | {name: run[f"{name} {kind}"] for name in ("polarity", "attention")} for kind in KINDS
@@ -655,17 +658,19 @@ def draw_kinds(run: pd.Series, title: str) -> Figure:
     def draw(axes: Axes) -> list:
         axes.axhline(0, color=INK, linewidth=0.7)
         axes.set(xlim=(-45, 45), ylim=(-1, 3.4))
-        if title == "one-sided":
+        if phase == "one-sided":
             axes.axline((0, 0), tuple(data.loc[1, ["polarity", "attention"]]), color=VIOLET, linewidth=1.2)
         for kind, s, a in data.itertuples(index=False):
             axes.plot(s, a, looks_of(KINDS)[kind].marker, color=COLORS[kind], markersize=7)
-            axes.annotate(kind, (s, a), **{"textcoords": "offset points", "fontsize": 8} | KIND_LABELS[kind])
+            below = {"xytext": (8, -13), "ha": "left"} if kind != "positive" and a < -0.1 else {}
+            axes.annotate(kind, (s, a), textcoords="offset points", **KIND_LABELS[kind] | below)
         return []
 
-    alt = f"{title}: " + itemised(
+    alt = f"{phase}: " + itemised(
         f"{kind} words vote {number(s)}, attention {number(a)}" for kind, s, a in data.itertuples(index=False)
     )
-    return render(draw, data, "a panel", alt, (2.2, 1.9), title=title, x_label="vote", y_label="attention")
+    title = f"{phase}: λ = {run['lam']:g}, μ = {run['mu']:g}"
+    return render(draw, data, "a panel", alt, PANEL, title=title, x_label="vote", y_label="attention")
 
 
 def decay_steps(lam: float, seed: int) -> dict[str, float]:
@@ -718,11 +723,7 @@ def edges(grid: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-NAMED = (
-    ("two-sided", (1.2, 1.6e-4), "both classes are looked at"),
-    ("one-sided", (16, 7e-5), "attention is the vote"),
-    ("flat", (90, 2.2e-4), "words only vote"),
-)
+NAMED = {"two-sided": (1.3, 1.6e-4), "one-sided": (18, 3.5e-5), "flat": (90, 2.2e-4), "nothing is learnt": (35, 1.1e-2)}
 
 
 def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame) -> Figure:
@@ -750,19 +751,17 @@ def draw_phases(grid: pd.DataFrame, ended: pd.DataFrame) -> Figure:
         for (lam, mu), phases in ended.groupby(["lam", "mu"])["phase"]:
             commonest = phases.mode()[0]
             axes.plot(lam, mu, "o", color=PHASES.get(commonest, INK), markersize=8, markeredgecolor=INK)
-            same = f"{(phases == commonest).sum()} of {len(phases)}"
-            axes.annotate(same, (lam, mu), (7, -3), textcoords="offset points", fontsize=8)
+            if (same := (phases == commonest).sum()) < len(phases):
+                axes.annotate(f"{same} of {len(phases)}", (lam, mu), (7, -3), textcoords="offset points")
         axes.set(ylim=(2e-5, grid["mu"].max()), xlim=(tops.index.min(), tops.index.max()))
-        for phase, place, says in NAMED:
-            axes.annotate(phase, place, ha="center", fontsize=12, weight="bold")
-            axes.annotate(says, place, (0, -13), textcoords="offset points", ha="center", fontsize=8.5)
-        axes.annotate("nothing is learnt", (30, 1.2e-2), ha="center", fontsize=9.5)
-        return []
+        for name, place in NAMED.items():
+            axes.annotate(name.replace("one-", "one-\n"), place, ha="center", weight="bold" if name in PHASES else None)
+        return [Line2D([], [], color=INK, linestyle=DASHED, label="below it, two-sided beats flat")]
 
     shares = (f"{phase} at {n} of {len(grid)} points" for phase, n in grid["phase"].value_counts().items())
     alt = f"Regions of λ and decay: {itemised(shares)}."
     labels = {"x_label": "scaling factor λ", "y_label": "weight decay μ", "log_x": True, "log_y": True}
-    return render(draw, ended, "a panel", alt, (7.0, 4.0), title="the phase of the optimum", **labels)
+    return render(draw, ended, "a panel", alt, PANEL, title="the phase of the optimum", **labels)
 
 
 reads("mean_pooling", VERY_LARGE, lambda rows: SMALL - column(rows, "farthest weight"))
