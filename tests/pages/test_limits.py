@@ -13,6 +13,7 @@ READABLE = [
     "02_training",
     "03_attention_order",
     "04_which_lambda",
+    "05_real_words",
     "06_accuracy",
 ]  # the others are to follow
 SILENT = "script, style, svg, nav, button, template, pre, .math"

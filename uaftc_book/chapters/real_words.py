@@ -528,6 +528,12 @@ def figure_4(tables: Tables) -> Iterator[Part]:
         yield replace(part, null=null_of("SST, AD", tables, value))
 
 
+def common_range(*panels: pd.Series, room: float = 0.05) -> tuple[float, float]:
+    """The y-axis that neighbouring panels share: from their least to their greatest value, and some room."""
+    low, high = min(panel.min() for panel in panels), max(panel.max() for panel in panels)
+    return low - room * (high - low), high + room * (high - low)
+
+
 # ---
 # The weights of SST, and what Section 5 says of them.
 

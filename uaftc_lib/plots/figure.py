@@ -104,8 +104,9 @@ def render(
     y_label: str = "",
     log_x: bool = False,
     log_y: bool = False,
+    y_range: tuple[float, float] | None = None,
 ) -> Figure:
-    """One panel; ``draw`` gives the entries of its legend, if it has one."""
+    """One panel; ``draw`` gives the entries of its legend, if it has one; neighbours may share a ``y_range``."""
     caption = checked(caption)
     if not len(data):
         raise ValueError("there is nothing to draw: the frame is empty")
@@ -117,6 +118,8 @@ def render(
         axes.set(xlabel=x_label, ylabel=y_label, title=title)
         axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
         handles = draw(axes) or []
+        if y_range:
+            axes.set_ylim(y_range)
         for axis in (axes.xaxis, axes.yaxis):
             if isinstance(axis.get_major_formatter(), LogFormatter):
                 axis.set(major_formatter=Powers(), minor_formatter=Powers())
