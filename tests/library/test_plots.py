@@ -149,6 +149,12 @@ def test_panels_share_a_legend():
     assert all('class="series s1"' in svg for svg in drawn), "the page lights up curves without names, too"
 
 
+def test_panels_share_an_axis():
+    small, large = (RUNS.assign(score=factor * RUNS.score) for factor in (1, 3))
+    drawn = [plots.bars(runs, "type", "score", "c", y_range=(-20, 20)).panels[0].svg for runs in (small, large)]
+    assert all(">20<" in re.sub(r"\s", "", svg) for svg in drawn)
+
+
 def test_two_runs_are_byte_identical():
     first, second = ([figure.to_html() for figure in every_type()] for _ in range(2))
     assert first == second
