@@ -34,6 +34,7 @@ from uaftc_lib.intervals import CONFIDENCE
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PARAMETERS = re.compile(r"^```\{code-cell\}.*\n:tags: \[.*\bparameters\b.*\]\n((?s:.*?))^```", re.MULTILINE)
+OPEN = re.compile("not above|its interval holds")  # conditions that a wide interval fulfils
 NUMBER = re.compile(r"[−+]?\d[\d.,]*(?:e[−-]?\d+)?")
 BEFORE = 80  # characters of a sentence by which a number that fails is named
 ROW = re.compile(r"<tr><td>([^<]*)</td><td>([^<]*)\s[✓✗]</td>")  # of a table of checked numbers
@@ -91,7 +92,7 @@ class Chapter:
         check_parameters(namespace, **choices.allowed(name))
         choices.check_together(name, namespace)
         contents.load_chapters({name} & contents.MODULES.keys())  # its equations, experiments and claims
-        self.kinds, self.broken = Counter(), []
+        self.kinds, self.broken, self.by_interval = Counter(), [], 0
         self.usual = published_parameters(name, namespace.get("In", []))
         self.changed = {key: namespace[key] for key, value in self.usual.items() if namespace.get(key) != value}
         self.published = published_numbers(name) if self.changed else {}
@@ -145,6 +146,7 @@ class Chapter:
             if kind == "checked":
                 kind = "measured" if not self.changed else "holds here too" if sign == "✓" else "does not hold here"
             self.kinds[kind] += 1
+            self.by_interval += kind == "measured" and "[" in number and not OPEN.match(condition)
             if sign == "✗":
                 before = where or MARK.sub(r"\3", shown[: one.start()])[-BEFORE:]
                 self.broken.append(f"{before}{number} ({condition})")
@@ -222,6 +224,7 @@ class Chapter:
             after = ", as with the published parameters" if same else f"; with the published parameters {twin}"
         kind = "measured" if not self.changed else "holds here too" if held else "does not hold here"
         self.add(Line(kind, f"{name}: ", text, after))
+        self.by_interval += kind == "measured" and "[" in text
         if not held:
             self.broken.append(name)
 
@@ -247,13 +250,15 @@ class Chapter:
         """
         if total := self.kinds.total():
             line = f"{total} statements checked: {', '.join(f'{n} {kind}' for kind, n in self.kinds.items())}"
-            if measured := self.kinds["measured"]:
-                by_chance = measured * (1 - CONFIDENCE) / 2
-                line += f"; at {CONFIDENCE:.0%}, chance alone would pass {by_chance:.2g} of those measured"
+            if self.by_interval:  # of a false statement the interval ends beyond the bound in no more runs than these
+                lucky = round(self.by_interval * (1 - CONFIDENCE) / 2)
+                lucky = f"at most about {lucky}" if lucky else "fewer than one"
+                line += f"; were all {self.by_interval} with a {CONFIDENCE:.0%} interval false, "
+                line += f"{lucky} would pass by chance"
             line += f"; {len(equations.PROVED)} equations checked above" * bool(equations.PROVED)
             line += f"; these do not hold: {'; '.join(self.broken)}" * bool(self.broken)
             display(Lines([], line))
         if self.broken and not self.changed:
             raise AssertionError(f"with the published parameters: {'; '.join(self.broken)}")
-        self.kinds, self.broken = Counter(), []
+        self.kinds, self.broken, self.by_interval = Counter(), [], 0
         equations.PROVED.clear()

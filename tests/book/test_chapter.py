@@ -148,7 +148,8 @@ def test_a_number_is_one_object_and_prints_itself_wherever_it_stands(page, texts
     assert "the same 0.5 [0.25, 0.75] ✓ above 0.2 (3 seeds)" in " ".join(capsys.readouterr().out.split())
     page.show()
     assert capsys.readouterr().out.strip() == (
-        "3 statements checked: 2 measured, 1 proved; at 95%, chance alone would pass 0.05 of those measured"
+        "3 statements checked: 2 measured, 1 proved; "
+        "were all 2 with a 95% interval false, fewer than one would pass by chance"
     )
     for apart in (0.1, [0, -0.1], float("nan")):
         with pytest.raises(AssertionError, match="both sides: error (0.1|nan), of which less than 1e-09 is allowed"):
@@ -202,9 +203,18 @@ def test_the_foot_counts_what_stands_above_it_once(page, capsys, monkeypatch):
     page.show()
     page.show()
     assert capsys.readouterr().out.splitlines()[2:] == [
-        "2 statements checked: 1 proved, 1 measured; at 95%, chance alone would pass 0.025 of those measured; "
-        "2 equations checked above"
+        "2 statements checked: 1 proved, 1 measured; 2 equations checked above"
     ]
+
+
+def test_the_foot_says_how_many_intervals_would_lie_beyond_their_bounds_by_chance(page, capsys):
+    one = page.number([0.4, 0.5, 0.6], of="seeds")
+    page.results({f"interval {i}": one.above(0.2) for i in range(39)})
+    page.results({"no interval": page.number(1.0).above(0), "wide": one.not_above(0.4), "open": one.undecided(0.5)})
+    page.finding("with an interval", True, [0.4, 0.5, 0.6])
+    page.show()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith("43 measured; were all 40 with a 95% interval false, at most about 1 would pass by chance")
 
 
 def test_an_exercise_refuses_the_tempting_answer_and_judges_the_readers(page, capsys):
