@@ -632,6 +632,9 @@ def test_the_command_follows_the_rule_of_its_chapter(opened):
         assert field.input_value().endswith("-p large_lam 20 -p seed 0")
         set_lam(page, 19)
         assert field.input_value().endswith("out.ipynb -p seed 0") and "at least 20" in hint.inner_text()
+        assert "no other setting" not in hint.inner_text()
+        page.get_by_role("button", name="the penalty closes the gap").click()
+        assert "no other setting, such as a penalty" in hint.inner_text()
 
 
 def test_the_angle_returns_to_as_drawn(quick):

@@ -1,7 +1,10 @@
-// "Re-run this page": the papermill command with the reader's λ and seed.
+// The papermill command with the reader's λ and seed.
+import { difference } from "./address.js";
 import { copyButton } from "./controls.js";
 import { h } from "./elements.js";
 import { number } from "./draw.js";
+
+export const AGAIN = "Re-run this page with this λ and seed";
 
 // The command, and what is to be said of λ: a chapter may call it otherwise, or not take one as small.
 function rerun(lab) {
@@ -19,7 +22,10 @@ export function buildAgain(lab) {
   const button = copyButton("Copy", () => field.value, (text) => lab.say(text));
   const hint = h("p", { class: "hint" });
   lab.placeAgain = () => {
-    [field.value, hint.textContent] = rerun(lab);
+    const [command, remark] = rerun(lab), { lam, seed, epoch, token } = lab.state;
+    const others = difference(lab.state, { ...lab.base, lam, seed, epoch, token }) && "The command has no other setting, such as a penalty.";
+    field.value = command;
+    hint.textContent = [remark, others].filter(Boolean).join(" ");
     hint.hidden = hint.textContent === "";
   };
   return h("div", {}, h("div", { class: "row" }, field, button), hint);

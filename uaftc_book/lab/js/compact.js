@@ -1,6 +1,6 @@
 // λ as a control inside a sentence: one slider, one picture, a caption that states what is shown.
 import { difference } from "./address.js";
-import { buildAgain } from "./again.js";
+import { AGAIN, buildAgain } from "./again.js";
 import { UNTRAINED, control, told } from "./controls.js";
 import { h } from "./elements.js";
 import { number, percent } from "./draw.js";
@@ -41,7 +41,7 @@ export function buildCompact(lab) {
   const reset = h("button", { type: "button", class: "quiet", onclick: () => lab.change(lab.base) }, "reset");
   lab.root.append(h("section", { class: "lab compact", "aria-label": "live figure" },
     sentence, lab.statusLine, lab.canvas, h("div", { class: "below" }, legend, reset),
-    h("details", { class: "again" }, h("summary", {}, "Re-run this page"), buildAgain(lab)),
+    h("details", { class: "again" }, h("summary", {}, AGAIN), buildAgain(lab)),
   ));
 }
 

@@ -1,5 +1,5 @@
 // The whole lab: λ and its band, training time, the scores of all words; behind "more" everything else.
-import { buildAgain } from "./again.js";
+import { AGAIN, buildAgain } from "./again.js";
 import { BaseLab } from "./base.js";
 import { buildCompact, drawCompact, placeCompact } from "./compact.js";
 import { UNTRAINED, control, copyButton } from "./controls.js";
@@ -144,7 +144,7 @@ function buildFull(lab) {
     presets("more presets", parts.presets.slice(FIRST)),
     h("div", { class: "figures" }, ...figures.slice(1)),
     h("div", { class: "settings" }, h("h3", {}, "All settings"), h("div", { class: "controls" }, ...others)),
-    h("div", { class: "again" }, h("h3", {}, "Re-run this page"), buildAgain(lab)),
+    h("div", { class: "again" }, h("h3", {}, AGAIN), buildAgain(lab)),
     buildCheck(lab),
   );
   // What is moved stands right above what it moves: on a phone both are seen at once.
