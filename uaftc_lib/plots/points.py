@@ -29,11 +29,12 @@ def scatter(
     caption: str,
     *,
     diagonal: bool = False,
+    upright: bool = False,
     raster: bool = True,
     published: pd.DataFrame | None = None,
     **options,
 ) -> Figure:
-    """A point for each row, by token type; with ``diagonal`` the line on which y is x.
+    """A point for each row, by token type; with ``diagonal`` the line where y is x, with ``upright`` that where x is 0.
 
     ``raster``: clouds of many points as an image, which does not grow with them; else each is drawn.
     ``published``: columns ``group``, "low", "high"; these ranges stand at the right edge.
@@ -52,6 +53,8 @@ def scatter(
             rows, (color, marker, _) = data[data[group] == name], looks[name]
             axes.scatter(rows[x], rows[y], color=color, marker=marker, linewidths=0, gid=parts[name], **style)
         axes.axhline(0, color=INK, linewidth=0.7)
+        if upright:
+            axes.axvline(0, color=INK, linewidth=0.7)
         if diagonal:
             axes.axline((0, 0), slope=1, color=INK, linewidth=0.7, linestyle=(0, (4, 2)))
         edge = {"transform": axes.get_yaxis_transform(), "clip_on": False}
