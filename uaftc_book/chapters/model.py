@@ -96,7 +96,7 @@ def word_map(data: pd.DataFrame, caption: str) -> Figure:
             axes.annotate(row["word"], at, xytext=(4, 4), textcoords="offset points")
         axes.margins(0.25)
         axes.scatter(data["polarity"], data["attention"], s=12, color=INK)
-        axes.set(xlabel="polarity score (along W) →", ylabel="attention score (along V, by λ) →")
+        axes.set(xlabel="polarity score (along W) →", ylabel="attention score (along V, ÷ λ) →")
 
     places = (f"{row['word']} ({number(row['polarity'])}, {number(row['attention'])})" for _, row in data.iterrows())
     alt = f"Map of words, polarity score across and attention score up: {'; '.join(places)}."
