@@ -233,61 +233,25 @@ def test_orders_come_from_unseen_texts(encoder):
     assert (words.groupby("word")["association"].sum() > 0).all() and words["word"].nunique() < len(data.vocabulary) / 2
 
 
-def orders(leads=1.0, **shares):
-    """Rows of the table in which an order is right to these shares, by "reader λ", and puts a verb's class first."""
-    keys = [{"reader": key.split()[0], "lam": float(key.split()[1]), "true": true} for key, true in shares.items()]
-    both = [{"attention": name, "labels": "real", "method": "association"} for name in words_and_classes.ATTENTIONS]
-    rows = [key | one | {"seed": seed, "strong leads": leads} for key in keys for one in both for seed in range(5)]
-    return pd.DataFrame(rows)
-
-
-def test_the_headline_turns_with_the_table():
-    yes = orders(**{"words 1": 0.9, "words 10": 0.9, "LSTM 1": 0.9, "LSTM 10": 0.0})
-    assert words_and_classes.answer_by_attention(yes) == (
-        "Yes, if λ is right: for a class, attention lists the causes over words at every λ and over an LSTM at λ = 1. "
-        "For a word, it puts the right class first over every reader at every λ."
-    )
-    assert words_and_classes.caption_of_orders(yes).startswith(
-        "Over an LSTM dot-product association lists 90% of the causes at λ = 1 and 0% at λ = 10."
-    )
-    part = words_and_classes.answer_by_attention(orders(leads=0.5, **{"words 1": 0.9, "LSTM 1": 0.1}))
-    assert part == (
-        "Only in part: for a class, attention lists the causes over words at every λ and over an LSTM at no λ. "
-        "For a word, it puts the right class first at none of the λ that we tried (1)."
-    )
-    no = words_and_classes.answer_by_attention(orders(leads=0.0, **{"words 1": 0.3, "LSTM 10": 0.0}))
-    assert no.startswith("No: for a class, attention lists the causes at none of the λ that we tried (1 and 10).")
-    worse = yes.assign(true=yes["true"].where(yes["attention"] == "dot", 0.5))
-    spread = yes.assign(true=yes["true"] - 0.2 * (yes["seed"] == 0))
-    for rows in (worse, spread):  # either attention counts, and the interval over files
-        assert "lists the causes at none of the λ" in words_and_classes.answer_by_attention(rows)
-
-
-def test_what_is_said_of_lift_turns_with_the_table():
-    rows = orders(**{"words 1": 0.9, "LSTM 1": 0.9, "LSTM 10": 0.9, "words 10": 0.9}).assign(method="lift", company=0.0)
-    rows.loc[rows["lam"] == 10, "company"] = 0.75
-    said = words_and_classes.lift_in_words(rows)
-    assert "lists the causes over every reader at every λ." in said and "for 75% of the emotions at λ = 10" in said
-    turned = words_and_classes.lift_in_words(rows.assign(company=0.5 - rows["company"] / 2, true=0.2))
-    assert "lists the causes at none of the λ" in turned and "for 50% of the emotions at λ = 1," in turned
-
-
 def test_both_answers_follow_from_the_first_file_and_the_mean():
     def rows(lam, seed, words, share):
-        of_class = [{"word": word, "class": "excitement", "part": part} for word, part in words]
+        of_class = [{"word": word, "class": "excitement"} for word in words]
         of_verb = [("hatred", share, 0.6), ("sadness", 0.3, 0.3), ("joy", 0.7 - share, 0.1)]
         of_verb = [{"word": "despise", "class": name, "share": a, "chance": b} for name, a, b in of_verb]
         return [one | {"lam": lam, "seed": seed} for one in of_class + of_verb]
 
-    made = rows(1.0, 0, [("eager", "own"), ("the", "none")], 0.6) + rows(1.0, 1, [("a", "none")], 0.4)
-    made += rows(10.0, 0, [("of", "none")], 0.1) + rows(10.0, 1, [("of", "none")], 0.1)
-    of_class, of_verb = words_and_classes.both_answers(pd.DataFrame(made))
-    assert of_class.endswith("at λ = 1: eager, the. Causes among them: 1, at λ = 10 0 (first file).")
-    assert "*How much does despise influence hatred?* Of its association at λ = 1 hatred 50% and sadness 30%" in of_verb
-    assert (
-        "at λ = 10 joy 60% and sadness 30%. The true chances are hatred 60% and sadness 30% (mean over 2 files)"
-        in of_verb
-    )
+    made = rows(1.0, 0, ["eager", "the"], 0.6) + rows(1.0, 1, ["a"], 0.4)
+    made += rows(10.0, 0, ["of"], 0.1) + rows(10.0, 1, ["of"], 0.1)
+    sharp, spread, truth = words_and_classes.both_answers(pd.DataFrame(made)).to_numpy().tolist()
+    assert (sharp, spread) == (["λ = 1", "eager, the", "50%", "30%"], ["λ = 10", "of", "10%", "30%"])
+    assert truth[0] == "truth" and truth[1].startswith("thrilled, eager") and truth[2:] == ["60%", "30%"]
+
+
+def test_methods_are_ranked_with_the_worst_on_top():
+    rows = pd.DataFrame({"name": ["ours", "other"], "mean": [0.9, 0.4], "low": [0.8, 0.3], "high": [1.0, 0.5]})
+    figure = words_and_classes.ranked(rows, "Ours is best.", "ours")
+    assert figure.data["name"].tolist() == ["other", "ours"]
+    assert figure.panels[0].alt.index("other: 0.4 (0.3 to 0.5)") < figure.panels[0].alt.index("ours: 0.9")
 
 
 # By other code: reader, attention, λ -> of two files, or one, what MEASURED has.

@@ -15,6 +15,7 @@ READABLE = [
     "04_which_lambda",
     "05_real_words",
     "06_accuracy",
+    "07_words_and_classes",
 ]  # the others are to follow
 SILENT = "script, style, svg, nav, button, template, pre, .math"
 AVOIDED = re.compile(

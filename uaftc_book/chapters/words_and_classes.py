@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
+from matplotlib.axes import Axes
 from scipy import sparse
 from scipy.stats import rankdata, spearmanr
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfTransformer
@@ -36,12 +37,10 @@ from uaftc_book.neighbours.measured import looked_at
 from uaftc_book.neighbours.yardsticks import agreement, gap, integrated_gradients, left_out
 from uaftc_book.nulls import against_null, at_losses
 from uaftc_book.panels import mean_weights
-from uaftc_book.paragraphs import told as in_brackets
 from uaftc_book.readings import column, lead
 from uaftc_book.real_scores import rated_words
 from uaftc_book.rules import resampled
 from uaftc_book.small_data import SEEDS
-from uaftc_book.wording import with_interval
 from uaftc_lib import explain, files
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
@@ -51,6 +50,10 @@ from uaftc_lib.explain.contributions import by_hop, contributions, leave_group_o
 from uaftc_lib.explain.words import Pairs, influence_columns, word_instance_pairs
 from uaftc_lib.models import AttentionClassifier, Output, StructuredClassifier, sum_by_instance
 from uaftc_lib.models.structured import overlap
+from uaftc_lib.plots import Figure
+from uaftc_lib.plots.figure import render
+from uaftc_lib.plots.summaries import itemised, number, titled
+from uaftc_lib.plots.theme import GREEN, GREY, INK
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.train import PATIENCE, word_values
 from uaftc_lib.scores import Types, examined_types
@@ -188,46 +191,7 @@ for _claim in READ:
 
 
 OURS = "uaftc explain"
-MEASURES_OF_LISTS = {  # column -> what it is called, and whether more of it is better
-    "precision": ("true, of those listed", True),
-    "recall": ("listed, of true words", True),
-    "precision_at_truth": ("true, of as many first words", True),
-    "wrong_side": ("of another class, of those listed", False),
-    "confounds": ("listed, of companions", False),
-    "nulls": ("listed, of words without effect", False),
-    "listed": ("words listed", None),
-    "overlap": ("common to two halves, of first words", True),
-    "ratings": ("rank correlation with people's ratings", True),
-    "accuracy": ("right, of unseen texts", True),
-    "processor_seconds": ("seconds of processor", False),
-}
-WITHOUT_END = {"listed", "processor_seconds"}  # above; shares end at one, correlations are left as they are
-
-
-def share_in_words(found: rules.Interval) -> str:
-    """A mean of shares with its interval, of which no part lies where no share can be."""
-    return in_brackets(found._replace(low=max(0.0, found.low), high=min(1.0, found.high)))
-
-
-def by_method(rows: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
-    """For each file and method the mean of each measure over the seeds, with its interval; empty where none is."""
-    found = []
-    for (file, method), own in rows.groupby(["file", "method"], sort=False):
-        told = {"file": file, "method": method, "seeds": len(own)}
-        for name in measures:
-            values = own[name].dropna().to_numpy()
-            if len(values) < 2:
-                continue
-            mean = rules.interval(values)
-            if name in WITHOUT_END:
-                told[MEASURES_OF_LISTS[name][0]] = with_interval(mean.mean, max(0.0, mean.low), mean.high)
-            else:
-                told[MEASURES_OF_LISTS[name][0]] = in_brackets(mean) if name == "ratings" else share_in_words(mean)
-        found.append(told)
-    table = pd.DataFrame(found).fillna("")
-    return table[
-        [*table.columns[:3], *(MEASURES_OF_LISTS[name][0] for name in measures if MEASURES_OF_LISTS[name][0] in table)]
-    ]
+LESS_IS_BETTER = {"wrong_side", "confounds", "nulls", "processor_seconds"}
 
 
 def ahead(rows: pd.DataFrame, file: str, method: str, measure: str, ours: str = OURS) -> rules.Interval | None:
@@ -240,22 +204,34 @@ def ahead(rows: pd.DataFrame, file: str, method: str, measure: str, ours: str = 
     if len(pairs) < 2:
         return None
     difference = (pairs[ours] - pairs[method]).to_numpy()
-    return rules.interval(difference if MEASURES_OF_LISTS[measure][1] else -difference)
+    return rules.interval(-difference if measure in LESS_IS_BETTER else difference)
 
 
-def compared(rows: pd.DataFrame, asked: Mapping[str, Iterable[str]]) -> pd.DataFrame:
-    """For each file and measure asked for the methods that are surely worse than ours, and surely better."""
-    found = []
-    for file, measures in asked.items():
-        methods = [name for name in rows.loc[rows["file"] == file, "method"].unique() if name != OURS]
-        for measure in measures:
-            by = {method: ahead(rows, file, method, measure) for method in methods}
-            worse = [name for name, one in by.items() if one and one.low > 0]
-            better = [name for name, one in by.items() if one and one.high < 0]
-            if worse or better:
-                told = ["all others" if names == methods else "; ".join(names) for names in (worse, better)]
-                found.append([file, MEASURES_OF_LISTS[measure][0], *told])
-    return pd.DataFrame(found, columns=["file", "measure", "ours is better than", "ours is worse than"])
+def ranked(rows: pd.DataFrame, caption: str, ours: str, **options: object) -> Figure:
+    """A bar for each row (name, mean, low, high), the worst on top; ours in colour, all others grey."""
+    rows = rows.sort_values("mean", ignore_index=True)
+    places, off = range(len(rows)), [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+
+    def draw(axes: Axes) -> list:
+        axes.barh(places, rows["mean"], color=[(GREEN if name == ours else GREY, 0.5) for name in rows["name"]])
+        axes.errorbar(rows["mean"], places, xerr=off, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
+        axes.axvline(0, color=INK, linewidth=0.7)
+        axes.set_yticks(places, rows["name"])
+        axes.grid(False, axis="y")
+        axes.invert_yaxis()
+        return []
+
+    alt = itemised(
+        f"{one.name}: {number(one.mean)} ({number(one.low)} to {number(one.high)})"
+        for one in rows.itertuples(index=False)
+    )
+    return render(
+        draw,
+        rows[["name", "mean", "low", "high"]],
+        caption,
+        f"Bars{titled(**options)}, with 95 % intervals.{alt}",
+        **options,
+    )
 
 
 # ---
@@ -593,90 +569,20 @@ ENOUGH = 0.8  # of an emotion's first words that must be causes, or of the verbs
 IN_WORDS = {"words": "words", "LSTM": "an LSTM", "GRU": "a GRU"}  # what attention pools
 
 
-def right_lams(rows: pd.DataFrame, reader: str, method: str = "association", what: str = "true") -> list[float]:
-    """The λ at which an order is right over a reader: by either attention the mean over files surely above ENOUGH."""
-    own = rows[(rows["labels"] == "real") & (rows["method"] == method) & (rows["reader"] == reader)]
-    lows = own.groupby(["lam", "attention"])[what].agg(lambda values: rules.interval(values.to_numpy()).low)
-    least = lows.groupby("lam").min()
-    return least.index[least > ENOUGH].tolist()
+def both_answers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Both questions, answered by association over an LSTM at each λ (:func:`asked_of_attention`), and the truth.
 
-
-def listed(values: Sequence[object]) -> str:
-    """ "a, b and c"."""
-    words = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def where_right(rows: pd.DataFrame, method: str = "association", what: str = "true") -> str:
-    """Over which readers, and at which λ, an order is right."""
-    lams = {reader: right_lams(rows, reader, method, what) for reader in rows["reader"].unique()}
-    tried = sorted(rows["lam"].unique())
-    if all(own == tried for own in lams.values()):
-        return "over every reader at every λ"
-    parts = [
-        f"over {IN_WORDS[reader]} at {'every λ' if own == tried else f'λ = {listed(own)}' if own else 'no λ'}"
-        for reader, own in lams.items()
-    ]
-    return listed(parts) if any(lams.values()) else f"at none of the λ that we tried ({listed(tried)})"
-
-
-def answer_by_attention(rows: pd.DataFrame) -> str:
-    """The headline: where attention times class probabilities answers each of the two questions."""
-    right = [
-        right_lams(rows, reader, what=what) for reader in rows["reader"].unique() for what in ("true", "strong leads")
-    ]
-    answer = "Yes, if λ is right" if all(right) else "Only in part" if any(right) else "No"
-    return (
-        f"{answer}: for a class, attention lists the causes {where_right(rows)}. "
-        f"For a word, it puts the right class first {where_right(rows, what='strong leads')}."
-    )
-
-
-def both_answers(rows: pd.DataFrame) -> list[str]:
-    """Both questions, answered by association over an LSTM at λ = 1 and λ = 10 (:func:`asked_of_attention`)."""
-    _, verb = QUESTION
+    The first words of a class in the first file; the shares of a word's association, means over the files.
+    """
+    verb, true = QUESTION[1], truth()
     of_class, of_verb = rows[rows["class"].eq(ASKED_CLASS) & rows["word"].ne(verb)], rows[rows["word"] == verb]
-    first_file = of_class[of_class["seed"] == 0].groupby("lam")
-    words, causes_in = first_file["word"].agg(", ".join), first_file["part"].agg(lambda parts: (parts != "none").sum())
-    shares = of_verb.groupby(["lam", "class"])["share"].mean()
-    chances = of_verb.groupby("class")["chance"].mean()
-    low, high = sorted(rows["lam"].unique())
-
-    def most(values: pd.Series) -> str:
-        return listed([f"{name} {value:.0%}" for name, value in values.nlargest(2).items()])
-
-    first = f"*For {ASKED_CLASS}, what are the most influential words?*"
-    second = f"*How much does {verb} influence {chances.idxmax()}?*"
-    return [
-        f"1. {first} Over an LSTM at λ = {low:g}: {words[low]}. Causes among them: {causes_in[low]}, at "
-        f"λ = {high:g} {causes_in[high]} (first file).",
-        f"2. {second} Of its association at λ = {low:g} {most(shares[low])}, at λ = {high:g} {most(shares[high])}. "
-        f"The true chances are {most(chances)} (mean over {of_verb['seed'].nunique()} files).",
-    ]
-
-
-def caption_of_orders(rows: pd.DataFrame) -> str:
-    """The caption of the figure of all orders by λ: what dot-product association over an LSTM does, what is drawn."""
-    own = rows[(rows["labels"] == "real") & (rows["reader"] == "LSTM") & (rows["attention"] == "dot")]
-    means = own[own["method"] == "association"].groupby("lam")["true"].mean()
-    files = listed([f"{own['seed'].nunique()} ({reader})" for reader, own in rows.groupby("reader", sort=False)])
-    return (
-        f"Over an LSTM dot-product association lists {means.max():.0%} of the causes at λ = {means.idxmax():g} and "
-        f"{means.min():.0%} at λ = {means.idxmin():g}. Share of causes among the first words of an emotion. "
-        f"Made-up files: {files}; bands from the least file to the greatest."
-    )
-
-
-def lift_in_words(rows: pd.DataFrame) -> str:
-    """Where the lift of attention lists causes, and at which λ it lists companions of causes most, and least."""
-    real = rows[(rows["labels"] == "real") & (rows["method"] == "lift")]
-    shares = real.groupby("lam")["company"].mean()
-    most, least = shares.idxmax(), shares.idxmin()
-    return (
-        f"Association divided by chance, its lift, lists the causes {where_right(rows, 'lift')}. It also lists "
-        f"companions, which merely accompany a cause: for {shares[most]:.0%} of the emotions at λ = {most:g}, for "
-        f"{shares[least]:.0%} at λ = {least:g}."
-    )
+    words = of_class[of_class["seed"] == 0].groupby("lam")["word"].agg(", ".join).rename("λ = {:g}".format)
+    words["truth"] = ", ".join(true.loc[true["class"] == ASKED_CLASS, "word"])
+    shares = of_verb.pivot_table(index="lam", columns="class", values="share").rename("λ = {:g}".format)
+    shares.loc["truth"] = of_verb.groupby("class")["chance"].mean()
+    two = shares.loc["truth"].nlargest(2).index
+    table = pd.DataFrame({f"first words for {ASKED_CLASS}": words}).rename_axis("")
+    return table.assign(**{f"{verb}: {name}": shares[name].map("{:.0%}".format) for name in two}).reset_index()
 
 
 def is_function_word(word: str) -> bool:
@@ -825,8 +731,8 @@ def kinds(data: Dataset) -> tuple[list[str], Int[Tensor, "types"]]:
         (SIGN, lambda word: not any(map(str.isalpha, word))),
     ):
         kind[torch.tensor([i for i, word in enumerate(words) if holds(word)], dtype=torch.long)] = names.index(name)
-    for number, name in enumerate(data.classes if len(data.classes) > 2 else ("negative", "positive")):
-        kind[lists[name]] = number
+    for side, name in enumerate(data.classes if len(data.classes) > 2 else ("negative", "positive")):
+        kind[lists[name]] = side
     return names, kind
 
 
