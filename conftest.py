@@ -20,6 +20,7 @@ import jaxtyping
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -276,16 +277,18 @@ def axe():
     """The text of axe-core, fetched by npm into a folder that git ignores."""
     folder = CHECKOUT / ".axe"
     path = folder / "node_modules" / "axe-core" / "axe.min.js"
-    if not path.exists():
-        if not shutil.which("npm"):
-            missing("browser", "axe-core is not at hand, and there is no npm to fetch it")
-        folder.mkdir(exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}\n')
-        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"axe-core@{AXE}"]
-        try:
-            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=90)
-        except (subprocess.SubprocessError, OSError) as error:
-            missing("browser", f"axe-core is not at hand, and npm could not fetch it: {error}")
+    folder.mkdir(exist_ok=True)
+    with FileLock(folder / "lock"):  # one of the processes fetches it, and the others wait
+        if not path.exists():
+            if not shutil.which("npm"):
+                missing("browser", "axe-core is not at hand, and there is no npm to fetch it")
+            (folder / "package.json").write_text('{"private": true}\n')
+            command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"axe-core@{AXE}"]
+            try:
+                subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=90, text=True)
+            except (subprocess.SubprocessError, OSError) as error:
+                why = getattr(error, "stderr", None) or error
+                missing("browser", f"axe-core is not at hand, and npm could not fetch it: {why}")
     return path.read_text(encoding="utf-8")
 
 

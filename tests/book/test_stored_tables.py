@@ -129,6 +129,7 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner):
         ("held_out_words", {"labels": "real", "seed": 3}),
         ("sst_terms", {"optimizer": "Adagrad", "labels": "permuted", "seed": 3}),
         ("small_lam_on_sst", {"lam": 0.1, "seed": 3}),
+        ("small_lam_on_sst", {"lam": 1.0, "seed": 3}),
         ("parting", {"dataset": "sst", "lam": 10.0, "seed": 3, "mirrored": True}),
         ("panel_controls", {"dataset": "sst", "model": "DP-A", "lam": 20.0, "labels": "permuted", "seed": 3}),
         ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),
@@ -141,8 +142,8 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner):
     ],
 )
 def test_a_run_of_the_controls_comes_out_again(name, job):
-    if name == "word_level_lams" and (made := rows_of_job(stored(name), job)["machine"].item()) != processor():
-        pytest.skip(f"made on {made}: at so small a λ rounding decides where a recurrent encoder ends")
+    if job.get("lam", 1) < 1 and (made := rows_of_job(stored(name), job)["machine"].item()) != processor():
+        pytest.skip(f"made on {made}: at so small a λ rounding decides where training ends")
     assert same_as_stored(name, **job)
 
 

@@ -52,9 +52,7 @@ def test_only_words_beside_a_figure_of_their_kind_are_marked(page):
     assert state(page, "lit") == state(page, "faded") == []
 
 
-@pytest.mark.parametrize(
-    "at", [".kind.positive >> nth=1", ".series.s0 text >> nth=0", "svg >> nth=1 >> .series.s0"]
-)
+@pytest.mark.parametrize("at", [".kind.positive >> nth=1", ".series.s0 text >> nth=0", "svg >> nth=1 >> .series.s0"])
 def test_what_is_pointed_at_lights_up_all_that_is_of_its_kind(page, at):
     page.locator("#curves").locator(at).first.hover(force=True)
     assert state(page, "lit") == ["Positive words", "positive words", "positive"]
