@@ -5,18 +5,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from urllib.parse import quote
 
 import jinja2
-import pandas as pd
 from markupsafe import Markup, escape
 
-from uaftc_book.claims import KINDS, MARKS, Judged, counted, filled
+from uaftc_book.claims import KINDS, Judged, scorecard
 from uaftc_book.contents import MODULES
 from uaftc_book.verdicts import WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
 BADGE = "–"  # of what is not graded
 INDEX = re.compile(r"([_^])(\*[+−]?|\w)")  # of a symbol as the sources write it: α_j, L^p
+JOINS = {"3": "1", "4": "4.1", "6": "5"}  # sections with a sentence or two, and the one whose list they join
+CLAUSE = re.compile(r"; |, (?![^\[]*\])| \((?=pairs)")  # ends what comes first in what was found
+COLUMNS = {"case": "case", "counts": "counts", "found": "measured", "n": "runs", "holds there": "supports it",
+           "permuted labels": "shuffled labels"}  # fmt: skip
+
+
+def part_of(section: str) -> str:
+    """Under which heading a section's sentences are listed: 4.1, 4.2, the supplement by its letter."""
+    return JOINS.get(section, section if section[0].isdigit() else section[0])
 
 
 def typeset(text: str) -> Markup:
@@ -30,22 +39,16 @@ CARDS.filters["typeset"] = typeset
 CARD = CARDS.from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
-<span class="sentence"><q>{{ claim.quote | typeset }}</q>
-<small>§ {{ claim.section }}</small>
-<span class="reading">{{ claim.said }}</span></span>
-<span class="tally">{{ tally }}{% if turned %}<br><b>against it, not counted</b>: {{ turned }}{% endif %}</span>
-<span class="tally">{{ control }}</span></summary>
-<p>Measured: {{ claim.measured | typeset }}. Shown on <a href="{{ address }}">its page</a>;
-<a href="#{{ claim.name }}">link to this claim</a>.
-Read by <code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.</p>
-<table><thead><tr><th>case</th><th>found</th><th>supports</th>
-{% if controlled %}<th>shuffled labels, at equal loss</th>{% endif %}</tr></thead><tbody>
-{% for part in parts %}
-<tr{% if not counts(part) %} class="beside"{% endif %}><td>{{ part.case }}</td><td>{{ part.found }}</td>
-<td>{{ marks[part.verdict] }}{% if not counts(part) %} (not counted){% endif %}</td>
-{% if controlled %}<td>{{ part.null.told if part.null else "" }}</td>{% endif %}</tr>
-{% endfor %}
-</tbody></table></details>
+<span class="sentence"><q>{{ claim.quote | typeset }}</q> <small>§{{ claim.section }}</small>
+<span class="evidence">{{ evidence }}{% if control %} {{ control }}.{% endif %}</span></span>
+<a href="{{ address }}">{{ shown_in }}</a></summary>
+<p>We read: {{ claim.said }} Measured: {{ claim.measured | typeset }}.</p>
+{% if others %}<p>Nor do these cases support it: {{ others }}.</p>{% endif %}
+{% if turned %}<p><b>Against it, not counted</b>: {{ turned }}.</p>{% endif %}
+<p>{% if pooled %}Pooled: {{ pooled }}. {% endif %}
+<a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">All cases (CSV)</a>, by
+<code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.
+<a href="#{{ claim.name }}">Link</a></p></details>
 """)
 
 
@@ -55,24 +58,31 @@ def address(page: str) -> str:
     return f"{chapter}.html{'#' + heading if heading else ''}"
 
 
+def shown_in(page: str) -> str:
+    """chapter#heading as the contents call it: chapter 5, appendix variants."""
+    number, _, name = page.partition("#")[0].partition("_")
+    return f"chapter {int(number)}" if number.isdigit() else f"appendix {name.replace('_', ' ')}"
+
+
 def card(one: Judged) -> str:
-    """A sentence with its verdict, which opens to show its cases; without a verdict where it is no claim."""
+    """A sentence with its verdict, which opens to show our reading; without a verdict where it is no claim."""
     claim, graded = one.claim, one.claim.kind == KINDS[0]
-    word = one.verdict if graded else claim.kind
+    rest = [part for part in one.counted if part.verdict != "supported" and part != one.weakest]
+    numbers = scorecard([one])[[*COLUMNS]].rename(columns=COLUMNS).to_csv(index=False, lineterminator="\n")
     return CARD.render(
         claim=claim,
-        word=word,
+        word=one.verdict if graded else claim.kind,
         sign=SIGNS[one.verdict] if graded else BADGE,
-        tally=one.tally,
+        evidence=evidence(one),
         control=control(one),
         turned="; ".join(part.case for part in one.turned_by) if graded else "",
         address=address(claim.page),
+        shown_in=shown_in(claim.page),
+        others="; ".join(f"{part.case} ({in_short(part.found)})" for part in rest),
+        pooled=one.pooled and one.pool_in_words,
+        numbers=quote(numbers, safe=" ,.;:+-/()[]"),
         reader=f"{MODULES[claim.page.partition('#')[0]]}.py",
         tables=", ".join(one.tables),
-        parts=sorted(one.parts, key=lambda part: not one.counts(part)),
-        counts=one.counts,
-        marks=MARKS,
-        controlled=any(part.null for part in one.parts),
     )
 
 
@@ -87,57 +97,36 @@ def filter_bar() -> str:
     return f"<div class=\"scorecard-filter\" data-order='{json.dumps(WORDS)}'></div>"
 
 
+def in_short(found: str) -> str:
+    """The number alone, of what was found in a case."""
+    return CLAUSE.split(found)[0]
+
+
+def evidence(one: Judged) -> str:
+    """How many cases support or contradict a sentence, and the one that speaks least for it."""
+    n, against = len(one.counted), len(one.cases("contradicted"))
+    text = f"Supported in {len(one.cases('supported'))} of {n} case{'s' * (n > 1)}"
+    text += f", contradicted in {against}" * bool(against)
+    return f"{text}; {'the weakest: ' * (n > 1)}{one.weakest.case}, {in_short(one.weakest.found)}."
+
+
 def control(one: Judged) -> str:
     """What shuffled labels show, in how many cases; empty where none has this control."""
     shown = ", ".join(f"{word} in {n}" for word in ("less", "as much", "more") if (n := one.shuffled.count(word)))
-    return f"shuffled labels: {shown} of {len(one.shuffled)}" if shown else ""
+    return f"Shuffled labels: {shown} of {len(one.shuffled)}" if shown else ""
 
 
-GROUPS = {  # of sentences
-    "with cases on real texts": lambda one: one.on_real,
-    "on invented texts alone": lambda one: not one.on_real,
-    "in a single case": lambda one: len(one.counted) == 1,
-    "in several cases": lambda one: len(one.counted) > 1,
-    "all": lambda one: True,
-}
-
-
-def totals(judged: Iterable[Judged]) -> pd.DataFrame:
-    """How many sentences have which verdict, by where and how often they were measured."""
-    judged = list(judged)
-    table = pd.DataFrame({name: counted(filter(chosen, judged)) for name, chosen in GROUPS.items()}).T
-    return table.assign(sentences=table.sum(axis=1))
-
-
-def so_many(totals: pd.DataFrame, group: str) -> str:
-    """How many sentences of a group hold or mostly hold."""
-    return f"{totals.loc[group, list(WORDS[:2])].sum()} of {totals.loc[group, 'sentences']}"
+def so_many(judged: Iterable[Judged]) -> str:
+    """How many of some sentences hold or mostly hold."""
+    verdicts = [one.verdict for one in judged]
+    return f"{sum(word in WORDS[:2] for word in verdicts)} of {len(verdicts)}"
 
 
 def headline(judged: Iterable[Judged]) -> str:
     """What became of the sentences, in one line."""
-    table = totals(judged)
-    groups = ("with cases on real texts", "on invented texts alone", "all")
-    real, invented, every = (so_many(table, name) for name in groups)
+    judged = list(judged)
+    real, invented = (so_many(one for one in judged if one.on_real == chosen) for chosen in (True, False))
     return (
-        f"{every} sentences hold or mostly hold: {real} with cases on real texts, {invented} on invented texts alone."
+        f"{so_many(judged)} sentences hold or mostly hold: {real} with cases on real texts, {invented} on invented "
+        "texts alone."
     )
-
-
-def pool_line(judged: Iterable[Judged]) -> str:
-    """For how many sentences the pooled mean says more than the count of cases, and for which."""
-    pooled = [one for one in judged if one.pooled]
-    more, less = ([one for one in pooled if one.pool_says == word] for word in ("more", "less"))
-    names = "".join(f" *[{one.claim.said}](#{one.claim.name})* ({one.pool_in_words})." for one in more)
-    return (
-        f"{len(pooled)} sentences have a pooled mean. For {len(less)} of them it says less than the count: its "
-        f"interval holds zero. For {len(more) or 'none'} it says more{':' * bool(more)}{names or '.'}"
-    )
-
-
-def surprise(one: Judged) -> str:
-    """A claim that fails, what was found instead in its worst case, and where it is shown."""
-    claim = one.claim
-    held = len(one.cases("supported"))
-    but = f" The sentence holds in {held} of {len(one.counted)} cases." if held else ""
-    return f"*{claim.said}* {filled(claim.instead, one.worst)}{but} [The page]({address(claim.page)}) shows it."

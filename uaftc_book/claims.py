@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
-from string import Formatter
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ from uaftc_book import contents, rules
 from uaftc_book.cases import OPEN, SMALL, SURE, Part, Tables, exceeds
 from uaftc_book.nulls import null_of
 from uaftc_book.verdicts import WORDS
-from uaftc_book.wording import short, with_interval  # noqa: F401  (chapters ask for the second here)
+from uaftc_book.wording import with_interval
 
 MARKS = {"supported": "yes", "contradicted": "no", "undecided": "too wide", OPEN: "too few"}  # of a case
 SHUFFLED = {"more": "less", "as much": "as much", "less": "more"}  # what the labels show when shuffled
@@ -49,9 +48,9 @@ UNITS = {name: unit for unit, names in POOLED.items() for name in names.split()}
 class Claim:
     """A sentence of the paper, our reading of it, where it is shown, what is measured (claims.toml).
 
-    ``said``: the reading. ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``instead``: what was found
-    where the sentence fails, as a template over its worst case (:func:`filled`). ``quote``: the paper's own words, at
-    most two lines. ``kind``: of :data:`KINDS`. ``beside``: a case whose name has one of these is told and not counted.
+    ``said``: the reading. ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``quote``: the paper's own
+    words, at most two lines. ``kind``: of :data:`KINDS`. ``beside``: a case whose name has one of these is shown and not
+    counted.
     """
 
     name: str
@@ -59,7 +58,6 @@ class Claim:
     said: str
     page: str
     measured: str
-    instead: str = ""
     quote: str = ""
     kind: str = "claim"
     beside: tuple[str, ...] = ()
@@ -78,29 +76,11 @@ class Claim:
         return tuple(READINGS[self.name](tables))
 
 
-def filled(template: str, part: Part) -> str:
-    """A template with the numbers of a case.
-
-    {case}; {share}: Y itself where X is :data:`SMALL`.
-
-    Raises
-    ------
-    ValueError
-        If the template asks for anything else.
-    """
-    values = {"case": part.case, "share": short(SMALL - part.number.interval.mean)}
-    unknown = [name for _, name, *_ in Formatter().parse(template) if name is not None and name not in values]
-    if unknown:
-        raise ValueError(f"no placeholder {{{unknown[0]}}}; there are {', '.join(values)}")
-    return template.format(**values)
-
-
 def read_claims() -> dict[str, Claim]:
     """The claims of claims.toml by name, in its order."""
     listed = tomllib.loads((resources.files(__package__) / "claims.toml").read_text(encoding="utf-8"))
     found = {}
     for name, about in listed.items():
-        filled(about.get("instead", ""), Part("", OPEN))
         about["measured"] = (
             about["measured"].replace("{small}", f"{SMALL:g} (what counts as small)").replace("{sure}", f"{SURE:.1f}")
         )
@@ -173,10 +153,9 @@ class Judged:
 
     @property
     def tally(self) -> str:
-        """So many cases; of so many the answer is yes, no, too wide, too few seeds; and their pooled mean."""
+        """So many cases; of so many the answer is yes, no, too wide, too few seeds."""
         answers = ", ".join(f"{n} {word}" for verdict, word in MARKS.items() if (n := len(self.cases(verdict))))
-        cases = f"{len(self.counted)} case{'s' * (len(self.counted) > 1)}: {answers}"
-        return f"{cases}; pooled {self.pool_in_words}" if self.pooled else cases
+        return f"{len(self.counted)} case{'s' * (len(self.counted) > 1)}: {answers}"
 
     @property
     def on_real(self) -> bool:
@@ -194,14 +173,6 @@ class Judged:
         return f"{with_interval(*self.pooled[:3])} {UNITS[self.claim.name]}".strip()
 
     @property
-    def pool_says(self) -> str:
-        """Whether the pool says more than the count, as it leaves out zero where the cases decide nothing, or less."""
-        if not self.pooled:
-            return ""
-        decides, open_ = self.pooled.low * self.pooled.high > 0, self.verdict in ("mixed", "undecided")
-        return "more" if decides and open_ else "" if decides or open_ else "less"
-
-    @property
     def turned_by(self) -> list[Part]:
         """The cases beside that speak against the verdict; where it is undecided, those that decide."""
         against = {word: ("contradicted",) for word in WORDS[:2]} | {word: ("supported",) for word in WORDS[3:5]}
@@ -209,10 +180,10 @@ class Judged:
         return [part for part in self.parts if not self.counts(part) and part.verdict in against.get(self.verdict, ())]
 
     @property
-    def worst(self) -> Part | None:
-        """The contradicted case that lies farthest on the wrong side; the first where no distance is known."""
-        wrong = [part for part in self.counted if part.verdict == "contradicted"]
-        return min(wrong, key=lambda part: part.strength if np.isfinite(part.strength) else np.inf, default=None)
+    def weakest(self) -> Part:
+        """The case that speaks least for the sentence: a contradicted one, or else the one nearest to zero."""
+        order = ("contradicted", "undecided", OPEN, "supported")
+        return min(self.counted, key=lambda one: (order.index(one.verdict), np.nan_to_num(one.strength, nan=np.inf)))
 
     @property
     def shuffled(self) -> list[str]:
@@ -278,20 +249,3 @@ def cases_of(*names: str, tables: Tables | None = None) -> pd.DataFrame:
     return scorecard(judge(CLAIMS[name], tables) for name in names)[
         ["claim", "measured", "case", "found", "holds there", "permuted labels"]
     ]
-
-
-def surprises(judged: Iterable[Judged], most: int = 3) -> list[Judged]:
-    """The claims that fail most clearly, of those that say what was found instead.
-
-    First those that do not hold, then mostly not, then mixed ones; each by how far the worst case that counts lies on
-    the wrong side, in half widths of its interval. Where lists of words have a null control, that case must lie below
-    what permuted labels show.
-    """
-    order = {word: rank for rank, word in enumerate(("does not hold", "mostly not", "mixed"))}
-    failing = (one for one in judged if one.claim.instead and one.worst and one.verdict in order)
-
-    def beats(one: Judged) -> bool:
-        return not one.shuffled or bool(one.worst.null and one.worst.null.verdict == "less")
-
-    clear = [one for one in failing if np.isfinite(one.worst.strength) and beats(one)]
-    return sorted(clear, key=lambda one: (order[one.verdict], one.worst.strength))[:most]
