@@ -11,7 +11,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from uaftc_book.claims import KINDS, Judged, scorecard
-from uaftc_book.contents import MODULES
 from uaftc_book.verdicts import WORDS
 
 SIGNS = dict(zip(WORDS, ("✓", "◕", "◑", "◔", "✗", "?")))
@@ -43,12 +42,11 @@ CARD = CARDS.from_string("""\
 <span class="evidence">{{ evidence }}{% if control %} {{ control }}.{% endif %}</span></span>
 <a href="{{ address }}">{{ shown_in }}</a></summary>
 <p>We read: {{ claim.said }} Measured: {{ claim.measured | typeset }}.</p>
-{% if others %}<p>Nor do these cases support it: {{ others }}.</p>{% endif %}
+{% if others %}<p>Nor in: {{ others }}.</p>{% endif %}
 {% if turned %}<p><b>Against it, not counted</b>: {{ turned }}.</p>{% endif %}
-<p>{% if pooled %}Pooled: {{ pooled }}. {% endif %}
-<a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">All cases (CSV)</a>, by
-<code>{{ reader }}</code>{% if tables %} from <code>{{ tables }}</code>{% endif %}.
-<a href="#{{ claim.name }}">Link</a></p></details>
+{% if pooled %}<p>The pooled mean leaves it open: {{ pooled }}.</p>{% endif %}
+<p><a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">Cases (CSV)</a>
+{% if tables %}from <code>{{ tables }}</code>{% endif %} · <a href="#{{ claim.name }}">link</a></p></details>
 """)
 
 
@@ -78,10 +76,9 @@ def card(one: Judged) -> str:
         turned="; ".join(part.case for part in one.turned_by) if graded else "",
         address=address(claim.page),
         shown_in=shown_in(claim.page),
-        others="; ".join(f"{part.case} ({in_short(part.found)})" for part in rest),
-        pooled=one.pooled and one.pool_in_words,
+        others="; ".join(part.case for part in rest),
+        pooled=one.pool_in_words if one.pool_doubts else "",
         numbers=quote(numbers, safe=" ,.;:+-/()[]"),
-        reader=f"{MODULES[claim.page.partition('#')[0]]}.py",
         tables=", ".join(one.tables),
     )
 
@@ -97,17 +94,11 @@ def filter_bar() -> str:
     return f"<div class=\"scorecard-filter\" data-order='{json.dumps(WORDS)}'></div>"
 
 
-def in_short(found: str) -> str:
-    """The number alone, of what was found in a case."""
-    return CLAUSE.split(found)[0]
-
-
 def evidence(one: Judged) -> str:
     """How many cases support or contradict a sentence, and the one that speaks least for it."""
     n, against = len(one.counted), len(one.cases("contradicted"))
-    text = f"Supported in {len(one.cases('supported'))} of {n} case{'s' * (n > 1)}"
-    text += f", contradicted in {against}" * bool(against)
-    return f"{text}; {'the weakest: ' * (n > 1)}{one.weakest.case}, {in_short(one.weakest.found)}."
+    text = f"Supported in {len(one.cases('supported'))} of {n}" + f", contradicted in {against}" * bool(against)
+    return f"{text}; {'weakest: ' * (n > 1)}{one.weakest.case}, {CLAUSE.split(one.weakest.found)[0]}."
 
 
 def control(one: Judged) -> str:

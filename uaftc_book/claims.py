@@ -173,6 +173,11 @@ class Judged:
         return f"{with_interval(*self.pooled[:3])} {UNITS[self.claim.name]}".strip()
 
     @property
+    def pool_doubts(self) -> bool:
+        """Whether the pooled mean leaves the sign open where the cases decide it."""
+        return bool(self.pooled) and self.pooled.low * self.pooled.high <= 0 and self.verdict not in WORDS[2::3]
+
+    @property
     def turned_by(self) -> list[Part]:
         """The cases beside that speak against the verdict; where it is undecided, those that decide."""
         against = {word: ("contradicted",) for word in WORDS[:2]} | {word: ("supported",) for word in WORDS[3:5]}

@@ -14,16 +14,17 @@ from uaftc_book.verdicts import WORDS
 from uaftc_lib import plots
 from uaftc_lib.plots.figure import render
 from uaftc_lib.plots.points import DEEPEST
-from uaftc_lib.plots.theme import CRIMSON, GREEN, GREY, INK, OLIVE
+from uaftc_lib.plots.theme import GREEN, GREY, INK, OLIVE, ROSE
 
-HUES = (GREEN, DEEPEST), (GREEN, 0.3), (OLIVE, 0.5), (CRIMSON, 0.3), (CRIMSON, DEEPEST), (GREY, 0.25)
+# Apart for every kind of colour vision, on a light page and on a dark one; the signs say the same.
+HUES = (GREEN, DEEPEST), (GREEN, 0.3), (OLIVE, 0.5), (ROSE, 0.3), (ROSE, DEEPEST), (GREY, 0.0)
 COLORS = dict(zip(WORDS, HUES))
 BARS = {"no less": 1.0, "less": 0.0}  # how dark the bar in a square is
 TITLES = {
     "1": "introduction", "4.1": "polarity", "4.2": "attention", "5": "experiments", "B": "inner products",
     "C": "invented texts", "D": "affine layer", "E": "additive", "F": "several classes", "G": "more figures",
 }  # fmt: skip
-ACROSS, MARGIN, DOWN = 15, 5.9, 1.12  # squares in a line; what stands left of them; from line to line
+ACROSS, MARGIN, DOWN = 15, 6.3, 1.12  # squares in a line; what stands left of them; from line to line
 INCHES, LETTERS = 7.2, 14  # on a desk; a phone shows half of both
 
 
@@ -41,6 +42,7 @@ def strip(judged: Iterable[Judged], caption: str) -> plots.Figure:
     )
     verdicts = {word: n for word, n in counted(judged).items() if n}
     entries = [(word, "", f"{word}: {n}") for word, n in verdicts.items()]
+    entries += [("", "", "")] * (-len(entries) % 3)
     entries += [("", bar, f"shuffled: {bar} ({(data['shuffled labels'] == bar).sum()})") for bar in BARS]
     parts = data.groupby(data["section"].map(part_of), sort=False)
     lines = sum(-(-len(rows) // ACROSS) for _, rows in parts) - (-len(entries) // 3) + 0.5
@@ -51,7 +53,7 @@ def strip(judged: Iterable[Judged], caption: str) -> plots.Figure:
 
         def square(x: float, y: float, verdict: str, bar: str) -> None:
             if verdict:
-                axes.add_patch(Rectangle((x, y), 0.92, 0.92, facecolor=COLORS[verdict]))
+                axes.add_patch(Rectangle((x, y), 0.92, 0.92, facecolor=COLORS[verdict], edgecolor=COLORS[verdict][0]))
                 write(x + 0.46, y, SIGNS[verdict], ha="center")
             if bar:
                 low = y + 0.04 if verdict else y + 0.39
