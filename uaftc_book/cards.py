@@ -45,8 +45,8 @@ CARD = CARDS.from_string("""\
 {% if others %}<p>Nor in: {{ others }}.</p>{% endif %}
 {% if turned %}<p><b>Against it, not counted</b>: {{ turned }}.</p>{% endif %}
 {% if pooled %}<p>The pooled mean leaves it open: {{ pooled }}.</p>{% endif %}
-<p><a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">Cases (CSV)</a>
-{% if tables %}from <code>{{ tables }}</code>{% endif %} · <a href="#{{ claim.name }}">link</a></p></details>
+<p><a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">Cases (CSV)</a> ·
+<a href="#{{ claim.name }}">link</a></p></details>
 """)
 
 
@@ -66,7 +66,7 @@ def card(one: Judged) -> str:
     """A sentence with its verdict, which opens to show our reading; without a verdict where it is no claim."""
     claim, graded = one.claim, one.claim.kind == KINDS[0]
     rest = [part for part in one.counted if part.verdict != "supported" and part != one.weakest]
-    numbers = scorecard([one])[[*COLUMNS]].rename(columns=COLUMNS).to_csv(index=False, lineterminator="\n")
+    rows = scorecard([one])[[*COLUMNS]].rename(columns=COLUMNS).assign(tables=" ".join(one.tables))
     return CARD.render(
         claim=claim,
         word=one.verdict if graded else claim.kind,
@@ -78,8 +78,7 @@ def card(one: Judged) -> str:
         shown_in=shown_in(claim.page),
         others="; ".join(part.case for part in rest),
         pooled=one.pool_in_words if one.pool_doubts else "",
-        numbers=quote(numbers, safe=" ,.;:+-/()[]"),
-        tables=", ".join(one.tables),
+        numbers=quote(rows.to_csv(index=False, lineterminator="\n"), safe=" ,.;:+-/()[]"),
     )
 
 

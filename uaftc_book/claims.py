@@ -49,8 +49,8 @@ class Claim:
     """A sentence of the paper, our reading of it, where it is shown, what is measured (claims.toml).
 
     ``said``: the reading. ``page``: chapter#heading. ``measured``: what X − Y is, in words. ``quote``: the paper's own
-    words, at most two lines. ``kind``: of :data:`KINDS`. ``beside``: a case whose name has one of these is shown and not
-    counted.
+    words, at most two lines. ``kind``: of :data:`KINDS`. ``beside``: a case whose name has one of these is shown
+    and not counted.
     """
 
     name: str

@@ -43,7 +43,7 @@ def strip(judged: Iterable[Judged], caption: str) -> plots.Figure:
     verdicts = {word: n for word, n in counted(judged).items() if n}
     entries = [(word, "", f"{word}: {n}") for word, n in verdicts.items()]
     entries += [("", "", "")] * (-len(entries) % 3)
-    entries += [("", bar, f"shuffled: {bar} ({(data['shuffled labels'] == bar).sum()})") for bar in BARS]
+    entries += [("", bar, f"{bar}: {(data['shuffled labels'] == bar).sum()}") for bar in BARS]
     parts = data.groupby(data["section"].map(part_of), sort=False)
     lines = sum(-(-len(rows) // ACROSS) for _, rows in parts) - (-len(entries) // 3) + 0.5
 

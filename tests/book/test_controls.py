@@ -189,6 +189,6 @@ def test_the_line_of_a_claim_says_whether_it_beats_its_control():
     tables = Tables({"sst_scores": pd.DataFrame(seeds), "null_controls": null})
     judged = claims.judge(claims.CLAIMS["figure_2_attention"], tables)
     assert [part.null.verdict for part in judged.parts if part.null] == ["as much"]
-    assert "shuffled labels: as much in 1 of 1</span>" in cards.card(judged)
+    assert "Shuffled labels: as much in 1 of 1.</span>" in cards.card(judged)
     judged = claims.judge(claims.CLAIMS["figure_2_attention"], Tables({"sst_scores": pd.DataFrame(seeds)}))
-    assert "shuffled" not in cards.card(judged)
+    assert "Shuffled" not in cards.card(judged)

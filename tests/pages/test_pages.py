@@ -341,4 +341,4 @@ def test_the_scorecard_can_be_filtered_searched_and_linked(browser):
     with opened(browser, path) as (page, _):
         page.goto(f"{path.as_uri()}#table_2")
         page.wait_for_function("document.getElementById('table_2').open")
-        assert page.locator("#table_2 table").is_visible() and page.locator("#table_1 table").is_hidden()
+        assert page.locator("#table_2 [download]").is_visible() and page.locator("#table_1 [download]").is_hidden()
