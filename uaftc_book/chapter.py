@@ -253,7 +253,7 @@ class Chapter:
             if self.by_interval:  # of a false statement the interval ends beyond the bound in no more runs than these
                 lucky = round(self.by_interval * (1 - CONFIDENCE) / 2)
                 lucky = f"at most about {lucky}" if lucky else "fewer than one"
-                line += f"; were all {self.by_interval} with a {CONFIDENCE:.0%} interval false, "
+                line += f"; if all {self.by_interval} with a {CONFIDENCE:.0%} interval were false, "
                 line += f"{lucky} would pass by chance"
             line += f"; {len(equations.PROVED)} equations checked above" * bool(equations.PROVED)
             line += f"; these do not hold: {'; '.join(self.broken)}" * bool(self.broken)

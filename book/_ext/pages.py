@@ -11,6 +11,7 @@ from docutils import nodes
 from sphinx.application import ENV_PICKLE_FILENAME
 
 from uaftc_book import publish
+from uaftc_book.numbers import MARK
 from uaftc_book.publish import address
 from uaftc_book.publish.pages import changed_on
 from uaftc_lib import files
@@ -46,7 +47,7 @@ def sentence_of(doctree):
     paragraphs = [one for one in paragraphs if "page-needs" not in one["classes"]]
     bold = [one for one in doctree.findall(nodes.strong) if one.parent in paragraphs and len(one.astext().split()) > 4]
     parts = bold[0].parent[bold[0].parent.index(bold[0]) :] if bold else paragraphs[:1]
-    text = "".join(one.astext() for one in parts).replace("\\", "")
+    text = MARK.sub(r"\3", "".join(one.astext() for one in parts)).replace("\\", "")
     return SENTENCE.split(" ".join(text.split()), maxsplit=1)[0]
 
 

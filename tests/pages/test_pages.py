@@ -88,6 +88,7 @@ def test_heads_say_what_each_page_is():
         assert values["og:site_name"] == values["citation_inbook_title"] == TITLE, name
         assert re.fullmatch(r"\d{4}/\d\d/\d\d", values["citation_publication_date"]), name
     assert len(set(said.values())) == len(said) and min(map(len, said.values())) > 20
+    assert [name for name, text in said.items() if "<" in text] == []
     assert [name for name, text in said.items() if text[-1] not in ".?!"] == [], "a sentence is whole"
 
 

@@ -47,7 +47,7 @@ class Phase extends HTMLElement {
       <g aria-hidden="true"></g><g class="point" role="slider" tabindex="0" aria-valuemin="${low}" aria-valuemax="${high}" aria-label="λ and cos(V₀, W₀), moved by the arrow keys">
       <circle class="reach" r="20"/><circle class="here" r="7.5"/></g></svg>
       <svg class="scores" viewBox="0 0 ${WIDE} ${HIGH}" role="img"></svg></div>
-      <div class="legend"><span class="key wanted">run with both kinds above</span><span class="key positive">positive words; run in which they end below</span>
+      <div class="legend"><span class="key wanted">run with both kinds above neutral words</span><span class="key positive">positive words; run in which they end below</span>
       <span class="key negative">negative words; run in which they end below</span><span class="key neutral">neutral words</span>
       <span class="key predicted">both kinds above, in closed form</span><span class="key ran">ends of the run at the point</span></div><p class="caption" aria-live="polite"></p></div>`;
     [this.plane, this.scores] = this.querySelectorAll("svg");
