@@ -39,13 +39,12 @@ CARD = CARDS.from_string("""\
 <details class="claim" id="{{ claim.name }}" data-verdict="{{ word }}">
 <summary><span class="verdict">{{ sign }} {{ word }}</span>
 <span class="sentence"><q>{{ claim.quote | typeset }}</q> <small>§{{ claim.section }}</small>
-<span class="evidence">{{ evidence }}{% if control %} {{ control }}.{% endif %}</span></span>
-<a href="{{ address }}">{{ shown_in }}</a></summary>
-<p>We read: {{ claim.said }} Measured: {{ claim.measured | typeset }}.</p>
+<span class="evidence">{{ evidence }}{% if control %} {{ control }}.{% endif %}</span></span></summary>
+<p>We read: {{ claim.said }} <a href="{{ address }}">Measured</a>: {{ claim.measured | typeset }}.</p>
 {% if others %}<p>Nor in: {{ others }}.</p>{% endif %}
 {% if turned %}<p><b>Against it, not counted</b>: {{ turned }}.</p>{% endif %}
 {% if pooled %}<p>The pooled mean leaves it open: {{ pooled }}.</p>{% endif %}
-<p><a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">Cases (CSV)</a> ·
+<p><a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">Cases (CSV)</a>,
 <a href="#{{ claim.name }}">link</a></p></details>
 """)
 
@@ -54,12 +53,6 @@ def address(page: str) -> str:
     """chapter#heading as the address of a built page."""
     chapter, _, heading = page.partition("#")
     return f"{chapter}.html{'#' + heading if heading else ''}"
-
-
-def shown_in(page: str) -> str:
-    """chapter#heading as the contents call it: chapter 5, appendix variants."""
-    number, _, name = page.partition("#")[0].partition("_")
-    return f"chapter {int(number)}" if number.isdigit() else f"appendix {name.replace('_', ' ')}"
 
 
 def card(one: Judged) -> str:
@@ -75,7 +68,6 @@ def card(one: Judged) -> str:
         control=control(one),
         turned="; ".join(part.case for part in one.turned_by) if graded else "",
         address=address(claim.page),
-        shown_in=shown_in(claim.page),
         others="; ".join(part.case for part in rest),
         pooled=one.pool_in_words if one.pool_doubts else "",
         numbers=quote(rows.to_csv(index=False, lineterminator="\n"), safe=" ,.;:+-/()[]"),

@@ -4,6 +4,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const bar = document.querySelector(".scorecard-filter");
   if (!lines.length || !bar) return;
 
+  const plain = (text) => text.toLowerCase().replaceAll("−", "-").replace(/[“”]/g, '"'); // as a keyboard has it
   const order = JSON.parse(bar.dataset.order);
   const claims = lines.filter((one) => order.includes(one.dataset.verdict)); // the others are not graded, nor counted
   const count = (verdict) => claims.filter((one) => one.dataset.verdict === verdict).length;
@@ -30,9 +31,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
   function filter() {
     const pressed = verdicts.filter((_, i) => buttons[i].getAttribute("aria-pressed") === "true");
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = plain(search.value).split(/\s+/).filter(Boolean);
     for (const one of lines) {
-      const text = one.textContent.toLowerCase();
+      const text = plain(one.textContent);
       one.hidden = (pressed.length > 0 && !pressed.includes(one.dataset.verdict)) || !words.every((word) => text.includes(word));
     }
     const shown = claims.filter((one) => !one.hidden).length;
