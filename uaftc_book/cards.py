@@ -44,7 +44,7 @@ CARD = CARDS.from_string("""\
 {% if others %}<p>Nor in: {{ others }}.</p>{% endif %}
 {% if turned %}<p><b>Against it, not counted</b>: {{ turned }}.</p>{% endif %}
 {% if pooled %}<p>The pooled mean leaves it open: {{ pooled }}.</p>{% endif %}
-<p><a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">Cases (CSV)</a>,
+<p><a download="{{ claim.name }}.csv" href="data:text/csv;charset=utf-8,{{ numbers }}">Cases (CSV)</a>
 <a href="#{{ claim.name }}">link</a></p></details>
 """)
 
