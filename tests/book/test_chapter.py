@@ -149,7 +149,7 @@ def test_a_number_is_one_object_and_prints_itself_wherever_it_stands(page, texts
     page.show()
     assert capsys.readouterr().out.strip() == (
         "3 statements checked: 2 measured, 1 proved; "
-        "were all 2 with a 95% interval false, fewer than one would pass by chance"
+        "if all 2 with a 95% interval were false, fewer than one would pass by chance"
     )
     for apart in (0.1, [0, -0.1], float("nan")):
         with pytest.raises(AssertionError, match="both sides: error (0.1|nan), of which less than 1e-09 is allowed"):
@@ -214,7 +214,7 @@ def test_the_foot_says_how_many_intervals_would_lie_beyond_their_bounds_by_chanc
     page.finding("with an interval", True, [0.4, 0.5, 0.6])
     page.show()
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.endswith("43 measured; were all 40 with a 95% interval false, at most about 1 would pass by chance")
+    assert last.endswith("43 measured; if all 40 with a 95% interval were false, at most about 1 would pass by chance")
 
 
 def test_an_exercise_refuses_the_tempting_answer_and_judges_the_readers(page, capsys):

@@ -576,9 +576,9 @@ def both_answers(rows: pd.DataFrame) -> pd.DataFrame:
     """
     verb, true = QUESTION[1], truth()
     of_class, of_verb = rows[rows["class"].eq(ASKED_CLASS) & rows["word"].ne(verb)], rows[rows["word"] == verb]
-    words = of_class[of_class["seed"] == 0].groupby("lam")["word"].agg(", ".join).rename("λ = {:g}".format)
+    words = of_class[of_class["seed"] == 0].groupby("lam")["word"].agg(", ".join).rename(index="λ = {:g}".format)
     words["truth"] = ", ".join(true.loc[true["class"] == ASKED_CLASS, "word"])
-    shares = of_verb.pivot_table(index="lam", columns="class", values="share").rename("λ = {:g}".format)
+    shares = of_verb.pivot_table(index="lam", columns="class", values="share").rename(index="λ = {:g}".format)
     shares.loc["truth"] = of_verb.groupby("class")["chance"].mean()
     two = shares.loc["truth"].nlargest(2).index
     table = pd.DataFrame({f"first words for {ASKED_CLASS}": words}).rename_axis("")
