@@ -337,6 +337,9 @@ def test_the_scorecard_can_be_filtered_searched_and_linked(browser):
         page.get_by_role("searchbox", name="search the sentences").fill("mean pooling")
         assert 0 < shown.count() < everything
         assert page.locator(".scorecard-filter [role=status]").inner_text() == f"{shown.count()} of {everything}"
+        for typed in ('"progress"', "-0.032"):  # as a keyboard has it
+            page.get_by_role("searchbox", name="search the sentences").fill(typed)
+            assert 0 < shown.count() < everything
         page.get_by_role("searchbox", name="search the sentences").fill("xyzzy")
         assert shown.count() == 0 and not troubles
     with opened(browser, path) as (page, _):
