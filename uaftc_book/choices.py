@@ -47,7 +47,7 @@ CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {
     },
     "08_is_it_explanation": lambda: {"dataset": ["sst", "imdb", "20news-1"]},
     "09_staying_true": lambda: {
-        "kind": ["concatenation", "residual", "tied", "masked", "diverse", "orthogonal"],
+        "kind": ["concatenation", "residual", "tied", "tied by norm", "masked", "diverse", "orthogonal"],
         "strength": AtLeast(0.0, "it is what the objective is multiplied by"),
         "texts": AtLeast(100, "with fewer nothing is learnt"),
     },

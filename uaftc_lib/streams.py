@@ -6,7 +6,7 @@ import numpy as np
 
 from uaftc_lib.checks import one_of, whole
 
-PURPOSES = ("initial values", "order", "masks", "data", "projections", "further layers", "masked words")
+PURPOSES = ("initial values", "order", "masks", "data", "projections", "start of embeddings", "masked words")
 
 
 def stream_seed(seed: int, purpose: str) -> int:

@@ -13,7 +13,7 @@ import torch
 from cases import uaftc
 from test_vectors import small_imdb  # noqa: F401
 
-from uaftc_book.neighbours.word_level import alone_and_in_texts, pooled
+from uaftc_book.neighbours.word_level import alone_and_in_texts
 from uaftc_book.neighbours.yardsticks import left_out, reread
 from uaftc_book.transformers import masked_language_model as own
 from uaftc_book.transformers import pieces as cut
@@ -250,7 +250,6 @@ def test_contributions_sum_and_the_tools_of_texts_read_again_work(folders):
     again = reread(model, CORPUS, CORPUS.tokens.numpy(), torch.arange(8).numpy(), torch.full((8,), -1).numpy())
     assert torch.allclose(torch.from_numpy(again.again), out.polarity.double(), atol=1e-5)
     assert set(alone_and_in_texts(model, CORPUS)) == {f"{x} alone and in its text" for x in ("attention", "polarity")}
-    assert torch.allclose(pooled(model, CORPUS), states(model, CORPUS), atol=2e-6)
     frame = score_frame(model, DATA, {"some": torch.tensor([4, 5])}, CORPUS)
     where = CORPUS.tokens == 4
     assert frame["polarity"][0] == pytest.approx(float(out.token_polarity[where].mean()), abs=1e-6)

@@ -1,15 +1,23 @@
 """What is trained how, what is held beside print, what a spread foretells."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.stats import kendalltau
+from test_neighbours_trained import told_by_words
 
 from uaftc_book.chapters import is_it_explanation
 from uaftc_book.neighbours import measured
+from uaftc_book.neighbours.jain_wallace import KEYS, READS
+from uaftc_book.neighbours.measured import LOO
 from uaftc_book.neighbours.settings import QUARREL
 from uaftc_book.neighbours.yardsticks import spread
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
+from uaftc_lib.locations import PAPER_NAMES
+from uaftc_lib.vectors.word_vectors import WordVectors
 
 
 @pytest.mark.parametrize("kappa", [-0.6, 0.0, 0.6])
@@ -70,8 +78,6 @@ def test_print_is_that_of_the_same_model():
     assert is_it_explanation.printed("tau attention, leave-one-out", "projection+tanh") == 0.623
     assert is_it_explanation.printed("accuracy", "bilstm+tanh", "IMDB") == 0.898
     assert np.isnan(is_it_explanation.printed("accuracy", "DP"))
-    shown = is_it_explanation.printed_by_lam("tau attention, leave-one-out").set_index("encoder")
-    assert shown.tau.to_dict() == {"projection": 0.314, "BiLSTM": 0.064} and shown.lam["BiLSTM"] == 16
 
 
 def test_what_texts_leave_open_widens_an_interval():
@@ -79,35 +85,6 @@ def test_what_texts_leave_open_widens_an_interval():
     found = is_it_explanation.over_texts(rows, "tau")
     seeds, texts = 4.302653 * 0.1 / 3**0.5, 1.959964 * 0.04
     assert found.high - found.mean == pytest.approx(np.hypot(seeds, texts)) and found.n == 3
-
-
-def worlds_rows(model, spread, tau, lams=(10.0,)):
-    return [
-        {
-            "dataset": "sst",
-            "model": model,
-            "lam": lam,
-            "seed": seed,
-            measured.SPREAD: spread(lam, seed),
-            measured.LOO: tau(lam, seed),
-        }
-        for lam in lams
-        for seed in range(3)
-    ]
-
-
-def test_a_model_is_held_beside_words_of_the_same_spread(monkeypatch):
-    """DP's curve is log σ here; a model 0.2 below it is told so, wherever its scores spread."""
-    rows = worlds_rows("DP", lambda lam, _: lam, lambda lam, _: np.log(lam), (1.0, 3.0, 10.0))
-    rows += worlds_rows("words+tanh", lambda _, seed: 2.0 + seed, lambda _, seed: np.log(2.0 + seed) - 0.2, (1.0,))
-    frame = pd.DataFrame(rows)
-    monkeypatch.setattr(
-        is_it_explanation,
-        "stored",
-        lambda _, **where: frame[(frame[list(where)] == pd.Series(where)).all(axis=1)].reset_index(),
-    )
-    found = is_it_explanation.beyond_words("words+tanh")
-    assert found.mean == pytest.approx(-0.2) and found.n == 3 and found.high - found.low < 1e-9
 
 
 def test_what_a_spread_explains_of_agreement():
@@ -128,24 +105,83 @@ def test_first_seeds_come_first():
     assert is_it_explanation.jobs_of({"words": 1}, lam=[1.0, 2.0]) == both and [*both[0]] == ["model", "lam", "seed"]
 
 
-def test_other_seeds_begin_elsewhere(monkeypatch):
-    """The range of the embeddings reaches the model, and nothing else of it changes."""
-    asked, small = [], Corpus.from_lists([[0, 1, 2, 1], [2, 1, 0, 0]], [0, 1])
-    data = Dataset("sst", Vocabulary(["a", "b", "c"]), ("no", "yes"), small, small, small)
-    monkeypatch.setattr(is_it_explanation, "load_dataset", lambda name: data)
-
-    def trained(dataset, *kind, **named):
-        asked.append((kind, named))
-        return AttentionClassifier(6, 2, seed=1), 4
-
-    monkeypatch.setattr(is_it_explanation, "train_classifier", trained)
-    (row,) = is_it_explanation.other_initialisations("projection+dot", 0.3, 7)
-    assert asked == [(("projection", "dot"), {"seed": 7, "embedding_range": 0.3})]
-    assert row["best_epoch"] == 4 and {"tau attention, leave-one-out", "largest weight", "AUC"} <= {*row}
-
-
 def test_encoders_stand_in_the_order_that_gives_them_their_colours():
     rows = pd.DataFrame({"model": ["DP-L", "bilstm+dot", "DP", "words+tanh", "DP"], "x": range(5)})
     found = is_it_explanation.drawn(rows, tau="x")
     assert found.encoder.tolist() == ["words (DP)", "words (DP)", "words", "BiLSTM", "LSTM (DP-L)"]
     assert found.tau.tolist() == [2, 4, 3, 1, 0]
+
+
+def moments_table(late=0.0, start=0.0):
+    """Runs whose τ is published − 0.2 at every moment; more at the last epoch, and from a larger start."""
+    rows = []
+    for dataset, model in product(("sst", "20news-1"), ("bilstm+tanh", "bilstm+dot", "projection+tanh")):
+        lam = is_it_explanation.usual_lam(model)
+        published = is_it_explanation.printed(LOO, model, PAPER_NAMES[dataset])
+        for begin, epoch, seed in product(is_it_explanation.SIZES, (1, 8), range(3)):
+            tau = published - 0.2 + late * (epoch == 8) + start * (begin == "±1")
+            row = {"dataset": dataset, "model": model, "lam": lam, "start": begin, "seed": seed, "epoch": epoch}
+            rows.append(row | {LOO: tau, "AUC on dev": 1 / epoch})
+    return pd.DataFrame(rows)
+
+
+def test_a_moment_explains_what_it_explains_of_models_it_was_not_chosen_on():
+    table = is_it_explanation.published_and_own(moments_table(late=0.2))
+    assert len(table) == 6 and (table["published"] - table[is_it_explanation.USUAL]).to_numpy() == pytest.approx(0.2)
+    assert is_it_explanation.nearest_moment(table) == ("±0.1", 8)
+    assert is_it_explanation.explained_elsewhere(table) == pytest.approx(1.0)
+    table = is_it_explanation.published_and_own(moments_table(late=0.05, start=0.05))
+    assert is_it_explanation.nearest_moment(table) == ("±1", 8)
+    assert is_it_explanation.explained_elsewhere(table) == pytest.approx(0.75)
+    nothing = is_it_explanation.published_and_own(moments_table())
+    assert is_it_explanation.explained_elsewhere(nothing) == pytest.approx(0.0)
+
+
+def test_only_models_at_the_published_lambda_are_compared():
+    rows = moments_table()
+    elsewhere = rows.assign(lam=rows["lam"] * 10, **{LOO: 9.0})
+    table = is_it_explanation.published_and_own(pd.concat([rows, elsewhere]))
+    assert len(table) == 6 and table[is_it_explanation.USUAL].max() < 1
+
+
+def test_every_job_of_the_moments_is_there_once_and_can_start():
+    made = pd.DataFrame(is_it_explanation.moments())
+    assert not made.duplicated().any()
+    assert {*made["start"]} == {*is_it_explanation.SIZES, "normal", "skip-gram"}
+    assert {*made["model"].str.partition("+")[0]} <= {*READS} and {*made["model"].str.partition("+")[2]} == {*KEYS}
+
+
+def test_starts_differ_in_size_alone_or_in_everything(monkeypatch):
+    data = told_by_words()
+    words = data.vocabulary.words[:3]
+    vectors = WordVectors(list(words), np.eye(3, 5, dtype=np.float32) * [[2.0], [3.0], [4.0]], "made up")
+    monkeypatch.setattr(is_it_explanation, "own_vectors", lambda: "made up")
+    monkeypatch.setattr(is_it_explanation, "read_vectors", lambda _: vectors)
+
+    def table(start, seed=1):
+        return is_it_explanation.started(data, "words+tanh", 1.0, start, seed).embedding.detach()
+
+    torch.testing.assert_close(table("±1"), 10 * table("±0.1"))
+    assert float(table("normal").std()) == pytest.approx(1, abs=0.1)
+    turned = table("skip-gram")
+    torch.testing.assert_close(turned[:3] @ turned[:3].T, torch.diag(torch.tensor([4.0, 9.0, 16.0])), atol=1e-5, rtol=0)
+    assert torch.equal(turned[3:], table("±0.1")[3:]) and not torch.equal(turned, table("skip-gram", 2))
+
+
+def test_the_headline_turns_with_lambda_and_epoch():
+    def rows(by_epoch, by_lam):
+        return pd.DataFrame(
+            {"dataset": "sst", "model": model, "lam": lam, "start": "±0.1", "seed": seed, "epoch": epoch}
+            | {LOO: 0.1 + by_epoch[model] * (epoch == 8) + by_lam[model] * (lam == 0.1) + seed / 1000}
+            for model, lam, epoch, seed in product(by_epoch, (0.1, 1.0, 100.0), (1, 8), range(3))
+        )
+
+    both, none = dict.fromkeys(is_it_explanation.READ_AS, 0.3), dict.fromkeys(is_it_explanation.READ_AS, 0.0)
+    lstm = none | {"bilstm+tanh": 0.24}
+    assert is_it_explanation.answer(rows(lstm, both)) == (
+        "Where its scores spread far. At λ = 0.1 it agrees with leaving words out better than at 100 over words, "
+        "projections, a GRU, an LSTM. After 8 epochs it agrees better than after 1 over an LSTM (τ = 0.10, then 0.34)."
+    )
+    assert "epochs" not in is_it_explanation.answer(rows(none, both))
+    assert "At λ" not in is_it_explanation.answer(rows(lstm, none))
+    assert is_it_explanation.answer(rows(none, none)).startswith("Neither a small λ nor longer training")

@@ -254,7 +254,6 @@ MOVES = {  # a value for each slider of the page
     "06_accuracy": pytest.param(20.0, marks=pytest.mark.long),
     "07_words_and_classes": pytest.param(3.0, marks=pytest.mark.long),
     "08_is_it_explanation": pytest.param(3.0, marks=pytest.mark.long),
-    "09_staying_true": pytest.param(0.3, marks=pytest.mark.long),
     "A_pretrained": pytest.param(5.0, marks=pytest.mark.long),
     "A_since_2020": pytest.param(7.0, marks=pytest.mark.long),
 }

@@ -7,7 +7,6 @@ import pytest
 from uaftc_book import contents
 from uaftc_book.chapters.map import settings_of_runs
 from uaftc_lib.experiments.paper_models import table2_cell
-from uaftc_lib.experiments.provenance import processor
 from uaftc_lib.experiments.registry import (
     EXPERIMENTS,
     TOLERANCE,
@@ -122,7 +121,6 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner):
         ("sst_tilt", {"world": "equal classes", "bias": False, "seed": 3}),
         ("sst_tilt", {"world": "equal classes, the 50 dealt out within classes", "bias": False, "seed": 3}),
         ("sst_mirrored", {"lam": 100.0, "penalty": 0.0, "seed": 3}),
-        ("explanation_mirrored", {"lam": 10.0, "seed": 3}),
         ("lists_by_weight", {"labels": "half", "seed": 3}),
         ("ratings_felt", {"labels": "real", "seed": 3}),
         ("frequent_words", {"seed": 3}),
@@ -134,11 +132,8 @@ def test_a_seed_of_the_side_columns_comes_out_again(learner):
         ("panel_controls", {"dataset": "sst", "model": "DP-A", "lam": 20.0, "labels": "permuted", "seed": 3}),
         ("quarrel", {"dataset": "sst", "model": "DP", "lam": 10.0, "seed": 3}),
         ("tfidf_baseline", {"dataset": "sst"}),
-        pytest.param("word_level_lams", {"lam": 0.3, "seed": 3}, marks=pytest.mark.long),
         pytest.param("explanation_seeds", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
         pytest.param("shapley_estimates", {"lam": 10.0, "seed": 3}, marks=pytest.mark.long),
-        pytest.param("seeds_and_texts", {"model": "DP"}, marks=pytest.mark.long),
-        pytest.param("search_settings", {"lam": 100.0, "rate": 0.3, "penalty": 20.0}, marks=pytest.mark.long),
     ],
 )
 def test_a_run_of_the_controls_comes_out_again(name, job):

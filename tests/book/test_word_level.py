@@ -1,6 +1,7 @@
-"""States that stay close to their words, and what they keep of them, on made-up texts."""
+"""Classifiers whose states stay close to their words, on made-up texts."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,10 +9,9 @@ import torch
 from test_neighbours_trained import TYPES, texts, told_by_words
 
 from uaftc_book.neighbours import jain_wallace, word_level
-from uaftc_book.neighbours.jain_wallace import JainWallaceClassifier, fresh, train_model
-from uaftc_book.neighbours.settings import WORD_LEVEL
+from uaftc_book.neighbours.jain_wallace import JainWallaceClassifier, train_model
 from uaftc_book.neighbours.word_level import POOLED, WordLevelClassifier
-from uaftc_book.neighbours.yardsticks import without_integration
+from uaftc_book.neighbours.yardsticks import yardsticks
 from uaftc_lib import Corpus, explain
 
 
@@ -28,25 +28,6 @@ def test_what_is_pooled_is_the_state_the_word_or_both(pools):
     assert torch.equal(model.encode(e, corpus.offsets), expected) and e.shape == h.shape
     total = torch.zeros(6).index_add(0, corpus.instance_of, explain.contributions(model, corpus))
     torch.testing.assert_close(total, model(corpus).polarity.detach(), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", [{"pools": "residual", "keys": "dot"}, {"orthogonal": True}, {"layers": 2}])
-def test_another_seed_is_of_the_same_kind(kind):
-    model = WordLevelClassifier(TYPES, **kind, seed=1)
-    other, again = fresh(model, 2), fresh(fresh(model, 2), 1)
-    assert str(other) == str(model) and other.lam == model.lam and other.pools == model.pools
-    for one, two, three in zip(model.parameters(), other.parameters(), again.parameters()):
-        assert torch.equal(one, three) and one.shape == two.shape
-        assert not torch.equal(one, two) or not one.any()  # biases begin at zero
-    values = [one for one in model.parameters() if one.dim() == 2]
-    assert not any(torch.equal(x, y) for i, x in enumerate(values) for y in values[:i])  # no two layers are drawn alike
-
-
-def test_a_second_layer_reads_the_states_of_the_first():
-    model, corpus = WordLevelClassifier(TYPES, layers=2), texts(4, 1)
-    e, h = word_level.embeddings_and_states(model, corpus)
-    first = model.recurrent(e, corpus.offsets)
-    assert torch.equal(h, model.further[0](first, corpus.offsets)) and not torch.equal(h, first)
 
 
 def test_without_a_component_to_take_away_it_is_the_lstm():
@@ -94,7 +75,8 @@ def test_each_objective_brings_about_what_it_asks_for(told):
         return word_level.conicity(word_level.embeddings_and_states(model, told.test)[1], told.test).mean().item()
 
     plain = trained()
-    assert distance(trained(word_level.tied(told.train, 1.0))) < distance(plain) / 5
+    for power in (1, 2):
+        assert distance(trained(word_level.tied(told.train, 1.0, power))) < distance(plain) / 5
     assert cone(trained(word_level.diverse(told.train, 3.0))) < cone(plain) - 0.2
 
     def surprise(model):
@@ -109,14 +91,6 @@ def test_each_objective_brings_about_what_it_asks_for(told):
     assert surprise(trained(word_level.masked(told.train, 1.0, seed=1))) < blind < surprise(plain)
 
 
-def test_a_probe_tells_words_from_their_embeddings_and_nothing_from_shuffled_pairs(told):
-    known = word_level.information(JainWallaceClassifier(TYPES, "words", embedding_range=1.0), told)
-    assert known.told > 0.8 * known.entropy and known.told_shuffled < 0.05
-    blind = JainWallaceClassifier(TYPES, "words")
-    blind.embedding.data[:] = 1.0
-    assert abs(word_level.information(blind, told).told) < 0.02
-
-
 def test_scores_alone_are_those_in_texts_where_nothing_is_read_beside(told):
     model = JainWallaceClassifier(TYPES, "projection", seed=1)
     assert word_level.alone_and_in_texts(model, told.test) == pytest.approx(
@@ -126,54 +100,54 @@ def test_scores_alone_are_those_in_texts_where_nothing_is_read_beside(told):
     assert max(recurrent.values()) < 0.99
 
 
-def test_what_is_kept_is_one_row(told, monkeypatch):
-    monkeypatch.setattr(
-        word_level, "token_types", lambda *_: {"positive": torch.arange(2), "negative": torch.arange(2, 4)}
-    )
-    model = WordLevelClassifier(TYPES, seed=1)
-    e, h = word_level.embeddings_and_states(model, told.test)
-    row = word_level.kept(model, told)
-    assert len(row) == 10 and np.isfinite([*row.values()]).all() and row["told"] > row["told shuffled"]
-    assert row["apart"] == pytest.approx(((h - e) ** 2).sum(1).mean().item(), rel=1e-5)
-
-
-def test_words_alone_are_counted_by_their_side(told, monkeypatch):
-    model = JainWallaceClassifier(TYPES, "words", seed=1)
-    lists = {"positive": torch.tensor([0, 1]), "negative": torch.tensor([2, 3, 4])}
-    monkeypatch.setattr(word_level, "token_types", lambda *_: lists)
-    s = model.token_scores().polarity
-    row = word_level.words_alone(model, told)
-    assert row["alone positive"] == pytest.approx(float((s[:2] > 0).double().mean()))
-    assert row["alone negative"] == pytest.approx(float((s[2:5] < 0).double().mean()))
-
-
 def test_all_yardsticks_take_every_kind(told):
     corpus = told.test[:5]
-    for kind in ({"pools": "concatenation"}, {"pools": "residual"}, {"orthogonal": True}, {"layers": 2}):
-        found, left = without_integration(WordLevelClassifier(TYPES, **kind), corpus)
+    for kind in ({"pools": "concatenation"}, {"pools": "residual"}, {"orthogonal": True}, {"one_direction": True}):
+        found, left = yardsticks(WordLevelClassifier(TYPES, **kind), corpus)
         assert np.isfinite(found["leave-one-out"]).all() and abs(left.whole - left.own).max() > 1e-7
+
+
+def test_tying_weighs_distances_or_their_squares(told):
+    model = WordLevelClassifier(TYPES, seed=1)
+    out = model(told.test)
+    e, h = word_level.embeddings_and_states(model, told.test)
+    usual = jain_wallace.class_balanced(told.test)(model, told.test, out)
+    for power in (1, 2):
+        by_hand = sum(
+            ((h - e)[begin:end].norm(dim=1) ** power).mean() for begin, end in pairwise(told.test.offsets.tolist())
+        )
+        added = word_level.tied(told.test, 3.0, power)(model, told.test, out) - usual
+        assert float(added) == pytest.approx(3 * float(by_hand), rel=1e-4)
+
+
+def test_one_direction_does_not_know_what_follows():
+    long, short = (Corpus.from_lists([words], [1]) for words in ([0, 5, 6, 1, 7], [0, 5, 6]))
+    for orthogonal in (False, True):
+        model = WordLevelClassifier(TYPES, one_direction=True, orthogonal=orthogonal, seed=1)
+        whole, begin = (word_level.embeddings_and_states(model, one)[1] for one in (long, short))
+        assert whole.shape == (5, 256)
+        torch.testing.assert_close(whole[:3], begin)
+    both = WordLevelClassifier(TYPES, seed=1)
+    whole, begin = (word_level.embeddings_and_states(both, one)[1] for one in (long, short))
+    assert not torch.allclose(whole[:3], begin)
 
 
 @pytest.mark.parametrize("kind", word_level.KINDS)
 def test_every_kind_learns_four_words(kind, told):
-    strength = {"tied": 0.01, "masked": 0.1, "diverse": 0.1}.get(kind, 0.0)
-    model, best_epoch = word_level.train_kind(told, kind, strength, seed=1, epochs=5)
-    assert model.accuracy(told.test) > 0.9 and 1 <= best_epoch <= 5
-    assert (model.pools, model.orthogonal) == (kind if kind in POOLED else "state", kind == "orthogonal")
+    strength = {"tied": 0.01, "tied by norm": 0.01, "masked": 0.1}.get(kind, 0.1 if "diverse" in kind else 0.0)
+    model, objective = word_level.initial(told, kind, strength, seed=1)
+    train_model(model, told, 1, 5, objective)
+    assert model.accuracy(told.test) > 0.9
+    assert (model.pools, model.orthogonal) == (kind if kind in POOLED else "state", "orthogonal" in kind)
 
 
 @pytest.mark.parametrize(("kind", "strength"), [("tied", 0.0), ("base", 1.0), ("glued", 0.0)])
 def test_a_kind_without_its_strength_is_refused(kind, strength, told):
     with pytest.raises(ValueError):
-        word_level.train_kind(told, kind, strength)
+        word_level.initial(told, kind, strength)
 
 
-@pytest.mark.parametrize("wrong", [{"pools": "words"}, {"layers": 0}, {"keys": "cosine"}])
+@pytest.mark.parametrize("wrong", [{"pools": "words"}, {"keys": "cosine"}])
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(ValueError):
         WordLevelClassifier(TYPES, **wrong)
-
-
-def test_the_settings_can_be_run():
-    assert 0 < WORD_LEVEL.masked < 1 and 0 < WORD_LEVEL.price < 1
-    assert all(strengths == sorted(strengths) for strengths in WORD_LEVEL.tried.values())

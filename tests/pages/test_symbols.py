@@ -304,7 +304,7 @@ HERE = r"""async formula => {
     [
         ("A_since_2020", "2211 1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
         ("A_since_2020", "1D462", {"what a word A0 or A1 adds to a text's logit"}, "pull of a place"),  # here alone
-        ("09_staying_true", "1D53C", {"mutual information", "entropy", "state of a word"}, "pooled vector"),
+        ("09_staying_true", "1D6FF", {"strength of the tie"}, "change"),
         ("A_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
     ],
 )

@@ -2,150 +2,151 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from uaftc_book.cases import Tables
-from uaftc_book.neighbours.jain_wallace import area_under_curve, classifier_quality, default_lam
-from uaftc_book.neighbours.measured import LOO, SPREAD, all_measures, looked_at
-from uaftc_book.neighbours.people import asked
-from uaftc_book.neighbours.settings import ADVERSARY, WORD_LEVEL
-from uaftc_book.neighbours.wiegreffe_pinter import both_adversaries, ceiling
-from uaftc_book.neighbours.word_level import WordLevelClassifier, kept, train_kind
-from uaftc_lib.corpus import Dataset
+from uaftc_book import rules
+from uaftc_book.neighbours.jain_wallace import JainWallaceClassifier
+from uaftc_book.neighbours.measured import LOO, after_epochs, at_kept_epoch
+from uaftc_book.neighbours.settings import BY_EPOCH, WORD_LEVEL
+from uaftc_book.neighbours.word_level import initial
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import experiment, jobs_over, stored
-from uaftc_lib.locations import data_home
+from uaftc_lib.experiments.registry import experiment
 
 # ---
-# The classifiers of every objective, their seeds and strengths, and all that is measured of them.
+# The classifiers of every objective, their seeds and strengths, and what is measured of them after each epoch.
 
 
-USUAL_LAM = default_lam("bilstm", "tanh")
-NAMES = {
-    "base": "none",
-    "concatenation": "[h; e]",
-    "residual": "h + e",
-    "tied": "tied",
-    "masked": "masked words",
-    "diverse": "diverse",
-    "orthogonal": "orthogonal",
-}
-BASE = NAMES["base"]
+WORDS = "words"  # pooled themselves, without an LSTM
 
 
-def variants(dataset: str) -> dict[str, tuple[str, float]]:
-    """Name -> kind and strength of all that is looked at on a data set, the base first."""
-    strengths = dict.fromkeys(NAMES.keys() - WORD_LEVEL.tried.keys(), 0.0) | WORD_LEVEL.chosen.get(dataset, {})
-    kinds = [kind for kind in NAMES if kind in WORD_LEVEL.usual.get(dataset, {}) and kind in strengths]
-    found = {NAMES[kind]: (kind, strengths[kind]) for kind in kinds}
-    dear = WORD_LEVEL.dear.get(dataset, {})
-    return found | {f"{NAMES[kind]}, δ = {strength:g}": (kind, strength) for kind, strength in dear.items()}
-
-
-def objective_jobs() -> list[dict]:
-    """The search, then every seed of what is looked at, then of two layers; in this order."""
-    found = [
-        {"dataset": dataset, "kind": kind, "strength": strength, "layers": 1, "seed": seed}
-        for dataset, seeds in WORD_LEVEL.searched.items()
-        for seed in range(seeds)
-        for kind, strengths in ({"base": [0.0]} | WORD_LEVEL.tried).items()
+def jobs() -> list[dict]:
+    """Every model, the first seeds first, in the order of the settings."""
+    return [
+        {"dataset": run["dataset"], "kind": kind, "strength": strength, "seed": seed}
+        for run in WORD_LEVEL.runs
+        for seed in range(run["seeds"])
+        for kind, strengths in run["kinds"].items()
         for strength in strengths
     ]
-    found += [
-        {"dataset": dataset, "kind": kind, "strength": strength, "layers": layers, "seed": seed}
-        for layers, wanted in ((1, WORD_LEVEL.usual), (2, WORD_LEVEL.two_layers))
-        for dataset, kinds in wanted.items()
-        for seed in range(max(kinds.values()))
-        for kind, strength in variants(dataset).values()
-        if seed < kinds.get(kind, 0)
-    ]
-    return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in found)]
 
 
-@experiment(jobs=objective_jobs(), rows=1)
-def word_level(dataset: str, kind: str, strength: float, layers: int, seed: int) -> list[dict]:
-    """What a word-level objective does to accuracy, to what attention agrees with, and to what states keep of words."""
+@experiment(jobs=jobs(), rows=len(BY_EPOCH.epochs))
+def remedies(dataset: str, kind: str, strength: float, seed: int) -> list[dict]:
+    """What a word-level objective does to accuracy and to what attention agrees with, after some epochs."""
     data = load_dataset(dataset)
-    return [row_of(data, *train_kind(data, kind, strength, seed, layers))]
+    if kind == WORDS:
+        return after_epochs(JainWallaceClassifier(len(data.vocabulary), "words", "tanh", seed=seed), data, seed)
+    model, objective = initial(data, kind, strength, seed)
+    return after_epochs(model, data, seed, objective)
 
 
-@experiment(jobs_over(seed=range(WORD_LEVEL.lam_seeds), lam=WORD_LEVEL.lams), rows=1)
-def word_level_lams(lam: float, seed: int) -> list[dict]:
-    """SST, a control: the same of the base at other λ, without any objective."""
-    data = load_dataset("sst")
-    return [row_of(data, *train_kind(data, "base", seed=seed, lam=lam))]
+# ---
+# What a remedy is, what it costs, and what the answer is at each epoch.
 
 
-SECOND = [{"objective": name, "seed": s} for name, n in WORD_LEVEL.second.objectives.items() for s in range(n)]
+LABELS = {
+    "base": "plain LSTM",
+    WORDS: "words, no LSTM",
+    "concatenation": "[h; e]",
+    "residual": "h + e",
+    "tied": "tied, squared, δ =",
+    "tied by norm": "tied, norm, δ =",
+    "masked": "masked words, η =",
+    "diverse": "diverse, γ =",
+    "orthogonal": "orthogonal",
+    "one direction": "one direction",
+    "one direction, diverse": "one direction, diverse, γ =",
+    "one direction, orthogonal": "one direction, orthogonal",
+}
+BASE, POOLED_WORDS = LABELS["base"], LABELS[WORDS]
+DATASETS = {"sst": "SST", "20news-1": "20 Newsgroups I"}
+LITTLE = 0.01  # of accuracy: what keeps it, in the first paper's claim
+
+# What the papers claim of an objective: the column that says so, the sign of its change, and what may be lost.
+CLAIMS = {
+    "accuracy is kept, to one point": ("accuracy", 1, LITTLE),
+    "attention agrees better with leaving words out": (LOO, 1, 0.0),
+    "attention agrees better with gradients": ("tau attention, gradient", 1, 0.0),
+    "permuted weights flip more decisions": ("permuted turned", 1, 0.0),
+    "other weights with the same answer lie nearer": ("exact adversary", -1, 0.0),
+    "more of a word's effect passes through its own state": ("share of own state", 1, 0.0),
+}
 
 
-@experiment(SECOND, rows=len(WORD_LEVEL.second.strengths) + len(ADVERSARY.tolerances))
-def word_level_adversary(objective: str, seed: int) -> list[dict]:
-    """SST: how far a second model gets that is trained to weigh otherwise and answer alike; and what is exact."""
-    data = load_dataset("sst")
-    kind, strength = variants("sst")[objective]
-    model, _ = train_kind(data, kind, strength, seed)
-    return both_adversaries(model, data, seed, WORD_LEVEL.second.strengths)
+def label(kind: str, strength: float) -> str:
+    """A model, as figures and tables call it."""
+    return f"{LABELS[kind]} {strength:g}" if strength else LABELS[kind]
 
 
-def row_of(data: Dataset, model: WordLevelClassifier, best_epoch: int) -> dict:
-    """Everything that is measured of a model here."""
-    corpus = looked_at(data)
-    row = {"best_epoch": best_epoch, "AUC on dev": area_under_curve(model, data.dev)} | classifier_quality(
-        model, data.test
+def labelled(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`remedies` with the label of each model."""
+    return rows.assign(model=[label(*pair) for pair in zip(rows["kind"], rows["strength"])])
+
+
+def kept(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each run the epoch of the highest AUC on dev, as Jain and Wallace keep it."""
+    return at_kept_epoch(rows, "dataset", "model")
+
+
+def by_seed(rows: pd.DataFrame, model: str, column: str) -> pd.Series:
+    """A number of each run of a model, on one data set and at one epoch."""
+    return rows[rows["model"] == model].set_index("seed")[column]
+
+
+def change(rows: pd.DataFrame, model: str, column: str, other: str = BASE) -> pd.Series:
+    """What a number is above that of the same seed of another model, on one data set and at one epoch."""
+    return (by_seed(rows, model, column) - by_seed(rows, other, column)).dropna()
+
+
+def beyond_training(rows: pd.DataFrame, model: str) -> pd.Series:
+    """How far τ at the kept epoch lies above the plain LSTM's at the epoch where its mean is largest; one data set."""
+    plain = rows[rows["model"] == BASE]
+    latest = plain.groupby("epoch")[LOO].mean().idxmax()
+    return (by_seed(kept(rows), model, LOO) - by_seed(plain[plain["epoch"] == latest], BASE, LOO)).dropna()
+
+
+def that_help(rows: pd.DataFrame) -> list[str]:
+    """The objectives that raise τ beyond what training the plain LSTM longer does, the best first; one data set."""
+    excess = {name: beyond_training(rows, name) for name in rows["model"].unique() if name not in (BASE, POOLED_WORDS)}
+    helpful = [name for name, values in excess.items() if rules.interval(values.to_numpy()).low > 0]
+    return sorted(helpful, key=lambda name: -excess[name].mean())
+
+
+def is_dominated(rows: pd.DataFrame, model: str) -> bool:
+    """Whether pooled words agree better and are more often right, by their intervals, at kept epochs; one data set."""
+    final = kept(rows)
+    return all(
+        rules.interval(change(final, POOLED_WORDS, column, model).to_numpy()).low > 0 for column in (LOO, "accuracy")
     )
-    row |= all_measures(model, corpus, people=asked(data, corpus, data_home()), dear=False) | kept(model, data)
-    for bound in ceiling(model, corpus):
-        tolerance = bound.pop("tolerance")
-        row |= {f"exact {name} at {tolerance}": value for name, value in bound.items()}
-    return row
 
 
-def by_rule(dataset: str, kind: str) -> float:
-    """The largest strength tried whose mean AUC on dev is no more than the price below the base's."""
-    rows = stored("word_level", dataset=dataset, layers=1)
-    rows = rows[rows.seed < WORD_LEVEL.searched[dataset]]
-    reached = rows.groupby(["kind", "strength"])["AUC on dev"].mean()
-    cheap = reached[kind][reached[kind] >= reached["base", 0.0] - WORD_LEVEL.price]
-    return float(cheap.index.max())
+def answer(rows: pd.DataFrame) -> str:
+    """The headline: where an objective helps, what it costs, and what leaving the LSTM out does instead."""
+    parts, helpful = [], {}
+    for dataset, of_data in rows.groupby("dataset", sort=False):
+        final, name = kept(of_data), DATASETS[dataset]
+        helpful[dataset] = that_help(of_data)
+        tau, points = (final.groupby("model")[column].mean() for column in (LOO, "accuracy"))
+        cost = {model: f"{100 * (points[model] - points[BASE]):+.1f} points" for model in points.index}
+        if helpful[dataset]:
+            best = helpful[dataset][0]
+            parts.append(f"On {name}, {best} raises τ to {tau[best]:.2f} (accuracy {cost[best]})")
+        else:
+            parts.append(f"On {name} no objective does more than training the plain LSTM longer")
+        parts[-1] += f"; pooling words without the LSTM gives {tau[POOLED_WORDS]:.2f} ({cost[POOLED_WORDS]})."
+    best = {dataset: names[0] for dataset, names in helpful.items() if names}
+    worse = [is_dominated(rows[rows["dataset"] == dataset], name) for dataset, name in best.items()]
+    first = "No: none of the objectives helps." if not best else "Yes, by an objective that is strong enough."
+    if best and all(worse):
+        first = "Yes, but leaving the LSTM out does more and costs less."
+    return " ".join([first, *parts])
 
 
-def seeds_of_variant(name: str, dataset: str = "sst", layers: int = 1, tables: Tables | None = None) -> pd.DataFrame:
-    """The stored seeds of a variant."""
-    kind, strength = variants(dataset)[name]
-    where = {"dataset": dataset, "kind": kind, "strength": strength, "layers": layers}
-    return by_seed((tables or stored)("word_level", **where))
-
-
-def rows_at(lam: float, tables: Tables | None = None) -> pd.DataFrame:
-    """The stored seeds of the control, the base at a λ, on SST."""
-    if lam == USUAL_LAM:
-        return seeds_of_variant(BASE, tables=tables)
-    return by_seed((tables or stored)("word_level_lams", lam=lam))
-
-
-def by_seed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows under their seeds; where there are none, as they are."""
-    return rows.set_index("seed").sort_index() if len(rows) else rows
-
-
-def changed(rows: pd.DataFrame, column: str, dataset: str = "sst", layers: int = 1) -> pd.Series:
-    """What a number of some seeds is above that of the same seeds of the base."""
-    return (rows[column] - seeds_of_variant(BASE, dataset, layers)[column]).dropna()
-
-
-def beyond_spread(rows: pd.DataFrame, tables: Tables | None = None) -> pd.Series:
-    """How far τ of some seeds on SST lies above what the base of the same seed has at the same spread of scores.
-
-    That is read off a line in the logarithm of the spread, through the base's models of this seed at the λ of the grid;
-    nan where fewer than three were run.
-    """
-    base = pd.concat(rows_at(lam, tables)[[SPREAD, LOO]] for lam in (*WORD_LEVEL.lams, USUAL_LAM))
-    above = {}
-    for seed, row in rows[[SPREAD, LOO]].iterrows():
-        own = base[base.index == seed]
-        if len(own) > 2:
-            slope, level = np.polyfit(np.log(own[SPREAD]), own[LOO], 1)
-            above[seed] = row[LOO] - level - slope * np.log(row[SPREAD])
-    return pd.Series(above, dtype=float)
+def outcomes(rows: pd.DataFrame, model: str, claim: str) -> str:
+    """Of each epoch a sign: + where a claim holds by its interval, − where its reverse does, ○ where neither does."""
+    column, sign, allowed = CLAIMS[claim]
+    signs = ""
+    for _, of_epoch in rows.groupby("epoch"):
+        interval = rules.interval(sign * change(of_epoch, model, column).to_numpy() + allowed)
+        signs += "+" if interval.low > 0 else "−" if interval.high < 0 else "○"
+    return signs

@@ -131,14 +131,3 @@ def lime_weights(
 def similarity(share: Float[np.ndarray, "subsets"]) -> Float[np.ndarray, "subsets"]:
     """LIME's kernel, of the share of the words that are kept: their cosine with the whole text is its root."""
     return np.exp(-((100 * (1 - np.sqrt(share)) / KERNEL_WIDTH) ** 2) / 2)
-
-
-def lime_factor(words: int) -> float:
-    """What multiple of α_j (s_j − s) LIME's weights are in the limit of many samples, where attention is uniform.
-
-    Among subsets of k of n words those with j are ahead of those without by (s_j − s) n / (k (n − 1)), and the
-    regression averages over k with the kernel times k (n − k): n Σ K(k/n) (n − k) / Σ K(k/n) k (n − k).
-    """
-    k = np.arange(1, words)
-    weights = similarity(k / words) * (words - k)
-    return float(words * weights.sum() / (weights * k).sum())

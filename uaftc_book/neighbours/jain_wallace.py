@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy.special import expit
 from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
@@ -22,7 +21,7 @@ from uaftc_lib.explain.contributions import permuted
 from uaftc_lib.models import AttentionClassifier, Output
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.streams import generator
-from uaftc_lib.threads import one_thread
+from uaftc_lib.threads import denormals_are_zero, one_thread
 
 # ---
 # The classifiers of Jain & Wallace (2019), and of Wiegreffe & Pinter (2019), who took them over.
@@ -32,7 +31,7 @@ from uaftc_lib.threads import one_thread
 # α_j = 1 it would only shift all s_j.
 
 
-READS = tuple(JAIN_WALLACE.states)  # words, projection, bilstm
+READS = tuple(JAIN_WALLACE.states)  # words, projection, bilstm, bigru
 KEYS = ("tanh", "dot")
 
 
@@ -42,8 +41,8 @@ class JainWallaceClassifier(AttentionClassifier):
     Parameters
     ----------
     vocabulary_size : int
-    reads : {"words", "projection", "bilstm"}
-        h_j = e_j, tanh(P e_j + b) (theirs is called "average"), or the states of a bidirectional LSTM.
+    reads : {"words", "projection", "bilstm", "bigru"}
+        h_j = e_j, tanh(P e_j + b) (theirs is called "average"), or the states of a bidirectional LSTM or GRU.
     keys : {"tanh", "dot"}
         a_j = V·tanh(M h_j + c)/λ, with half as many elements, or V·h_j/λ.
     lam : float, optional
@@ -79,7 +78,7 @@ class JainWallaceClassifier(AttentionClassifier):
             vocabulary_size,
             JAIN_WALLACE.dimension,
             lam=lam_of(keys, pooled) if lam is None else lam,
-            encoder="lstm" if reads == "bilstm" else "none",
+            encoder={"bilstm": "lstm", "bigru": "gru"}.get(reads, "none"),
             hidden=states // 2,
             embedding_range=embedding_range,
             seed=seed,
@@ -119,10 +118,6 @@ class JainWallaceClassifier(AttentionClassifier):
         types, where = torch.unique(corpus.tokens, return_inverse=True)
         return self.embedding[types], where
 
-    def again(self, seed: int) -> JainWallaceClassifier:
-        """A model of the same kind and size at another initialisation."""
-        return JainWallaceClassifier(len(self.embedding), self.reads, self.keys, self.lam, seed)
-
     @property
     def attention_parameters(self) -> list[nn.Parameter]:
         """Those that only weights depend on."""
@@ -137,16 +132,6 @@ def default_lam(reads: str, keys: str) -> float:
 def lam_of(keys: str, pooled: int) -> float:
     """The same where so many elements are pooled."""
     return pooled**0.5 if keys == "dot" else 1.0
-
-
-def fresh(model: AttentionClassifier, seed: int) -> AttentionClassifier:
-    """A model of the same kind and size at another initialisation: one of theirs, or the paper's DP or DP-L."""
-    if isinstance(model, JainWallaceClassifier):
-        return model.again(seed)
-    types, dimension = model.embedding.shape
-    return AttentionClassifier(
-        types, dimension, model.lam, model.encoder, model.attention, hidden=len(model.V) // 2, seed=seed
-    )
 
 
 # ---
@@ -184,6 +169,7 @@ class JainWallaceTrainer:
         groups = [{"params": others, "weight_decay": JAIN_WALLACE.weight_decay}, {"params": undecayed}]
         self.optimizer = torch.optim.Adam(groups, lr=JAIN_WALLACE.learning_rate, amsgrad=True, fused=True)
 
+    @denormals_are_zero()
     def epoch(self) -> float:
         """One pass; the mean of the instances' losses."""
         total = 0.0
@@ -220,16 +206,6 @@ def area_under_curve(model: AttentionClassifier, corpus: Corpus) -> float:
     return classifier_quality(model, corpus)["AUC"]
 
 
-def lowest(objective: Objective) -> Callable[[AttentionClassifier, Corpus], float]:
-    """By it the best epoch is that of the lowest objective on dev."""
-
-    @torch.no_grad()
-    def best(model: AttentionClassifier, corpus: Corpus) -> float:
-        return -float(objective(model, corpus, model(corpus)))
-
-    return best
-
-
 @one_thread()
 def train_model(
     model: AttentionClassifier,
@@ -237,24 +213,21 @@ def train_model(
     seed: int = 0,
     epochs: int = JAIN_WALLACE.epochs,
     objective: Objective | None = None,
-    best: Callable[[AttentionClassifier, Corpus], float] = area_under_curve,
-    patience: int = JAIN_WALLACE.patience,
-    earliest: int = 1,
 ) -> int:
     """Train a model of two classes in place; the epoch, from 1, at which it is left.
 
-    That is the first of the highest ``best(model, dev)`` from ``earliest`` on; without a dev split the last. Training
-    ends after ``epochs``, or after as many in a row as ``patience`` says that did not reach further on dev.
+    That is the first of those with the highest AUC on dev; without a dev split the last. Training ends after
+    ``epochs``, or after as many in a row as the protocol's patience without a higher AUC.
     """
     trainer = JainWallaceTrainer(model, dataset.train, seed, objective)
     best_epoch, highest, kept = epochs, -inf, None
     for epoch in progress_bar(range(1, epochs + 1), desc="epochs", delay=3, leave=False):
         trainer.epoch()
-        if dataset.dev is None or epoch < earliest:
+        if dataset.dev is None:
             continue
-        if (reached := best(model, dataset.dev)) > highest:
+        if (reached := area_under_curve(model, dataset.dev)) > highest:
             best_epoch, highest, kept = epoch, reached, deepcopy(model.state_dict())
-        if epoch - best_epoch == patience:
+        if epoch - best_epoch == JAIN_WALLACE.patience:
             break
     if kept is not None:
         model.load_state_dict(kept)
@@ -262,34 +235,24 @@ def train_model(
 
 
 def train_classifier(
-    dataset: Dataset,
-    reads: str,
-    keys: str,
-    lam: float | None = None,
-    seed: int = 0,
-    epochs: int = JAIN_WALLACE.epochs,
-    earliest: int = 1,
-    **initial: float,
+    dataset: Dataset, reads: str, keys: str, lam: float | None = None, seed: int = 0, epochs: int = JAIN_WALLACE.epochs
 ) -> tuple[JainWallaceClassifier, int]:
     """A classifier of theirs, trained on a data set of two classes and left at the epoch of the best AUC on dev.
 
-    ``initial``: the range of its embeddings, if not the usual one. Their code keeps no epoch before the second.
+    Their code keeps no epoch before the second.
 
     Raises
     ------
     ValueError
         For an unknown choice or an impossible number, or a data set of other than two classes.
     """
-    model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed, **initial)
+    model = JainWallaceClassifier(len(dataset.vocabulary), reads, keys, lam, seed)
     model.check(dataset.train)
-    return model, train_model(model, dataset, seed, epochs, earliest=earliest)
+    return model, train_model(model, dataset, seed, epochs)
 
 
 # ---
 # Jain & Wallace's permutation test: the same weights for other words of the text.
-
-
-BINS = (0.25, 0.5, 0.75)  # of the largest weight of a text
 
 
 class Permutations(NamedTuple):
@@ -305,18 +268,9 @@ class Permutations(NamedTuple):
     drawn: Float[np.ndarray, "permutations instances"]
 
     @property
-    def moved(self) -> Float[np.ndarray, "instances"]:
-        """The median |Δŷ| of those that were drawn."""
-        return np.median(abs(expit(self.drawn) - expit(self.logit)), axis=0)
-
-    @property
     def turned(self) -> Float[np.ndarray, "instances"]:
         """The share of them with another decision."""
         return ((self.drawn > 0) != (self.logit > 0)).mean(0)
-
-    def distance(self, logit: Float[np.ndarray, "instances"]) -> float:
-        """How many standard deviations logits lie from the mean: the median over texts."""
-        return float(np.median(abs(logit - self.mean) / self.deviation))
 
 
 def permutations(out: Output, corpus: Corpus, count: int = MEASURES.permutations, seed: int = 0) -> Permutations:
@@ -337,25 +291,3 @@ def permutations(out: Output, corpus: Corpus, count: int = MEASURES.permutations
         closed.variance.sqrt().cpu().numpy(),
         logits,
     )
-
-
-def permutation_row(found: Permutations) -> dict[str, float]:
-    """Medians of |Δŷ| by largest weight and decision (nan: no such text), and what uniform weights leave standing.
-
-    "permuted distance": how many deviations the logit lies from the mean over all permutations, the median;
-    "permuted, largest weight": rank correlation of |Δŷ| with the largest weight over texts.
-    """
-    row = {
-        "permuted": float(np.median(found.moved)),
-        "permuted turned": float(found.turned.mean()),
-        "permuted distance": found.distance(found.logit),
-        "uniform kept": float(((found.mean > 0) == (found.logit > 0)).mean()),
-        "largest weight": float(np.median(found.largest)),
-    }
-    bin_of, moved = np.searchsorted(BINS, found.largest), found.moved
-    for side, of_side in (("negative", found.logit <= 0), ("positive", found.logit > 0)):
-        for b, (low, high) in enumerate(zip((0, *BINS), (*BINS, 1))):
-            mine = moved[of_side & (bin_of == b)]
-            name = f"permuted {low:g} to {high:g} {side}"
-            row |= {name: float(np.median(mine)) if len(mine) else np.nan, f"{name} texts": len(mine)}
-    return row

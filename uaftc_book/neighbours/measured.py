@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Int
 
-from uaftc_book.neighbours.erasure import erasure_row, orders, zeroed_row
-from uaftc_book.neighbours.jain_wallace import permutation_row, permutations
-from uaftc_book.neighbours.people import Phrases, people_row
-from uaftc_book.neighbours.settings import MEASURES
-from uaftc_book.neighbours.yardsticks import (
-    gap,
-    part_shares,
-    spread,
-    whole_output,
-    without_integration,
-    yardstick_agreements,
-    yardsticks,
+from uaftc_book.neighbours.jain_wallace import (
+    JainWallaceTrainer,
+    Objective,
+    area_under_curve,
+    classifier_quality,
+    permutations,
 )
+from uaftc_book.neighbours.people import Phrases, asked, people_row
+from uaftc_book.neighbours.settings import BY_EPOCH, MEASURES
+from uaftc_book.neighbours.yardsticks import part_shares, spread, whole_output, yardstick_agreements, yardsticks
 from uaftc_lib import explain
 from uaftc_lib.corpus import Corpus, Dataset
+from uaftc_lib.locations import data_home
 from uaftc_lib.models import AttentionClassifier
 
 LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
@@ -30,14 +30,13 @@ REST = "spread per attention of leave-one-out"
 
 
 TOLERANCE = 0.01  # largest change of a probability that counts as none
-IGNORED = 0.01  # a weight below this counts as none
 
 
-def looked_at(dataset: Dataset, seed: int = 0) -> Corpus:
+def looked_at(dataset: Dataset, seed: int = 0, most: Mapping[str, int] = MEASURES.texts) -> Corpus:
     """The test texts that are measured: neither too short nor too long, and at most so many, drawn."""
     corpus = dataset.test
     usable = torch.nonzero((corpus.lengths >= MEASURES.shortest) & (corpus.lengths <= MEASURES.longest)).squeeze(1)
-    order = np.random.default_rng(seed).permutation(len(usable))[: MEASURES.texts.get(dataset.name, len(usable))]
+    order = np.random.default_rng(seed).permutation(len(usable))[: most.get(dataset.name, len(usable))]
     return corpus[usable[np.sort(order)]]
 
 
@@ -46,48 +45,65 @@ def all_measures(
     corpus: Corpus,
     seed: int = 0,
     people: tuple[Phrases, Int[np.ndarray, "types"]] | None = None,
-    dear: bool = True,
 ) -> dict[str, float]:
     """Every number of the wing's measures on a corpus of two classes; ``seed``: of what is drawn.
 
-    ``people``: the phrases of SST that people rated, and how often each word occurs in its training texts. Without what
-    is ``dear`` there are no integrated gradients and no erasure. A share that no text can have a say in, such as that
-    of a bin without texts, is nan.
+    ``people``: the phrases of SST that people rated, and how often each word occurs in its training texts.
     """
-    found, left = (yardsticks if dear else without_integration)(model, corpus, seed)
+    found, left = yardsticks(model, corpus, seed)
     with torch.no_grad():
         out = whole_output(model, corpus)
-    logit, polarity = out.polarity.cpu().numpy(), out.token_polarity.cpu().numpy()
-    side = np.where(logit > 0, 1, -1)
+    shuffled = permutations(out, corpus, seed=seed)
+    said = spread(found["attention"], found["leave-one-out"], corpus)._asdict()
     adversary = explain.adversarial_attention(model, corpus, TOLERANCE)
-    further = people_row(model, corpus, found, *people, seed) if people else {}
-    if dear:
-        further |= {"integrated gap": gap(model, found["integrated"], corpus)}
-        further |= erasure_row(model, corpus, orders(found, polarity, side, corpus, seed), logit)
     return {
         "texts": len(corpus),
-        **yardstick_agreements(found, side, corpus),
-        **spreads(found, corpus),
+        **yardstick_agreements(found, corpus),
+        **{f"spread {name} of leave-one-out".replace("_", " "): value for name, value in said.items()},
         **part_shares(left),
-        **permutation_row(permutations(out, corpus, seed=seed)),
-        **zeroed_row(found, logit, corpus, seed),
+        "permuted turned": float(shuffled.turned.mean()),
+        "largest weight": float(np.median(shuffled.largest)),
         "exact adversary": float(adversary.divergence.double().mean()) / log(2),
-        "exact adversary over half": float((adversary.divergence > log(2) / 2).double().mean()),
-        "exact adversary ignores watched": ignored(adversary.weights.cpu().numpy(), found["attention"], corpus),
-        **further,
+        **(people_row(found["attention"], corpus, *people) if people else {}),
     }
 
 
-def spreads(found: dict[str, np.ndarray], corpus: Corpus) -> dict[str, float]:
-    """How far attention spreads within texts beside two effects, and the τ that this foretells."""
-    row = {}
-    for effect in ("gradient", "leave-one-out"):
-        said = spread(found["attention"], found[effect], corpus)
-        row |= {f"spread {name} of {effect}".replace("_", " "): value for name, value in said._asdict().items()}
-    return row
+STRENGTH, RARITY = "people's strength, attention", "people's strength, rarity"
+OF_AN_EPOCH = (
+    LOO,
+    f"{LOO} sd",
+    "tau attention, gradient",
+    "tau attention, state leave-one-out",
+    SPREAD,
+    "largest weight",
+    "share of own state",
+    "permuted turned",
+    "exact adversary",
+    STRENGTH,
+    RARITY,
+)
 
 
-def ignored(other: np.ndarray, weights: np.ndarray, corpus: Corpus) -> float:
-    """How often other weights give the most attended word of a text next to nothing."""
-    first = np.lexsort((-weights, corpus.instance_of.cpu().numpy()))[corpus.offsets[:-1].cpu().numpy()]
-    return float((other[first] < IGNORED).mean())
+def after_epochs(
+    model: AttentionClassifier, data: Dataset, seed: int = 0, objective: Objective | None = None
+) -> list[dict[str, float]]:
+    """Train by Jain & Wallace's protocol; after some epochs, accuracy and what attention agrees with.
+
+    All models are measured after the same epochs, as agreement grows with training, on a draw of the test texts.
+    """
+    trainer = JainWallaceTrainer(model, data.train, seed, objective)
+    corpus = looked_at(data, most=BY_EPOCH.texts)
+    people, rows = asked(data, corpus, data_home()), []
+    for epoch in range(1, BY_EPOCH.epochs[-1] + 1):
+        trainer.epoch()
+        if epoch in BY_EPOCH.epochs:
+            measures = all_measures(model, corpus, people=people)
+            row = {"epoch": epoch, "texts": len(corpus), "AUC on dev": area_under_curve(model, data.dev)}
+            row |= {"accuracy": classifier_quality(model, data.test)["accuracy"]}
+            rows.append(row | {name: measures[name] for name in OF_AN_EPOCH if name in measures})
+    return rows
+
+
+def at_kept_epoch(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Of each run, told apart by ``keys``, the epoch of the highest AUC on dev, as Jain and Wallace keep it."""
+    return rows.loc[rows.groupby([*keys, "seed"], sort=False)["AUC on dev"].idxmax()]

@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 
-from uaftc_book.neighbours.yardsticks import agreement, at_places, place_in_text, whole_output
+from uaftc_book.neighbours.yardsticks import agreement
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import sst
-from uaftc_lib.models import AttentionClassifier, Output
 
 NEUTRAL = 2  # of the ratings 0 to 4
-STRENGTH = ("attention", "gradient", "leave-one-out", "integrated", "contribution", "rarity", "random")
-SIDE = ("contribution", "polarity", "input × gradient", "integrated", "fall", "random")
 
 
 class Node(NamedTuple):
@@ -89,81 +85,13 @@ def asked(data: Dataset, corpus: Corpus, data_home: Path) -> tuple[Phrases, Int[
 
 
 def people_row(
-    model: AttentionClassifier,
-    corpus: Corpus,
-    found: dict[str, Float[np.ndarray, "positions"]],
-    phrases: Phrases,
-    counts: Int[np.ndarray, "types"],
-    seed: int = 0,
+    weights: Float[np.ndarray, "positions"], corpus: Corpus, phrases: Phrases, counts: Int[np.ndarray, "types"]
 ) -> dict[str, float]:
-    """Mean τ of yardsticks with people's ratings, over the words of each sentence, and over its longer phrases.
+    """Mean τ over the words of each sentence of how strongly they are rated, |rating − 2|, with attention weights.
 
-    Strength is |rating − 2|, with which sizes are compared; the side is rating − 2 of the words where it is not 0.
-    "rarity" (fewer in ``counts``) and "random" are controls. Phrases of two words or more: sums of contributions,
-    with the phrase's length beside them, and the logit of the phrase read alone.
+    The control is rarity: fewer occurrences in ``counts``.
     """
-    rating, random = ratings_of_types(phrases, corpus), np.random.default_rng(seed)
-    with torch.no_grad():
-        out = whole_output(model, corpus)
-    found = found | {
-        "polarity": out.token_polarity.cpu().numpy(),
-        "rarity": -counts[corpus.tokens.cpu().numpy()].astype(float),
-        "random": random.random(len(rating)),
-    }
-    sizes = {name: found[name] if name == "rarity" else abs(found[name]) for name in STRENGTH if name in found}
-    row = {
-        f"people's strength, {name}": agreement(size, abs(rating), corpus).tau.mean() for name, size in sizes.items()
-    }
-    sided = np.where(rating == 0, np.nan, rating)
-    row |= {
-        f"people's side, {name}": agreement(found[name], sided, corpus).tau.mean() for name in SIDE if name in found
-    }
-    row |= {"words rated": float(np.isfinite(rating).mean()), "words rated with a side": float((sided == sided).mean())}
-    return row | strongest_row(found["attention"], rating, corpus) | phrase_row(model, corpus, phrases, out)
-
-
-def strongest_row(
-    weights: Float[np.ndarray, "positions"], rating: Float[np.ndarray, "positions"], corpus: Corpus
-) -> dict[str, float]:
-    """How often the most attended word is (one of) the most strongly rated of its sentence, and a word drawn is."""
-    begins, text_of = corpus.offsets[:-1].cpu().numpy(), corpus.instance_of.cpu().numpy()
-    strength = np.nan_to_num(abs(rating))
-    most = np.maximum.reduceat(strength, begins)
-    strongest = (strength == most[text_of]) & (most[text_of] > 0)
-    first = np.lexsort((-weights, text_of))[begins]
-    by_chance = np.add.reduceat(strongest.astype(float), begins) / corpus.lengths.cpu().numpy()
-    return {
-        "most attended is strongest": float(strongest[first][most > 0].mean()),
-        "any word is strongest": float(by_chance[most > 0].mean()),
-    }
-
-
-def phrase_row(model: AttentionClassifier, corpus: Corpus, phrases: Phrases, out: Output) -> dict[str, float]:
-    """Mean τ over the phrases of each sentence that are longer than a word and shorter than the sentence."""
-    lengths = phrases.end - phrases.begin
-    longer = (lengths > 1) & (lengths < corpus.lengths.cpu().numpy()[phrases.instance])
-    instance, begin, end, rating = (one[longer] for one in phrases)
-    places = at_places(corpus)[torch.from_numpy(instance).to(corpus.tokens)]
-    place, copy_of = place_in_text(places), places.instance_of.cpu().numpy()
-    inside = (place >= begin[copy_of]) & (place < end[copy_of])
-    own = places.without(torch.from_numpy(~inside).to(places.tokens.device))
-    with torch.no_grad():
-        alone = whole_output(model, own._with(tokens=corpus.tokens[own.tokens])).polarity.cpu().numpy()
-    phrase_of, mine = own.instance_of.cpu().numpy(), own.tokens.cpu().numpy()
-    weights, polarity = out.weights.cpu().numpy()[mine], out.token_polarity.cpu().numpy()[mine]
-    pushed, watched = (np.bincount(phrase_of, one) for one in (weights * polarity, weights))
-    # A corpus whose texts are sentences and whose tokens are their phrases, so that agreement can be asked.
-    held = np.bincount(instance, minlength=len(corpus))
-    grouped = corpus._with(
-        tokens=torch.arange(len(instance)), offsets=torch.from_numpy(np.append(0, held.cumsum())), labels=corpus.labels
-    )
-    side, length = rating.astype(float), (end - begin).astype(float)
-    pairs = {
-        "side, contribution": (pushed, side),
-        "side, read alone": (alone, side),
-        "strength, attention": (watched, abs(side)),
-        "strength, attention per word": (watched / length, abs(side)),
-        "strength, length": (length, abs(side)),
-    }
-    row = {f"phrases' {name}": agreement(x, y, grouped).tau.mean() for name, (x, y) in pairs.items()}
-    return row | {"phrases": len(instance)}
+    strength = abs(ratings_of_types(phrases, corpus))
+    rarity = -counts[corpus.tokens.cpu().numpy()].astype(float)
+    sizes = {"attention": weights, "rarity": rarity}
+    return {f"people's strength, {name}": agreement(size, strength, corpus).tau.mean() for name, size in sizes.items()}

@@ -7,9 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 _read = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
-_read["word-level"]["second"] = SimpleNamespace(**_read["word-level"]["second"])
 _settings = {name: SimpleNamespace(**table) for name, table in _read.items()}
 JAIN_WALLACE, MEASURES, WORD_LEVEL = (_settings[name] for name in ("jain-wallace", "measures", "word-level"))
-QUARREL, CHANGED, CROSSED = (_settings[name] for name in ("quarrel", "changed", "crossed"))
-ADVERSARY, DECEPTION, GUIDED = (_settings[name] for name in ("adversary", "deception", "guided"))
-VARIATION, CONTROLS = (_settings[name] for name in ("variation", "controls"))
+QUARREL, BY_EPOCH = _settings["quarrel"], _settings["by-epoch"]

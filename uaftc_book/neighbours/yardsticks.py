@@ -5,7 +5,7 @@ Two classes. Positions that were not read are nan. ŷ = σ(s) is the probability
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -52,9 +52,8 @@ def reread(
     key: Int[np.ndarray, "positions"],
     instance: Int[np.ndarray, "copies"],
     cut: Int[np.ndarray, "copies"],
-    drop: Callable[[Tensor, Tensor], Tensor] = torch.eq,
 ) -> Reread:
-    """Copies of instances, each without the positions for which ``drop(key, cut)`` holds.
+    """Copies of instances, each without the positions whose key is ``cut``.
 
     All four are the same where states do not know their neighbours, and nothing is read again.
     """
@@ -63,7 +62,7 @@ def reread(
     found = np.full((4, len(instance)), np.nan)
     for copy in consecutive_parts(corpus.lengths[instance], REREAD_TOGETHER):
         copies = places[instance[copy]]
-        dropped = drop(key[copies.tokens], cut[copy][copies.instance_of])
+        dropped = key[copies.tokens] == cut[copy][copies.instance_of]
         rest = copies.without(dropped)
         stays = torch.bincount(copies.instance_of[~dropped], minlength=len(copies)) > 0
         old = after = in_float64(before.scores[rest.tokens], before.token_polarity[rest.tokens], rest)
@@ -127,11 +126,6 @@ def in_float64(scores: Float[Tensor, "positions"], polarity: Float[Tensor, "posi
     scores, polarity = scores.double(), polarity.double()
     weights = softmax_by_instance(scores, corpus.instance_of, len(corpus))
     return Output(sum_by_instance(weights * polarity, corpus.instance_of, len(corpus)), scores, weights, polarity)
-
-
-def largest_by_instance(values: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
-    """The largest value in each instance."""
-    return values.new_full((len(corpus),), -torch.inf).scatter_reduce(0, corpus.instance_of, values, "amax")
 
 
 def at_places(corpus: Corpus) -> Corpus:
@@ -240,36 +234,22 @@ Positions = Float[np.ndarray, "positions"]
 
 
 def yardsticks(model: AttentionClassifier, corpus: Corpus, seed: int = 0) -> tuple[dict[str, Positions], LeftOut]:
-    """All of them, by name, and the parts of leave-one-out. What has a sign has that of the logit.
+    """All of them, by name, and the parts of leave-one-out.
 
-    - attention α_j, contribution α_j s_j;
-    - gradient |e_j·∂ŷ/∂e_j| with α held fixed, as Jain & Wallace have it; "gradient through": α follows;
-    - "input × gradient" e_j·∂s/∂e_j, α following, and integrated gradients of the logit;
-    - "state fall": of the logit without the word, the states of the others held fixed; "fall": the others read again;
-    - "state leave-one-out" and "leave-one-out": how far these two move ŷ, |Δŷ|.
+    - attention α_j;
+    - gradient |e_j·∂ŷ/∂e_j| with α held fixed, as Jain & Wallace have it;
+    - "state leave-one-out" and "leave-one-out": how far ŷ moves without the word, |Δŷ|, with the states of the others
+      held fixed, and with the others read again.
     """
-    found, left = without_integration(model, corpus, seed)
-    return found | {"integrated": integrated_gradients(model, corpus, seed=seed)}, left
-
-
-def without_integration(
-    model: AttentionClassifier, corpus: Corpus, seed: int = 0
-) -> tuple[dict[str, Positions], LeftOut]:
-    """All of :func:`yardsticks` but the dearest, integrated gradients."""
     with torch.no_grad():
         out = whole_output(model, corpus)
-    held, through = gradients_times_embeddings(model, corpus)
+    held = gradients_times_embeddings(model, corpus)
     left = left_out(model, corpus, seed=seed)
     logit = out.polarity.cpu().numpy()[corpus.instance_of.cpu().numpy()]
     slope = expit(logit) * expit(-logit)
     return {
         "attention": out.weights.cpu().numpy(),
-        "contribution": (out.weights * out.token_polarity).cpu().numpy(),
         "gradient": slope * abs(held),
-        "gradient through": slope * abs(through),
-        "input × gradient": through,
-        "state fall": left.own,
-        "fall": left.whole,
         "state leave-one-out": change(logit, left.own),
         "leave-one-out": change(logit, left.whole),
     }, left
@@ -293,22 +273,17 @@ def parts_of_equal_length(corpus: Corpus) -> Iterator[Int[Tensor, "some"]]:
     return (order[part] for part in consecutive_parts(corpus.lengths[order], GRADIENTS_TOGETHER))
 
 
-def gradients_times_embeddings(model: AttentionClassifier, corpus: Corpus) -> tuple[Positions, Positions]:
-    """e_j·∂s/∂e_j of every position: with the weights α held fixed, as Jain & Wallace did, and following."""
-    model, found = fixed(model), np.empty((2, len(corpus.tokens)))
+def gradients_times_embeddings(model: AttentionClassifier, corpus: Corpus) -> Positions:
+    """e_j·∂s/∂e_j of every position, with the weights α held fixed, as Jain & Wallace did."""
+    model, found = fixed(model), np.empty(len(corpus.tokens))
     for part in parts_of_equal_length(corpus):
-        found[:, at_places(corpus)[part].tokens.cpu().numpy()] = slopes_at_scales(model, corpus[part])
-    return found[0], found[1]
-
-
-HOLD = (True, False)  # the weights α: held fixed, and following
+        found[at_places(corpus)[part].tokens.cpu().numpy()] = slopes_at_scale(model, corpus[part], held=True)
+    return found
 
 
 @torch.enable_grad()
-def slopes_at_scales(
-    model: AttentionClassifier, corpus: Corpus, scale: float = 1.0, hold: tuple[bool, ...] = HOLD
-) -> Float[np.ndarray, "holds positions"]:
-    """x_j·∂s/∂x_j at embeddings x = e times a scale."""
+def slopes_at_scale(model: AttentionClassifier, corpus: Corpus, held: bool, scale: float = 1.0) -> Positions:
+    """x_j·∂s/∂x_j at embeddings x = e times a scale; the weights α are held fixed, or follow."""
     alone = model.recurrent is None  # then a_j and s_j depend on the word alone
     rows, place = corpus.tokens, ...
     if alone:
@@ -321,12 +296,14 @@ def slopes_at_scales(
 
     weights = softmax_by_instance(a[place], corpus.instance_of, len(corpus))
     if not alone:
-        found = [along(((weights.detach() if held else weights) * s).sum()) for held in hold]
+        found = along(((weights.detach() if held else weights) * s).sum())
     else:
-        logit = sum_by_instance(weights * s[place], corpus.instance_of, len(corpus))[corpus.instance_of]
-        by_value, by_weight = along(s.sum()), (s[place] - logit) * along(a.sum())
-        found = [weights * (by_value if held else by_value + by_weight) for held in hold]
-    return torch.stack(found).detach().double().cpu().numpy()
+        found = along(s.sum())
+        if not held:
+            logit = sum_by_instance(weights * s[place], corpus.instance_of, len(corpus))[corpus.instance_of]
+            found = found + (s[place] - logit) * along(a.sum())
+        found = weights * found
+    return found.detach().double().cpu().numpy()
 
 
 def integrated_gradients(
@@ -348,7 +325,7 @@ def integrated_gradients(
         batch, places = corpus[texts[part]], at_places(corpus)[texts[part]].tokens.cpu().numpy()
         found[places] = 0
         for node, share in zip((1 + nodes) / 2, shares / 2):
-            found[places] += share / node * slopes_at_scales(model, batch, node, (False,))[0]
+            found[places] += share / node * slopes_at_scale(model, batch, held=False, scale=node)
     return found
 
 
@@ -378,40 +355,15 @@ def rounded(values: Positions) -> Positions:
     return np.ldexp(np.round(np.ldexp(mantissa, 30)), exponent - 30)
 
 
-AGREEMENTS = (  # sizes, and at the end what keeps its sign
-    ("attention", "gradient"),
-    ("attention", "gradient through"),
-    ("attention", "integrated"),
-    ("attention", "state leave-one-out"),
-    ("attention", "leave-one-out"),
-    ("gradient", "leave-one-out"),
-    ("gradient through", "leave-one-out"),
-    ("integrated", "leave-one-out"),
-    ("contribution", "leave-one-out"),
-    ("state leave-one-out", "leave-one-out"),
-    ("gradient", "integrated"),
-    ("signed contribution", "signed fall"),
-    ("signed integrated", "signed fall"),
-    ("signed state fall", "signed fall"),
-)
+AGREED_WITH = ("gradient", "state leave-one-out", "leave-one-out")
 
 
-def yardstick_agreements(
-    found: dict[str, Positions], side: Int[np.ndarray, "instances"], corpus: Corpus
-) -> dict[str, float]:
-    """Of each of :data:`AGREEMENTS`: mean and deviation of τ over texts, share with p ≤ .05, means by decision.
-
-    Those of what was not found are passed over.
-    """
+def yardstick_agreements(found: dict[str, Positions], corpus: Corpus) -> dict[str, float]:
+    """Mean and deviation over texts of τ of attention with each of :data:`AGREED_WITH`."""
     row = {}
-    for pair in AGREEMENTS:
-        if not {one.removeprefix("signed ") for one in pair} <= {*found}:
-            continue
-        x, y = (found[one[7:]] if one.startswith("signed ") else abs(found[one]) for one in pair)
-        each, name = agreement(x, y, corpus), f"tau {pair[0]}, {pair[1]}"
-        known = each.dropna()
-        row |= {name: known.tau.mean(), f"{name} sd": known.tau.std(), f"{name} significant": (known.p <= 0.05).mean()}
-        row |= {f"{name} {of}": each.tau[side == one].mean() for of, one in (("negative", -1), ("positive", 1))}
+    for other in AGREED_WITH:
+        tau, name = agreement(found["attention"], abs(found[other]), corpus).tau.dropna(), f"tau attention, {other}"
+        row |= {name: tau.mean(), f"{name} sd": tau.std()}
     return row
 
 

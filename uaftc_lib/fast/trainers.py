@@ -7,7 +7,6 @@ come back as two numbers a position (π and ρ, Eq 16 and 20; K + 1 numbers for 
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from uaftc_lib.fast.kernels import EPSILON
 from uaftc_lib.models import AttentionClassifier, departure
 from uaftc_lib.settings import slow
 from uaftc_lib.streams import stream_seed
+from uaftc_lib.threads import denormals_are_zero
 
 
 def obstacle(model: AttentionClassifier, config) -> str | None:
@@ -95,13 +95,8 @@ class FusedTrainer:
         """One pass over the batches of instance indices; the mean of the instances' losses."""
         bounds = np.cumsum([0, *map(len, batches)])
         plan = kernels.Batches(*self.corpus, torch.cat(batches).numpy(), bounds)
-        # Rows that only decay end among denormal numbers, which take a processor ten times as long: they are zero.
-        before = sys.float_info.min / 2 == 0.0  # torch can set this, but not tell it
-        torch.set_flush_denormal(True)
-        try:
+        with denormals_are_zero():
             loss = self.loop(self.parameters, plan, self.rule, self.step, self.work)
-        finally:
-            torch.set_flush_denormal(before)
         self.step += len(batches)
         for mine, theirs in self.pairs():
             theirs.copy_(mine)

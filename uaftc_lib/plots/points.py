@@ -31,11 +31,13 @@ def scatter(
     diagonal: bool = False,
     upright: bool = False,
     raster: bool = True,
+    joined: str = "",
     published: pd.DataFrame | None = None,
     **options,
 ) -> Figure:
     """A point for each row, by token type; with ``diagonal`` the line where y is x, with ``upright`` that where x is 0.
 
+    ``joined``: a column; a line joins the points of a group in the order of rows, and its ends bear their values of it.
     ``raster``: clouds of many points as an image, which does not grow with them; else each is drawn.
     ``published``: columns ``group``, "low", "high"; these ranges stand at the right edge.
     """
@@ -52,6 +54,10 @@ def scatter(
         for name in sorted(looks, key=lambda name: -(data[group] == name).sum()):
             rows, (color, marker, _) = data[data[group] == name], looks[name]
             axes.scatter(rows[x], rows[y], color=color, marker=marker, linewidths=0, gid=parts[name], **style)
+            if joined:
+                axes.plot(rows[x], rows[y], color=color, linewidth=0.9, gid=parts[name])
+                for _, end in rows.iloc[[0, -1]].iterrows():
+                    axes.annotate(f"{end[joined]:g}", (end[x], end[y]), (3, 3), textcoords="offset points", color=color)
         axes.axhline(0, color=INK, linewidth=0.7)
         if upright:
             axes.axvline(0, color=INK, linewidth=0.7)
