@@ -16,6 +16,8 @@ READABLE = [
     "05_real_words",
     "06_accuracy",
     "07_words_and_classes",
+    "08_is_it_explanation",
+    "09_staying_true",
     "10_scorecard",
 ]  # the others are to follow
 SILENT = "script, style, svg, nav, button, template, pre, .math"
