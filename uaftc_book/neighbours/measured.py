@@ -26,6 +26,7 @@ from uaftc_lib.locations import data_home
 from uaftc_lib.models import AttentionClassifier
 
 LOO, SPREAD = "tau attention, leave-one-out", "spread attention of leave-one-out"
+STATE = "tau attention, state leave-one-out"
 REST = "spread per attention of leave-one-out"
 
 
@@ -73,7 +74,7 @@ OF_AN_EPOCH = (
     LOO,
     f"{LOO} sd",
     "tau attention, gradient",
-    "tau attention, state leave-one-out",
+    STATE,
     SPREAD,
     "largest weight",
     "share of own state",
@@ -105,5 +106,9 @@ def after_epochs(
 
 
 def at_kept_epoch(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Of each run, told apart by ``keys``, the epoch of the highest AUC on dev, as Jain and Wallace keep it."""
-    return rows.loc[rows.groupby([*keys, "seed"], sort=False)["AUC on dev"].idxmax()]
+    """Of each run, told apart by ``keys``, the epoch that Jain and Wallace keep: the highest AUC on dev, not the first.
+
+    Among the epochs that were measured.
+    """
+    later = rows[rows["epoch"] > 1]
+    return later.loc[later.groupby([*keys, "seed"], sort=False)["AUC on dev"].idxmax()]
