@@ -126,7 +126,9 @@ INDEPENDENT = {
     ("accuracy", NORM): {None: (0.729,)},
     ("share of own state", NORM): {None: (1.0,)},
 }  # fmt: skip
-OUTSIDE: set[tuple] = set()  # of those above, by more than the interval of the difference
+# Of those above, by more than the interval of the difference: epoch by epoch both agree, but theirs keeps the third
+# epoch in three of ten runs, ours the first or second in all, where dev hardly parts them.
+OUTSIDE = {("accuracy", PLAIN, None)}
 
 
 def kept(rows):
