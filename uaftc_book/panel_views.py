@@ -33,9 +33,3 @@ def over_neutral(panel: Mapping, stored: pd.DataFrame) -> pd.DataFrame:
     """How well each list is told from the neutral one: the least and greatest probability over seeds, a row a list."""
     rows = seeds_of_panel(panel, stored)
     return rows[rows["type"] != "neutral"].groupby("type")["over neutral"].agg(["min", "max"])
-
-
-def told_apart(panel: Mapping, stored: pd.DataFrame) -> str:
-    """The same in words."""
-    found = over_neutral(panel, stored).itertuples()
-    return "; ".join(f"{SHORT[row.Index]} {row.min:.2f} to {row.max:.2f}" for row in found)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-import pandas as pd
 from IPython.display import Markdown, display
 
 from uaftc_book import rules
@@ -47,11 +46,6 @@ def over_seeds(values: Iterable[float], form: str = ".0%", most: float = np.inf)
     if form.endswith("%") and (values >= 0).all() and (values <= 1).all():  # of shares: no interval leaves 0 to 1
         found = found._replace(low=max(found.low, 0.0), high=min(found.high, 1.0))
     return told(found._replace(low=max(found.low, -most), high=min(found.high, most)), form)
-
-
-def mean(column: str, form: str = ".2f", most: float = np.inf) -> Callable[[pd.DataFrame], str]:
-    """A function that tells :func:`over_seeds` of a column of some rows: a cell of a table."""
-    return lambda rows: over_seeds(rows[column], form, most)
 
 
 def points(values: Iterable[float]) -> str:

@@ -66,12 +66,10 @@ AGAIN = [  # in float64 to the digits that are stored
     ("start_terms", {"embedding_range": 1.0, "weight_range": 0.1, "seed": 3}, 1e-4),
     pytest.param("conditions_met", {"lam": 100.0, "weight_range": 0.1, "seed": 3}, TOLERANCE, marks=pytest.mark.long),
     ("adagrad_ledgers", {"weight_range": 0.1, "seed": 3}, TOLERANCE),
-    ("class_terms", {"seed": 3}, TOLERANCE),
     ("attraction", {"weight_range": 1.0, "lam": 10.0, "seed": 3}, 1e-4),
     ("first_epoch", {"embedding_range": 1.0, "weight_range": 1.0, "seed": 3}, TOLERANCE),
     ("class_velocities", {"lam": 10.0, "seed": 3}, TOLERANCE),
     ("affine_velocities", {"M": "±3/√d", "lam": 10.0, "seed": 3}, TOLERANCE),
-    ("additive_size", {"class_size": 6000, "neutral_types": 1000, "seed": 3}, TOLERANCE),
     (
         "exact_range",
         {"data": "Data I", "optimizer": "sgd", "weight_range": 0.1, "dimension": 50, "lam": 10.0, "seed": 3},

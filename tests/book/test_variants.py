@@ -8,7 +8,6 @@ import torch
 from uaftc_book.chapters.variants import RATES, RUNS, seen_cosine, train_to_loss, variant_model
 from uaftc_book.small_data import small_config, small_data
 from uaftc_lib.dynamics.ledger import ATTENTION, LedgerTrainer
-from uaftc_lib.experiments.registry import same_as_stored
 from uaftc_lib.training import fit
 
 DATA = small_data(class_sizes=(100, 100))
@@ -69,7 +68,3 @@ def test_the_cosine_is_that_of_the_vectors_which_embeddings_see():
         model = variant_model(DATA, variant, dimension=12)
         V, W = (model.M.T @ x if side else x for x, side in zip((model.V, model.W), sides))
         assert abs(seen_cosine(model) - float((V @ W / V.norm() / W.norm()).detach())) < 1e-6
-
-
-def test_a_stored_row_comes_out_again():
-    assert same_as_stored("variants_terms", variant="AD", penalty=0.0, lam=10.0, seed=4)

@@ -410,15 +410,6 @@ class Together(NamedTuple):
     supporting: Bool[np.ndarray, "texts"]
 
 
-def on_toy(model: AttentionClassifier, corpus: Corpus) -> Together:
-    """Gradient flow of V and W, both from zero, to the last of :data:`MOMENTS`, E held."""
-    held, zero = selection.texts_of(model, corpus), np.zeros(model.embedding.shape[1])
-    path = selection.joint_flow(held, zero, zero, MOMENTS[-1])
-    chosen = selection.chosen_by(held, path.V[-1])
-    supporting = selection.support_machine(held, chosen)[1]
-    return Together(path.V[-1], path.W[-1], selection.relaxed_margin(held, chosen, supporting), supporting)
-
-
 @experiment(
     jobs_over(data=RANDOM, texts=10, seed=range(PROBLEMS)) + jobs_over(data=DATA_I, texts=1200, seed=SEEDS), rows=1
 )

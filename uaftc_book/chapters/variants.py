@@ -45,12 +45,11 @@ from uaftc_book.small_data import (
     initial_model,
     pair_means,
     small_config,
-    small_data,
 )
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.datasets.synthetic import distinct_integers, synthetic
+from uaftc_lib.datasets.synthetic import distinct_integers
 from uaftc_lib.dynamics.ledger import ATTENTION, LedgerTrainer
 from uaftc_lib.experiments.registry import experiment, jobs_over
 from uaftc_lib.locations import PAPER_NAMES
@@ -286,27 +285,8 @@ def variants_whole(variant: str, penalty: float, M: str, seed: int) -> list[dict
     return followed_run(load_dataset("synthetic-1"), variant, penalty, M, seed, LOOKED_AT)
 
 
-@experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=1)
-def variants_wide(variant: str, penalty: float, seed: int) -> list[dict]:
-    """The models on the whole of Data I with W from ±1, M from the range of this library, at the end."""
-    return followed_run(load_dataset("synthetic-1"), variant, penalty, M_OF_LIBRARY, seed, [LAST], weight_range=1.0)
-
-
-@experiment(jobs=[{"variant": v, "penalty": p, "seed": s} for (v, p), s in product(RUNS, SEEDS)], rows=len(LOOKED_AT))
-def variants_copy(variant: str, penalty: float, seed: int) -> list[dict]:
-    """The models on small Data I, after as many steps as on the whole."""
-    return followed_run(small_data(), variant, penalty, M_OF_LIBRARY, seed, [10 * epoch for epoch in LOOKED_AT])
-
-
-@experiment(jobs_over(class_size=(600, 6000), neutral_types=(SMALL_NEUTRAL, PAPER_NEUTRAL), seed=SEEDS), rows=1)
-def additive_size(class_size: int, neutral_types: int, seed: int) -> list[dict]:
-    """Additive attention at the end: is it the texts or the neutral words that a copy has too few of?"""
-    dataset = synthetic("synthetic-1", class_sizes=(class_size, class_size), neutral_types=neutral_types)
-    return followed_run(dataset, "AD", 0.0, M_OF_LIBRARY, seed, [LAST * 6000 // class_size])
-
-
 def followed_run(
-    dataset: Dataset, variant: str, penalty: float, M: str, seed: int, epochs: Sequence[int], weight_range: float = 0.1
+    dataset: Dataset, variant: str, penalty: float, M: str, seed: int, epochs: Sequence[int]
 ) -> list[dict[str, float]]:
     """A run that is looked at after these epochs."""
     types, rows = examined_types(dataset), []
@@ -322,15 +302,6 @@ def followed_run(
     _, run = train_variant(dataset, variant, penalty=penalty, epochs=epochs[-1], record=look, **given)
     losses = run.history.set_index("epoch")["loss"]
     return [row | {"loss": losses[row["epoch"]]} for row in rows]
-
-
-@experiment(
-    jobs=[{"variant": v, "penalty": p, "lam": x, "seed": s} for s, (v, p), x in product(SEEDS, RUNS, (10.0, 100.0))],
-    rows=1,
-)
-def variants_terms(variant: str, penalty: float, lam: float, seed: int) -> list[dict]:
-    """Models trained to one loss: the type means, and what each term did to the attention of each kind."""
-    return [run_with_ledger(small_data(), variant, penalty, lam, seed)]
 
 
 @experiment(
@@ -368,12 +339,6 @@ def of_classes(dataset: Dataset, types: Types, epochs: int, seed: int, weight_ra
             "smallest ‖W‖²": float(norms.min()),
         }
     )
-
-
-@experiment(jobs_over(seed=SEEDS), rows=1)
-def class_terms(seed: int) -> list[dict]:
-    """Three classes of words (Appendix F): scores by kind, inner products of words, and of columns of W."""
-    return [of_classes(*three_classes(seed), 75, seed)]
 
 
 @experiment(jobs_over(seed=SEEDS), rows=1)
