@@ -188,21 +188,6 @@ def test_the_command_itself_is_run(tmp_path):
     assert len(words_and_classes.judged_lists(words)) == 8
 
 
-def test_the_question_is_answered_by_its_class_and_its_word(monkeypatch):
-    """Hatred's five adjectives, two verbs and their company, and the word on every class; nothing else of the file."""
-    thing = {"word": words_and_classes.COMPANY["hatred"], "class": "hatred", "influence": 0.1, "listed": False}
-    words = pd.concat([perfect(), pd.DataFrame([thing])])
-    monkeypatch.setattr(words_and_classes, "of_file", lambda encoder, seed: words)
-    found = pd.DataFrame(words_and_classes.hatred_and_despise(0))
-    of_hatred = found[found["class"] == "hatred"].set_index("word")
-    assert len(found) == 8 + 7 and of_hatred["part"].value_counts().to_dict() == {
-        "own": 5, "strong": 1, "weak": 1, "company": 1,
-    }  # fmt: skip
-    assert set(found.loc[found["word"] == "despise", "class"]) == set(words_and_classes.EMOTIONS)
-    known = found.dropna(subset=["chance"])
-    assert len(known) == 14 and (known["chance"] == known["influence"]).all()
-
-
 # ---- the question's own construction: attention times class probabilities
 
 

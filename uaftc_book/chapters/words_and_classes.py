@@ -424,23 +424,6 @@ def emotions(encoder: str, seed: int) -> list[dict]:
     return judged_lists(of_file(encoder, seed))
 
 
-@experiment(jobs_over(seed=range(SEEDS_OF_EMOTIONS)))
-def hatred_and_despise(seed: int) -> list[dict]:
-    """The two questions as they were asked: what drives hatred, its causes and their company, and what "despise" does.
-
-    "part": of a word in hatred, as in :func:`truth`, or "company"; "chance": of the class, where the word stands.
-    """
-    words, true, chances = of_file("none", seed), truth(), causes()
-    emotion, verb = QUESTION
-    part = true[true["class"] == emotion].set_index("word")["part"].to_dict() | {COMPANY[emotion]: "company"}
-    asked = words[((words["class"] == emotion) & words["word"].isin(part)) | (words["word"] == verb)]
-    return [
-        {name: row[name] for name in ("word", "class", "influence", "listed")}
-        | {"part": part[row["word"]], "chance": chances[row["class"]].get(row["word"], np.nan)}
-        for row in asked.to_dict("records")
-    ]
-
-
 READERS = {"words": "none", "LSTM": "lstm", "GRU": "gru"}  # and what the model calls them
 ATTENTIONS = {"dot": "dot", "tanh": "additive"}
 LAMS = (0.3, 1.0, 10.0, 100.0)
