@@ -298,7 +298,7 @@ def followed_run(
         return {}
 
     M = M if variant != "DP" else NO_M
-    given = {"seed": seed, "M": M, "weight_range": weight_range}
+    given = {"seed": seed, "M": M}
     _, run = train_variant(dataset, variant, penalty=penalty, epochs=epochs[-1], record=look, **given)
     losses = run.history.set_index("epoch")["loss"]
     return [row | {"loss": losses[row["epoch"]]} for row in rows]
