@@ -25,7 +25,8 @@ def counted(html: str) -> dict[str, float]:
     for text in article.strings:
         around, words = [*text.parents], text.split()
         names = {one.name for one in around}
-        closed = any(one.name == "details" and not one.has_attr("open") for one in around) and "summary" not in names
+        folds = [one for one in around if one.name == "details" and not one.has_attr("open")]
+        closed = any(not any(one.name == "summary" and one.parent is fold for one in around) for fold in folds)
         folded, seen = (folded + len(words), seen) if closed else (folded, seen + len(words))
         if not closed and names & {"p", "li"} and not names & {"table", "code", "figcaption"}:
             running += words
@@ -60,6 +61,6 @@ def test_a_page_can_be_read(name):
 
 def test_what_is_counted():
     html = """<p>left out</p><article><p>One of 2 words is told.</p><pre>code</pre><table><tr><td>7 8</td></tr></table>
-        <details><summary>More</summary><p>Two words</p></details><figure><svg><text>a</text></svg>
+        <details><summary>More</summary><p>Two words</p><details><summary>and</summary></details></details><figure><svg><text>a</text></svg>
         <figcaption>A caption</figcaption></figure></article>"""
-    assert [round(value, 1) for value in counted(html).values()] == [11, 2, 16.7, 166.7, 2, 2]
+    assert [round(value, 1) for value in counted(html).values()] == [11, 3, 16.7, 166.7, 2, 2]
