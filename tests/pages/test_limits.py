@@ -61,6 +61,7 @@ def test_a_page_can_be_read(name):
 
 def test_what_is_counted():
     html = """<p>left out</p><article><p>One of 2 words is told.</p><pre>code</pre><table><tr><td>7 8</td></tr></table>
-        <details><summary>More</summary><p>Two words</p><details><summary>and</summary></details></details><figure><svg><text>a</text></svg>
+        <details><summary>More</summary><p>Two words</p><details><summary>and</summary></details></details>
+        <figure><svg><text>a</text></svg>
         <figcaption>A caption</figcaption></figure></article>"""
     assert [round(value, 1) for value in counted(html).values()] == [11, 3, 16.7, 166.7, 2, 2]
