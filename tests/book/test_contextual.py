@@ -13,6 +13,7 @@ import torch
 from cases import uaftc
 from test_vectors import small_imdb  # noqa: F401
 
+from uaftc_book.chapters import pretrained
 from uaftc_book.neighbours.word_level import alone_and_in_texts
 from uaftc_book.neighbours.yardsticks import left_out, reread
 from uaftc_book.transformers import masked_language_model as own
@@ -456,3 +457,14 @@ def test_the_own_transformer_needs_transformers(small_imdb, tmp_path, monkeypatc
     done = uaftc("transformer", "--data-home", tmp_path)
     assert done.exit_code == 2 and "training a transformer needs transformers, which is not installed" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_random_transformers_differ_in_the_size_of_their_weights_alone(folders, tmp_path):
+    def weights(deviation, seed=0):
+        folder = pretrained.untrained(folders["modernbert"], deviation, seed, str(tmp_path / f"{deviation}{seed}"))
+        return transformers.AutoModel.from_pretrained(folder).get_input_embeddings().weight.detach()
+
+    small, large = (weights(deviation) for deviation in pretrained.RANDOM_WEIGHTS.values())
+    ratio = pretrained.RANDOM_WEIGHTS["untrained, mixing"] / pretrained.RANDOM_WEIGHTS["untrained"]
+    torch.testing.assert_close(large, ratio * small)
+    assert not torch.equal(small, weights(pretrained.RANDOM_WEIGHTS["untrained"], 1))

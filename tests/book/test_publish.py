@@ -548,7 +548,7 @@ def test_few_numbers_are_not_compared_at_a_replay():
                 text for output in cell.outputs for text in output.get("data", {}).values() if isinstance(text, str)
             ]
             counts[exempt] += sum(len(DECIMAL.findall(SPENT.sub("", text))) for text in texts)
-    assert counts[True] <= 0.002 * sum(counts.values()) and counts[False] > 25_000
+    assert counts[True] <= 0.002 * sum(counts.values()) and counts[False] > 12_000
 
 
 SUMS = """

@@ -185,19 +185,30 @@ def test_the_headline_turns_with_spread_and_epoch():
             for epoch, seed in product((1, 8), range(5))
         )
 
-    grown = plain(sst=0.2)
-    assert is_it_explanation.answer(runs(0), grown) == (
-        "Where its scores spread far, attention orders what is pooled: words if words are pooled, over an LSTM only "
-        "states. When one looks matters, too. Over an LSTM, agreement with leaving words out is followed from epoch 1 "
-        "to epoch 8: on SST it grows (τ = 0.10, then 0.30)."
+    def moments(late):
+        rows = plain(sst=late).assign(model="bilstm+tanh", lam=1.0)
+        return pd.concat([rows.assign(start="±1"), rows.assign(start="±0.1", **{LOO: 9.0})])
+
+    grown, none = plain(sst=0.2), np.array([0.1, -0.1, 0.05, -0.05, 0.0])
+    assert is_it_explanation.answer(runs(0), grown, moments(0.2)) == (
+        "Where its scores spread far, attention orders what is pooled: words, or over an LSTM only states. When one "
+        "looks matters, too: from small embeddings an LSTM's agreement with leaving words out grows on SST (τ = 0.10, "
+        "then 0.30), from epoch 1 to epoch 8."
     )
-    assert is_it_explanation.answer(runs(20), grown).startswith("How far its scores spread does not settle")
-    assert "it falls (τ = 0.10, then −0.10)" in is_it_explanation.answer(runs(0), plain(sst=-0.2))
+    assert is_it_explanation.answer(runs(20), grown, moments(0.2)).startswith("How far its scores spread does not")
+    assert "falls on SST (τ = 0.10, then −0.10)" in is_it_explanation.answer(runs(0), plain(sst=-0.2), moments(0.2))
     flat = plain(sst=0.0)
-    flat.loc[flat["epoch"] == 8, LOO] += np.array([0.1, -0.1, 0.05, -0.05, 0.0])
-    assert "does not surely change" in is_it_explanation.answer(runs(0), flat)
+    flat.loc[flat["epoch"] == 8, LOO] += none
+    assert "does not surely change" in is_it_explanation.answer(runs(0), flat, moments(0.2))
+    waiting = "From larger ones it is on SST 0.10 to 0.10 from the first epoch, and does not surely grow."
+    assert is_it_explanation.answer(runs(0), grown, moments(-0.1)).endswith(waiting)
 
 
 def test_the_first_epoch_is_never_kept():
     rows = pd.DataFrame({"model": "a", "seed": 0, "epoch": [1, 2, 3], "AUC on dev": [0.9, 0.7, 0.8]})
     assert measured.at_kept_epoch(rows, "model")["epoch"].tolist() == [3]
+
+
+def test_growth_compares_the_first_and_the_last_epoch_of_each_seed():
+    rows = pd.DataFrame({"seed": [0, 0, 0, 1, 1], "epoch": [1, 2, 8, 1, 8], "x": [0.1, 9.0, 0.4, 0.2, 0.1]})
+    assert measured.growth(rows, "x").tolist() == pytest.approx([0.3, -0.1])

@@ -7,6 +7,7 @@ import pytest
 from uaftc_book import contents
 from uaftc_book.chapters.map import settings_of_runs
 from uaftc_lib.experiments.paper_models import table2_cell
+from uaftc_lib.experiments.provenance import processor
 from uaftc_lib.experiments.registry import (
     EXPERIMENTS,
     TOLERANCE,

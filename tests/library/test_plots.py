@@ -347,3 +347,10 @@ def test_numbers_are_in_the_page_or_missed_aloud():
 def test_mistakes_are_named(mistake, message):
     with pytest.raises(ValueError, match=message):
         mistake()
+
+
+def test_joined_points_bear_the_values_of_their_ends():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.0, 4.0, 2.0], "kind": "a", "epoch": [21, 22, 28]})
+    plain, joined = (plots.scatter(frame, "x", "y", "kind", "c", joined=one).panels[0].svg for one in ("", "epoch"))
+    labels = [set(re.findall(r"<text[^>]*>(2\d)</text>", svg)) for svg in (plain, joined)]
+    assert labels == [set(), {"21", "28"}]

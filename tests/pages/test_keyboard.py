@@ -152,7 +152,7 @@ def test_a_formula_that_has_the_keys_tells_its_symbols(browser, width):
         assert page.evaluate(f"({AT})().matches('div.math mjx-container')"), "the keys stay at the formula"
 
 
-@pytest.mark.parametrize("name", [one for one in ("09_staying_true", "A_map") if one in NAMES])
+@pytest.mark.parametrize("name", [one for one in ("A_map",) if one in NAMES])
 def test_what_scrolls_sideways_is_scrolled_by_keys(browser, name, width):
     """All folds open; the keys are at what scrolls, or in it."""
     with opened(browser, PAGES / f"{name}.html", width) as (page, _):

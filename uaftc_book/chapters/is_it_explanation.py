@@ -37,6 +37,7 @@ from uaftc_book.neighbours.measured import (
     after_epochs,
     all_measures,
     at_kept_epoch,
+    growth,
     looked_at,
 )
 from uaftc_book.neighbours.people import asked
@@ -161,34 +162,45 @@ def agreement_by_epoch(dataset: str, model: str, lam: float, start: str, seed: i
     return after_epochs(started(data, model, lam, start, seed), data, seed)
 
 
-def growth(rows: pd.DataFrame) -> pd.Series:
-    """By seed, how far τ after the last epoch lies above τ after the first; rows of one model on one data set."""
-    tau = rows.pivot(index="seed", columns="epoch", values=LOO)
-    return (tau[BY_EPOCH.epochs[-1]] - tau[BY_EPOCH.epochs[0]]).dropna()
-
-
 FITS = 0.8  # of the variance of τ: what a spread explains where it settles the agreement
 
 
-def answer(runs: pd.DataFrame, plain: pd.DataFrame) -> str:
-    """The headline, from SST's rows of :func:`quarrel` and those of a plain LSTM after some epochs (``remedies``)."""
+def answer(runs: pd.DataFrame, plain: pd.DataFrame, moments: pd.DataFrame) -> str:
+    """The headline: what attention orders where scores spread, and whether an LSTM's agreement grows in training.
+
+    From SST's rows of :func:`quarrel`, a plain LSTM's of ``remedies``, and those of :func:`agreement_by_epoch`.
+    """
     explained = explained_by_encoder(runs)
-    first = "How far its scores spread does not settle what attention orders."
+    sentences = ["How far its scores spread does not settle what attention orders."]
     if min(explained["words"], explained["states"]) >= FITS > explained["words of LSTMs"]:
-        first = (
-            "Where its scores spread far, attention orders what is pooled: words if words are pooled, over an LSTM only"
-        )
-        first += " states."
+        sentences = [
+            "Where its scores spread far, attention orders what is pooled: words, or over an LSTM only states."
+        ]
+    first, last = BY_EPOCH.epochs[0], BY_EPOCH.epochs[-1]
     parts = []
     for dataset, rows in plain.groupby("dataset", sort=False):
-        early, late = (rows[rows["epoch"] == BY_EPOCH.epochs[at]][LOO].mean() for at in (0, -1))
+        early, late = (rows[rows["epoch"] == epoch][LOO].mean() for epoch in (first, last))
         change = rules.interval(growth(rows).to_numpy())
         how = "grows" if change.low > 0 else "falls" if change.high < 0 else "does not surely change"
-        parts.append(f"on {PAPER_NAMES[dataset]} it {how} (τ = {early:.2f}, then {late:.2f})".replace("-0", "−0"))
-    return (
-        f"{first} When one looks matters, too. Over an LSTM, agreement with leaving words out is followed from epoch "
-        f"{BY_EPOCH.epochs[0]} to epoch {BY_EPOCH.epochs[-1]}: {'; '.join(parts)}."
+        parts.append(f"{how} on {PAPER_NAMES[dataset]} (τ = {early:.2f}, then {late:.2f})".replace("-0", "−0"))
+    sentences.append(
+        f"When one looks matters, too: from small embeddings an LSTM's agreement with leaving words out "
+        f"{', and '.join(parts)}, from epoch {first} to epoch {last}."
     )
+    larger = from_larger_starts(moments)
+    if all(rules.interval(growth(rows).to_numpy()).low <= 0 for rows in larger.values()):
+        early = [rows[rows["epoch"] == first][LOO].mean() for rows in larger.values()]
+        sentences.append(
+            f"From larger ones it is on SST {min(early):.2f} to {max(early):.2f} from the first epoch, and does not "
+            "surely grow."
+        )
+    return " ".join(sentences)
+
+
+def from_larger_starts(moments: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of the LSTM with tanh at λ = 1 on SST, by where embeddings start, if not within ±0.1."""
+    chosen = (moments["dataset"] == "sst") & (moments["model"] == "bilstm+tanh") & (moments["lam"] == 1.0)
+    return dict([*moments[chosen & (moments["start"] != USUAL.start)].groupby("start", sort=False)])
 
 
 def explained_by_encoder(rows: pd.DataFrame) -> dict[str, float]:

@@ -112,3 +112,9 @@ def at_kept_epoch(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
     """
     later = rows[rows["epoch"] > 1]
     return later.loc[later.groupby([*keys, "seed"], sort=False)["AUC on dev"].idxmax()]
+
+
+def growth(rows: pd.DataFrame, column: str = LOO) -> pd.Series:
+    """By seed, how far a number after the last epoch lies above that after the first; one model, one data set."""
+    values = rows.pivot(index="seed", columns="epoch", values=column)
+    return (values[BY_EPOCH.epochs[-1]] - values[BY_EPOCH.epochs[0]]).dropna()
