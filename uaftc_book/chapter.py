@@ -1,10 +1,9 @@
 """What every chapter begins and ends with: its parameters are checked, its statements held against what came out.
 
-An *identity* is proved: it is true whatever is chosen, and is shown with the error by which its sides differ. A
-*finding* is what was measured with the published parameters, shown with its number, how many runs that is from, and an
-interval; with other parameters the page says whether it holds there too, and repeats the published number. Each is a
-tick at its number, in a sentence or a cell (:mod:`uaftc_book.numbers`), or a line where it is made; the foot of the
-page counts them. What only keeps the page in order is *housekeeping*: it raises, and is not shown.
+An *identity* is proved: it is true whatever is chosen, and is a line with the error by which its sides differ. What was
+*measured* is a number with a tick in a sentence or a cell (:mod:`uaftc_book.numbers`); with other parameters the page
+says whether it holds there too, and repeats the published number. The foot of the page counts both. What only keeps
+the page in order is *housekeeping*: it raises, and is not shown.
 """
 
 from __future__ import annotations
@@ -15,16 +14,15 @@ from uaftc_book import same_sums  # noqa: F401 (numpy and torch come later)
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
-from jaxtyping import Float
 
-from uaftc_book import choices, contents, equations, rules
+from uaftc_book import choices, contents, equations
 from uaftc_book.numbers import MARK, ROUNDING, Number, largest, number
 from uaftc_book.paragraphs import paragraph
 from uaftc_book.parameters import check_parameters, default_parameters
@@ -49,15 +47,10 @@ def published_parameters(name: str, cells: Collection[str]) -> dict[str, object]
 
 
 def published_numbers(name: str) -> dict[str, list[str]]:
-    """What the executed copy of a chapter shows of its findings, in order, by their sentences without numbers; of a
-    paragraph its checked numbers, of a row of a table its number."""
+    """The checked numbers of an executed chapter, by its paragraphs without their numbers and by the rows of tables."""
     copy, numbers = CHECKOUT / "book" / f"{name}.ipynb", defaultdict(list)
     cells = json.loads(copy.read_text(encoding="utf-8"))["cells"] if copy.exists() else []
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    for line in ("".join(output.get("data", {}).get("text/plain", "")) for output in outputs):
-        if line.startswith("measured: "):
-            sentence, _, number = line.removeprefix("measured: ").rpartition(": ")
-            numbers[NUMBER.sub("", sentence)].append(number)
     for text in ("".join(output.get("data", {}).get("text/markdown", "")) for output in outputs):
         numbers[unnumbered(text)] += [number for kind, _, number, _ in MARK.findall(text) if kind == "checked"]
     for row in (row for output in outputs for row in ROW.findall("".join(output.get("data", {}).get("text/html", "")))):
@@ -101,11 +94,6 @@ class Chapter:
             display(Markdown(f"*Run with {told}. Tables and figures show this run; the words were written about the "
                              "published parameters, and the checks below say which of them still hold.*"))  # fmt: skip
 
-    def add(self, line: Line) -> None:
-        """Show a statement, and count it."""
-        self.kinds[line.kind] += 1
-        display(Lines([line]))
-
     def identity(self, name: str, error: object, bound: float = ROUNDING) -> None:
         """State what is true whatever the parameters; ``error``: the greatest relative difference, or violation.
 
@@ -114,7 +102,8 @@ class Chapter:
         AssertionError
             If the error is not below the bound.
         """
-        self.add(Line("proved", f"{name} (", error_in_words([largest(error, bound, name)]), ")"))
+        self.kinds["proved"] += 1
+        display(Lines([Line("proved", f"{name} ({error_in_words([largest(error, bound, name)])})")]))
 
     def housekeeping(self, name: str, holds: object) -> None:
         """Check what keeps the page in order and says nothing of its subject: it is not shown.
@@ -184,50 +173,6 @@ class Chapter:
             columns |= {"published": [*("".join(self.published.get(name, [])[:1]) for name in rows)]}
         self.table(pd.DataFrame(columns))
 
-    def finding(
-        self,
-        name: str,
-        holds: object | Callable[[], object],
-        value: float | rules.Interval | Sequence[float] | Float[np.ndarray, "runs"] | Callable[[], object],
-        n: int = 1,
-        of: str = "runs",
-    ) -> None:
-        """State what was found with the published parameters.
-
-        Where other parameters leave nothing to ask, a function given for ``holds`` or ``value`` may fail: the finding
-        then does not hold.
-
-        Parameters
-        ----------
-        name : str
-            What was found, in a sentence.
-        holds : object or function
-            Whether it was.
-        value : float, Interval, values or function
-            The number that was compared; of one value for each run, their mean and its interval are shown.
-        n : int
-            From how many runs a single number is.
-        of : str
-            What was counted, if not runs.
-        """
-        try:
-            held = bool(holds() if callable(holds) else holds)
-            one = number(value() if callable(value) else value, n, of)
-            text = f"{one} ({one.runs})"
-        except Exception as error:
-            if not self.changed:
-                raise
-            held, text = False, f"not measured ({type(error).__name__})"
-        after = ""
-        if twins := self.published.get(NUMBER.sub("", name)):
-            same = (twin := twins.pop(0)) == text
-            after = ", as with the published parameters" if same else f"; with the published parameters {twin}"
-        kind = "measured" if not self.changed else "holds here too" if held else "does not hold here"
-        self.add(Line(kind, f"{name}: ", text, after))
-        self.by_interval += kind == "measured" and "[" in text
-        if not held:
-            self.broken.append(name)
-
     def exercise(self, answer: object, check: Callable[[object], bool], right: object, tempting: object) -> None:
         """Say whether the reader's answer passes a check; ``...`` stands for none yet.
 
@@ -241,12 +186,12 @@ class Chapter:
             print("Right." if check(answer) else "Not yet.")
 
     def show(self) -> None:
-        """Show how many statements there were of each kind, and which findings do not hold.
+        """Show how many statements there were of each kind, and which do not hold.
 
         Raises
         ------
         AssertionError
-            If a finding does not hold with the published parameters.
+            If one does not hold with the published parameters.
         """
         if total := self.kinds.total():
             line = f"{total} statements checked: {', '.join(f'{n} {kind}' for kind, n in self.kinds.items())}"

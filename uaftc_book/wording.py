@@ -17,22 +17,18 @@ MINUS = re.compile(r"(`[^`]*`|\$[^$]*\$|\]\([^)]*\))|(?<![\w-])-(?=\d)")
 
 @dataclass(frozen=True)
 class Line:
-    """What came of a check. ``value``: what was measured; ``after``: what follows it; ``source``: the check's code."""
+    """What came of a check. ``source``: the check's code."""
 
     kind: str
     text: str
-    value: str = ""
-    after: str = ""
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.text}{self.value}{self.after}"
+        return f"{self.kind}: {self.text}"
 
     def as_html(self) -> str:
-        """The kind in bold, the value in a ``span``; with a source what opens to it."""
-        text, value, after = map(escape, (self.text, self.value, self.after))
-        value = f'<span class="value">{value}</span>' if value else ""
-        line = f"<b>{escape(self.kind)}</b> {text}{value}{after}"
+        """The kind in bold; with a source what opens to it."""
+        line = f"<b>{escape(self.kind)}</b> {escape(self.text)}"
         if not self.source:
             return line
         return f"<details><summary>{line}</summary>{highlight(self.source, PythonLexer(), HtmlFormatter())}</details>"

@@ -1,7 +1,7 @@
 """What a page folds: code is behind a line that says what it is.
 
-The line of a cell that checks statements says what came of them; their list opens with the code. A section of the class
-``more`` shows its heading and the paragraph under it, the rest opens.
+The line of a cell that proves statements says by how much both sides differ; their list opens with the code. A section
+of the class ``more`` shows its heading and the paragraph under it, the rest opens.
 """
 
 import re
@@ -13,9 +13,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from uaftc_book.wording import error_in_words
 
 LIST = '<ul class="uaftc-checks">'
-ITEM = re.compile(r'<li><b>(.*?)</b>.*?<span class="value">(.*?)</span>')
+ERROR = re.compile(r"\(error (\S+)\)</li>")
 IMPORTS = re.compile(r"(?:from|import) ")
-SHOWN = 6  # measured values on the line of a cell
 
 
 def element(node):
@@ -45,17 +44,10 @@ def taken(cell):
 
 
 def label(checks):
-    """What came of a cell's checks, in a few words."""
-    items = ITEM.findall(checks)
-    errors = [float(value.split()[-1]) for kind, value in items if kind == "proved"]
-    values = [value for kind, value in items if kind != "proved"]
-    proved, numbers = f"{len(errors)} proved" if len(errors) > 1 else "proved", [one.split()[0] for one in values]
-    parts = [f"{proved} ({error_in_words(errors)})".replace("e-", "e−")] if errors else []
-    if len(values) > 1:
-        parts.append(f"{len(values)} findings checked: {', '.join(numbers[:SHOWN])}{', …' * (len(values) > SHOWN)}")
-    elif values:
-        parts.append(f"finding checked: {values[0]}")
-    return f"✓ {', '.join(parts)}"
+    """By how much the two sides of a cell's proofs differ."""
+    errors = [*map(float, ERROR.findall(checks))]
+    proved = f"{len(errors)} proved" if len(errors) > 1 else "proved"
+    return f"✓ {proved} ({error_in_words(errors)})".replace("e-", "e−")
 
 
 def fold(cell, says, kind):
