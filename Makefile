@@ -65,11 +65,12 @@ test-long: $(VENV)/test.installed
 links: $(VENV)/book.installed
 	$(BIN)/jupyter-book build book --config "$(CURDIR)/_config.yml" --toc "$(CURDIR)/_toc.yml" --path-output _build/links --builder linkcheck --quiet
 
-# What a release holds: the library as a wheel, the book as one zip.
-dist: book
+# What a release holds: the library as a wheel, the book as a zip of its pages, a PDF and an ePub (by a Chromium browser).
+dist: $(VENV)/paper.installed book
 	@rm -rf dist
 	@$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 	@$(BIN)/python -c "import shutil; shutil.make_archive('dist/uaftc-book-$(VERSION)', 'zip', '_build/book/_build', 'html')"
+	@$(BIN)/python -m uaftc_book.publish.paper dist >/dev/null
 	@ls dist
 
 # Both copies of a chapter are below the folder that is served, so that jupytext keeps them alike. What is trusted shows
