@@ -340,13 +340,6 @@ def test_gradients_are_taken_where_a_caller_has_switched_them_off():
     assert not torch.equal(model.W, before)
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_mode_is_given_back(training):
-    model = make().train(training)
-    fit(model, toy(), TrainingConfig(epochs=1, dropout=0.5))
-    assert model.training is training
-
-
 @pytest.mark.usefixtures("global_generators_untouched")
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @every_kind
