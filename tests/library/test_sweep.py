@@ -349,11 +349,6 @@ def test_the_command_plans_runs_and_resumes(tmp_path):
     assert "8 runs, 0 of them to do" in uaftc("sweep", *words, "--dry-run").output
 
 
-def test_the_command_covers_table2_and_refuses_what_it_does_not_know(tmp_path):
-    assert "112 cells" in uaftc("sweep", "--grid", "table2", "--out", tmp_path / "none.csv", "--dry-run").output
-    assert not (tmp_path / "none.csv").exists()
-
-
 @pytest.mark.parametrize("planned", [[], ["--dry-run"]])
 @pytest.mark.parametrize(
     "words",
