@@ -380,14 +380,6 @@ def test_no_lam_gives_nan_while_training_in_float32(kind, optimizer, lam):
     assert run.history["loss"].map(math.isfinite).all()
 
 
-def test_rows_of_types_that_never_occur_stay():
-    model = make()
-    before = state(model)["embedding"]
-    fit(model, toy(dev=False), TrainingConfig(epochs=2))
-    assert torch.equal(model.embedding[TYPES - 3 :], before[TYPES - 3 :])
-    assert not torch.equal(model.embedding[: TYPES - 3], before[: TYPES - 3])
-
-
 @pytest.mark.parametrize(
     "options, words",
     [
