@@ -4,71 +4,50 @@ Nothing here is fast, batched or shared with the library, but for the masks and 
 which are given.
 """
 
-import math
-
 import torch
 
 ADAGRAD_EPSILON, ADAM_EPSILON, ADAM_BETAS = 1e-10, 1e-8, (0.9, 0.999)
 
 
-def instances_of(corpus):
-    """Token ids of each instance, as lists."""
-    ends = corpus.offsets.tolist()
-    return [corpus.tokens[begin:end].tolist() for begin, end in zip(ends, ends[1:])]
+def classify(p, e, lam, additive=False, kept=1.0):
+    """Scores a_j, weights α_j, polarity s_j of each embedding of an instance, and its polarity s.
 
-
-def dot(x, y):
-    return sum(a * b for a, b in zip(x, y))
-
-
-def classify(words, V, W, lam, M=None, additive=False):
-    """Scores a_j, weights α_j, polarity s_j of each word's embedding and polarity s of the instance.
-
-    Plain floats: Eq 1 to 7 for lists of floats; Eq 56 to 58 with M; Eq 65 with M and ``additive``; W may be
-    one list or one list for each class (Eq 72).
+    Eq 1 to 7; Eq 56 to 58 with M; Eq 65 with M and ``additive``; W may have a column for each class (Eq 72). ``kept``:
+    the mask of the pooled vector.
     """
-    keys = values = words
-    if M is not None:
-        mapped = [[dot(row, e) for row in M] for e in words]
-        keys = [[math.tanh(x) for x in h] for h in mapped] if additive else mapped
-        values = words if additive else mapped
-    a = [dot(key, V) / lam for key in keys]
-    top = max(a)
-    total = sum(math.exp(score - top) for score in a)
-    alpha = [math.exp(score - top) / total for score in a]
-    h = [sum(weight * value[i] for weight, value in zip(alpha, values)) for i in range(len(V))]
-    if isinstance(W[0], list):
-        return a, alpha, [[dot(value, w) for w in W] for value in values], [dot(h, w) for w in W]
-    return a, alpha, [dot(value, W) for value in values], dot(h, W)
+    keys = values = e
+    if "M" in p:
+        mapped = torch.stack([p["M"] @ row for row in e])
+        keys, values = (torch.tanh(mapped), e) if additive else (mapped, mapped)
+    a = torch.stack([key @ p["V"] for key in keys]) / lam
+    exponentials = torch.exp(a - a.max())
+    alpha = exponentials / exponentials.sum()
+    h = sum(weight * value for weight, value in zip(alpha, values))
+    return a, alpha, torch.stack([value @ p["W"] for value in values]), (kept * h) @ p["W"]
+
+
+def by_instance(p, corpus, lam, additive=False, dropout=None):
+    """What :func:`classify` says of each instance, one after the other, from a dict of parameter tensors."""
+    ends = corpus.offsets.tolist()
+    for t, (begin, end) in enumerate(zip(ends, ends[1:])):
+        e = torch.stack([p["embedding"][i] for i in corpus.tokens[begin:end]])
+        if dropout is None:
+            yield classify(p, e, lam, additive)
+        else:
+            yield classify(p, e * dropout.embedding[begin:end], lam, additive, dropout.pooled[t])
 
 
 def instance_loss(s, label):
     """Eq 5 for one polarity score, Eq 73 and 74 for one of each class."""
-    if isinstance(s, list):
-        return math.log(sum(math.exp(each - s[label]) for each in s))
-    return math.log1p(math.exp(-s if label == 1 else s))
+    if s.dim():
+        return torch.log(torch.exp(s - s[label]).sum())
+    return torch.log1p(torch.exp(-s if label == 1 else s))
 
 
-def differentiable_loss(p, corpus, lam, encoder="none", attention="dot", dropout=None):
-    """The mean loss of a corpus from a dict of parameter tensors, one instance after the other."""
-    total, position = 0.0, 0
-    for t, ids in enumerate(instances_of(corpus)):
-        e = torch.stack([p["embedding"][i] for i in ids])
-        if dropout is not None:
-            e = e * dropout.embedding[position : position + len(ids)]
-        h = torch.stack([p["M"] @ row for row in e]) if encoder == "affine" else e
-        keys = torch.stack([torch.tanh(p["M"] @ row) for row in e]) if attention == "additive" else h
-        alpha = torch.softmax(keys @ p["V"] / lam, 0)
-        pooled = sum(weight * row for weight, row in zip(alpha, h))
-        if dropout is not None:
-            pooled = pooled * dropout.pooled[t]
-        s, label = pooled @ p["W"], int(corpus.labels[t])
-        if s.dim():
-            total = total - torch.log_softmax(s, 0)[label]
-        else:
-            total = total - torch.nn.functional.logsigmoid(s if label == 1 else -s)
-        position += len(ids)
-    return total / len(corpus)
+def mean_loss(p, corpus, lam, additive=False, dropout=None):
+    """Of a corpus; it can be differentiated."""
+    every = by_instance(p, corpus, lam, additive, dropout)
+    return sum(instance_loss(s, label) for (*_, s), label in zip(every, corpus.labels.tolist())) / len(corpus)
 
 
 class Optimizer:

@@ -40,18 +40,7 @@ pytestmark = pytest.mark.usefixtures("untyped")  # what readers type comes unche
 SMALL = ["--dataset", "synthetic-1", "--option", "class_sizes=(30,40)", "--dimension", "8", "--epochs", "3"]
 
 
-def test_version():
-    result = uaftc("--version")
-    assert (result.exit_code, result.stdout) == (0, f"uaftc {__version__}\n")
-
-
 COMMANDS = ["book", "data", "explain", "run", "scorecard", "sweep", "tables", "train", "transformer", "vectors"]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help(command):
-    assert command in uaftc("--help").stdout
-    assert uaftc(command, "--help").exit_code == 0
 
 
 def test_data_lists_names_and_options():
@@ -114,7 +103,7 @@ def test_train_passes_every_option_on(monkeypatch):
 
 def test_train_writes_json(tmp_path):
     out = tmp_path / "result.json"
-    result = uaftc("train", *SMALL, "--lam", "5", "--out", str(out))
+    result = uaftc("train", *SMALL, "--lam", "5", "--batch-size", "full", "--out", out)
     assert result.exit_code == 0
     assert str(out) in result.stdout
     record = json.loads(out.read_text(), parse_constant=pytest.fail)
@@ -126,7 +115,7 @@ def test_train_writes_json(tmp_path):
     assert record["best_epoch"] == 3
     assert [row["epoch"] for row in record["history"]] == [1, 2, 3]
     assert record["seconds"] > 0
-    assert (record["batch_size"], record["encoder"], record["learning_rates"]) == (100, "none", {})
+    assert (record["batch_size"], record["encoder"], record["learning_rates"]) == ("full", "none", {})
 
 
 def test_a_full_batch_is_none_in_python_and_full_in_every_table():
@@ -136,12 +125,6 @@ def test_a_full_batch_is_none_in_python_and_full_in_every_table():
     for wrong in (0, None, "0", "none"):
         with pytest.raises(ValueError, match="batch_size .or full. must be a whole number, at least 1"):
             Cell(batch_size=wrong)
-
-
-def test_a_full_batch_is_the_word_full_in_a_record(tmp_path):
-    out = tmp_path / "result.json"
-    assert uaftc("train", *SMALL, "--batch-size", "full", "--out", str(out)).exit_code == 0
-    assert json.loads(out.read_text())["batch_size"] == "full"
 
 
 @pytest.mark.parametrize("settings", [Cell, Settings])
@@ -248,7 +231,7 @@ def test_what_libraries_raise_is_one_line_that_names_the_command(monkeypatch, er
     assert result.exit_code == 2 and is_one_line(message, result.stderr)
 
 
-@pytest.mark.parametrize("name", ["x.json", "x.pt", "x.csv"])
+@pytest.mark.parametrize("name", ["x.json", "x.pt"])
 def test_a_full_disk_leaves_the_former_file_and_is_named(tmp_path, monkeypatch, name):
     out, write = tmp_path / name, Path.write_bytes
     out.write_text("former")
@@ -258,8 +241,7 @@ def test_a_full_disk_leaves_the_former_file_and_is_named(tmp_path, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", half)
-    words = ["scorecard"] if name == "x.csv" else ["train", *SMALL]
-    result = uaftc(*words, "--out", out)
+    result = uaftc("train", *SMALL, "--out", out)
     assert result.exit_code == 2 and is_one_line(f"{name} cannot be written: No space left", result.stderr)
     assert [path.name for path in tmp_path.iterdir()] == [name] and out.read_text() == "former"
 
@@ -291,7 +273,7 @@ DATA = ["--dataset", "synthetic-1"]
 FILE = ["--text", "text", "--label", "label", "--out", "report"]
 AT_ONCE = [
     ([], "Usage: uaftc"),
-    (["--help"], "scorecard"),
+    (["--help"], "(?s)" + ".*".join(COMMANDS)),
     (["--version"], f"uaftc {__version__}"),
     *(([command, "--help"], f"Usage: uaftc {command}") for command in COMMANDS),
     (["nosuch"], "No such command 'nosuch'"),
@@ -303,21 +285,13 @@ AT_ONCE = [
     (["train", "--dataset", "nope"], "dataset must be one of 20news-1, .*sst.*got 'nope'"),
     (["train", "--lam", "-1"], "lam must be a finite number above 0, got -1"),
     (["train", "--epochs", "x"], "'x' is not a valid integer"),
-    (["train", "--epochs", "-1"], "epochs must be a whole number, at least 0, got -1"),
-    (["train", "--optimizer", "foo"], "optimizer must be one of adagrad, sgd, adam, got 'foo'"),
     (["train", "--batch-size", "0"], "batch_size .or full. must be a whole number, at least 1, got 0"),
-    (["train", "--method", "z"], "method must be one of auto, fast, autograd, got 'z'"),
-    (["train", "--dropout", "1"], "dropout must lie in"),
     (["train", "--option", "noise"], "expected NAME=VALUE, got 'noise'"),
     (["train", "--out", "x.csv"], "--out must be a .json or a .pt file"),
-    (["train", "--option", "noise=1"], "options: unknown noise; allowed are none"),
     (["train", *DATA, "--option", "foo=1"], "options: unknown foo; allowed are class_sizes, .*seed"),
     (["train", *DATA, "--option", "noise=3"], "noise must lie in .0, 1., got 3"),
     (["train", "--dataset", "20news-2", "--option", "foo=1"], "options: unknown foo; allowed are split_seed"),
     (["train", "--device", "nosuch"], "device must be one of cpu, cuda, mps, xpu, got 'nosuch'"),
-    (["sweep", "--device", "nosuch"], "device must be one of cpu, "),
-    (["data", "synthetic-1", "--option", "noise=3"], "noise must lie in .0, 1., got 3"),
-    (["data", "synthetic-1", "--option", "foo=1"], "data set synthetic-1 has no option 'foo'; it has seed, noise"),
     (["data", "nope"], "data set must be one of 20news-1, .*got 'nope'"),
     (["sweep", "--grid", "nope"], "no grid 'nope'; there are .*table2"),
     (["sweep", "--model", "DP,XX"], "model must be one of DP, .*got 'XX'"),
@@ -326,26 +300,20 @@ AT_ONCE = [
     (["sweep", "--workers", "0"], "workers must be a whole number, at least 1"),
     (["sweep", "--dask", ""], "dask needs the address of a scheduler"),
     (["sweep", "--out", "."], "is a folder: name a file in it"),
-    (["train", "--learning-rates", "V=-1"], "the learning rate of V must be a finite number at least 0, got -1"),
     (["train", "--learning-rates", "X=1"], "learning_rates: unknown X; allowed are V, W, embedding"),
-    (["tables", "--make", "--dask", ""], "dask needs the address of a scheduler"),
     (["tables", "benchmarks", "--make"], "the table benchmarks is made by make bench"),
     (["tables", "--out", str(results_folder())], "--out needs another folder than .*that of the stored results"),
     (["scorecard", "--verdict", "nope"], "no verdict 'nope'; there are holds, "),
     (["tables", "terms", "--out", "words.docx/remade"], "words.docx"),
     (["tables", "nope"], "table must be one of .*table2.*, got 'nope'"),
-    (["tables", "--workers", "0"], "workers must be a whole number, at least 1"),
     (["run", "nochapter"], "no chapter 'nochapter'; there are .*06_accuracy"),
     (["run", "06_accuracy", "-p", "lam", "-1"], "lam = -1 is impossible: it must be greater than 0"),
     (["run", "06_accuracy", "-p", "lam", "3", "-p", "lam", "4"], "lam is given twice"),
     (["data", "--option", "noise=0.2"], "--option noise=0.2 is of no data set: name one"),
     (["train", "--method", "fast", "--model", "DP-L"], 'method="fast" would not be exact: encoder="lstm" makes'),
-    (["train", "--method", "fast", "--optimizer", "adam"], 'method="fast" would not be exact: optimizer="adam" moves'),
     (["sweep", "--model", "DP,GRU", "--set", "method=fast"], 'method="fast" would not be exact: encoder="gru" makes'),
-    (["sweep", "--dask", "127.0.0.1"], "the address of a scheduler with its port, .*got '127.0.0.1'"),
     (["tables", "terms", "--make", "--dask", "tcp://host:x"], "a scheduler with its port, .*got 'tcp://host:x'"),
     (["explain", "some.csv", *FILE], "some.csv has no column 'text'; .*'texts', 'label'.* Did you mean 'texts'"),
-    (["explain", "some.tsv", *FILE], "some.tsv has no column 'text'; .*'texts', 'label'"),
     (["explain", "some.jsonl", *FILE], "some.jsonl has no column 'text'; its columns are 'texts', 'label'"),
     (["explain", "wide.csv", *FILE], "wide.csv is not encoded in utf-8: .*try --encoding utf-16"),
     (["run", "06_accuracy", "-p", "lam", "x"], "lam = 'x' is of type str, expected float"),
@@ -355,15 +323,10 @@ AT_ONCE = [
         ["run", "06_accuracy", "-p", "model", "XX"],
         "model = 'XX' is not possible in this notebook; allowed: 'DP', 'DP-A'",
     ),
-    (["run", "07_words_and_classes", "-p", "dataset", "synthetic-1"], "allowed: '20news-1'"),
-    (["run", "10_scorecard", "-p", "section", "99"], "allowed: 'all', '1', '3'"),
     (["run", "A_gradients", "-p", "lam", "0.5"], "lam = 0.5: give at least 1; below 1 rounding is amplified"),
     (["run", "02_training", "-p", "lams", "[3, 2]"], "give at least two, ascending"),
-    (["run", "02_training", "-p", "lams", "['a', 'b']"], "lams = 'a' is of type str, expected float"),
     (["run", "01_model", "--out", "."], "is a folder: name a file in it"),
-    (["scorecard", "--out", "."], "is a folder: name a file in it"),
     (["run", "A_interventions", "-p", "seed", "10"], "seed = 10 is not possible in this notebook; allowed: 0, 1"),
-    (["sweep", "--set", "options={'noise': 1}"], "options: unknown noise; allowed are none"),
     (["explain", "missing.csv", *FILE], "missing.csv is not there"),
     (["explain", "right.csv", *FILE[:-1], ""], "'--out' is an empty path: is a variable of the shell not set"),
     (["explain", "words.docx", *FILE], "files that end in '.docx' are not known; there are CSV"),
@@ -371,9 +334,7 @@ AT_ONCE = [
     (["train", "--device", "cpu:x"], "device 'cpu:x' must be one of cpu, cuda, mps, xpu, or one with a number"),
     (["train", "--vectors", "words.docx"], "words.docx holds no word vectors: line 1 is .no table., expected"),
     (["explain", "right.csv", *FILE, "--vectors", "nosuch"], "nosuch is not there: give the path of a file"),
-    (["vectors", "--file", "words.docx"], "words.docx holds no word vectors"),
     (["vectors", "--count", "0"], "count must be a whole number, at least 1, got 0"),
-    (["data", "synthetic-1", "--option", "seed=x"], "seed must be a whole number, at least 0, got 'x'"),
     (["explain", "words.docx", *FILE, "--encoding", "nosuch"], "the encoding 'nosuch' is not known"),
     (["explain", "words.docx", *FILE, "--epochs", "0"], "epochs must be a whole number, at least 1, got 0"),
     (["explain", "words.docx", *FILE, "--words", "letters"], "texts can be cut by rule, spaces, characters, spacy"),
@@ -393,7 +354,6 @@ def test_what_needs_no_data_is_answered_at_once(words, message, tmp_path):
     (tmp_path / "words.docx").write_text("no table")
     (tmp_path / "some.csv").write_text("texts,label\ngood,1\n")
     (tmp_path / "right.csv").write_text("text,label\ngood,1\n")
-    (tmp_path / "some.tsv").write_text("texts\tlabel\ngood\t1\n")
     (tmp_path / "some.jsonl").write_text('{"texts": "good", "label": 1}\n')
     (tmp_path / "wide.csv").write_text("text,label\ngood,1\n", encoding="utf-16")
     least, there = float("inf"), {*tmp_path.iterdir()}
@@ -543,7 +503,7 @@ def started(words, folder, stdout=subprocess.PIPE, encoding="cp1252"):
     return subprocess.Popen(command, cwd=folder, env=variables, stdout=stdout, stderr=subprocess.PIPE)
 
 
-@pytest.mark.parametrize("options", [[], ["--quiet"], ["--json"], ["--json", "--quiet"]], ids=" ".join)
+@pytest.mark.parametrize("options", [[], ["--quiet"], ["--json"]], ids=" ".join)
 def test_what_explain_prints(tmp_path, options):
     """No bar into a file; and what stdout cannot hold ends no run."""
     rows = "".join(f"{word} λ{i % 30} x{i},{word}\n" for i in range(70) for word in ("good", "μ"))
@@ -559,8 +519,9 @@ def test_what_explain_prints(tmp_path, options):
         assert (b"\\u03bc" in out and b"written to" in out) != bool(options)
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
-@pytest.mark.parametrize("words", ["explain --help", "train --help", "scorecard", "vectors --help", "run λ"])
+@pytest.mark.parametrize(
+    "words, encoding", [("explain --help", "cp1252"), ("train --help", "ascii"), ("data", "ascii"), ("run λ", "ascii")]
+)
 def test_a_stdout_that_cannot_hold_it_or_is_shut_ends_quietly(tmp_path, words, encoding):
     done = started(words.split(), tmp_path, encoding=encoding)
     out, told = done.communicate()

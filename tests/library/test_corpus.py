@@ -135,12 +135,6 @@ def test_tensors_that_do_not_fit_are_refused(untyped, changed, words):
         Corpus(**tensors | changed)
 
 
-def test_signs_need_two_classes():
-    corpus = Corpus.from_lists([[0]], [2], class_count=3)
-    with pytest.raises(ValueError, match="two classes, this corpus has 3"):
-        _ = corpus.signs
-
-
 @pytest.mark.parametrize(
     "call, words",
     [
@@ -174,6 +168,7 @@ def test_dataset_gives_splits_and_texts():
 @pytest.mark.parametrize(
     "call, words",
     [
+        (lambda: Corpus.from_lists([[0]], [2], class_count=3).signs, "two classes, this corpus has 3"),
         (lambda: small(dev=Corpus.from_lists([], [])), "dev of toy must be a corpus with instances"),
         (lambda: small(train=[[0]]), "train of toy must be a corpus"),
         (lambda: small(test=Corpus.from_lists([[0]], [2], 3)), "its split test has 3"),

@@ -5,8 +5,6 @@ import multiprocessing
 import os
 import pickle
 import random
-import re
-import sys
 import tarfile
 import zlib
 from functools import partial
@@ -16,15 +14,12 @@ import numpy as np
 import pytest
 import torch
 
-from uaftc_book.publish import CHECKOUT
 from uaftc_book.transformers.masked_language_model import NAME as MODEL
 from uaftc_book.transformers.masked_language_model import own_transformer
 from uaftc_lib import datasets, load_dataset, published, token_types
-from uaftc_lib.datasets import LOADERS, cache, dataset_names, imdb, twenty_news
+from uaftc_lib.datasets import cache, imdb, twenty_news
 from uaftc_lib.datasets.cache import from_texts, prepared
 from uaftc_lib.datasets.download import DataUnavailable, unpack
-from uaftc_lib.experiments.cells import Cell
-from uaftc_lib.experiments.sweep import sweep
 from uaftc_lib.locations import PAPER_NAMES, data_home
 from uaftc_lib.vectors import unused_reviews
 
@@ -138,17 +133,20 @@ def test_a_prepared_corpus_is_prepared_once_and_comes_back_the_same(tmp_path):
 
 
 def test_a_loaded_corpus_cannot_change_the_stored_one(tmp_path):
-    loaded = prepared(tmp_path, "small", 1, small_dataset)
-    loaded.train.tokens[:] = 0
+    prepared(tmp_path, "small", 1, small_dataset).train.tokens[:] = 0
     same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
 
 
 def test_a_failed_preparation_leaves_nothing_behind(tmp_path, monkeypatch):
-    with monkeypatch.context() as broken:
-        broken.setattr(cache.json, "dumps", lambda *args, **options: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
+    """Nor a lock: the same process may try again."""
+    monkeypatch.setattr(cache.json, "dumps", lambda *args, **options: 1 / 0)
+    kept = []  # as a notebook keeps the last exception, and with it what was open
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError) as failure:
             prepared(tmp_path, "small", 1, small_dataset)
+        kept.append(failure.value)
     assert [path.suffix for path in (tmp_path / "prepared").iterdir()] in ([], [".lock"])
+    monkeypatch.undo()
     same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
 
 
@@ -192,20 +190,6 @@ def test_what_else_is_prepared_is_checked_too(tmp_path):
         (folder / "vectors.bin").write_bytes(b"nvmbers")
         with pytest.raises(ValueError, match=f"{name}.*damaged .vectors.bin is not as it was written"):
             load(tmp_path)
-
-
-def test_a_failed_preparation_leaves_no_lock(tmp_path):
-    """The same process may try again: the lock is held once and given back."""
-
-    def unavailable():
-        raise DataUnavailable("no spaCy")
-
-    kept = []  # as a notebook keeps the last exception, and with it what was open
-    for _ in range(2):
-        with pytest.raises(DataUnavailable, match="no spaCy") as failure:
-            prepared(tmp_path, "small", 1, unavailable)
-        kept.append(failure.value)
-    same(prepared(tmp_path, "small", 1, small_dataset), small_dataset())
 
 
 class Running:
@@ -263,37 +247,9 @@ def test_two_processes_at_once_prepare_it_once(tmp_path):
     assert made.value == 1
 
 
-@pytest.fixture
-def one_more_folder(tmp_path, monkeypatch):
-    """A folder whose files are found as if they lay in that of the data sets."""
-    folder = tmp_path / "datasets"
-    folder.mkdir()
-    monkeypatch.setattr(datasets, "__path__", [*datasets.__path__, str(folder)])
-    yield folder
-    for module in (f"{datasets.__name__}.{file.stem}" for file in folder.glob("*.py")):
-        sys.modules.pop(module, None)
-        for name in [name for name, loader in LOADERS.items() if loader.__module__ == module]:
-            del LOADERS[name]
-
-
-def test_a_new_data_set_is_the_one_file_that_contributing_shows(one_more_folder, tmp_path):
-    shown = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    ((name, code),) = re.findall(r"```python\n# uaftc_lib/datasets/(\w+\.py)\n(.*?)```", shown, re.DOTALL)
-    (one_more_folder / name).write_text(code, encoding="utf-8")
-    rows = ["split,text,label", "train,A good film,1", "train,A bad film,0", "dev,good,1", "test,bad film,0"]
-    (tmp_path / "my-set.csv").write_text("\n".join(rows) + "\n")
-    assert "my-set" in dataset_names()
-    found = load_dataset("my-set", tmp_path)
-    assert [len(corpus) for corpus in found.splits.values()] == [2, 1, 1]
-    assert found.test.labels.tolist() == [0] and set(found.vocabulary.words[-4:]) == {"a", "film", "good", "bad"}
-    cell = Cell("my-set", "DP", 10.0, epochs=1, dimension=2, method="autograd")
-    assert len(sweep([cell], tmp_path / "runs.csv", data_home=tmp_path)) == 1
-    (tmp_path / "my-set.csv").write_text("\n".join([*rows, "test,good film,1"]) + "\n")
-    assert len(load_dataset("my-set", tmp_path).test) == 2, "an edited file must be read again"
-
-
-def test_a_broken_file_of_a_data_set_is_named(one_more_folder):
-    (one_more_folder / "broken.py").write_text("@register('x')\ndef load(): ...\n")
+def test_a_broken_file_of_a_data_set_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "__path__", [*datasets.__path__, str(tmp_path)])
+    (tmp_path / "broken.py").write_text("@register('x')\ndef load(): ...\n")
     with pytest.raises(ValueError, match="broken.py cannot be imported .NameError: name 'register'"):
         load_dataset("x")
     assert len(load_dataset("synthetic-1").train) == 12_000, "the others must not suffer"

@@ -63,17 +63,6 @@ def test_buckets_hold_each_instance_once_and_keep_to_the_budget(lengths, budget)
         assert shortest >= encoders.FULLNESS * longest
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 400))
-@settings(max_examples=200, deadline=None)
-def test_parts_follow_each_other_and_keep_near_the_budget(lengths, budget):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoders, "PART", budget)
-        parts = consecutive_parts(torch.tensor(lengths))
-    assert [t for part in parts for t in range(len(lengths))[part]] == list(range(len(lengths)))
-    for part in parts:
-        assert sum(lengths[part]) < budget + max(lengths)
-
-
 @pytest.mark.parametrize("attention", ["dot", "additive"])
 @pytest.mark.parametrize("kind", NETWORKS)
 @pytest.mark.parametrize("classes", [2, 3])
@@ -136,15 +125,6 @@ def test_the_start_is_orthogonal_reproducible_and_leaves_the_global_generator_al
             identity = torch.eye(parameter.shape[1])
             torch.testing.assert_close(parameter.detach().T @ parameter.detach(), identity)
     assert not torch.equal(model.recurrent.onward.weight_hh_l0, model.recurrent.backward_.weight_hh_l0)
-
-
-def test_a_training_step_touches_only_the_rows_that_occur():
-    corpus = random_corpus([3, 5], TYPES)
-    model = AttentionClassifier(TYPES, 6, encoder="lstm", hidden=4)
-    model.loss(corpus, sparse=True).backward()
-    assert model.embedding.grad.is_sparse
-    rows = model.embedding.grad.coalesce().indices().flatten()
-    assert torch.equal(rows, corpus.tokens.unique())
 
 
 def who_comes_first(instances, seed):

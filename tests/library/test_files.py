@@ -1,11 +1,9 @@
-"""Every file is written whole or stays as it was, a report's together; nothing else in the project writes files."""
+"""Every file is written whole or stays as it was, a report's together."""
 
-import ast
 import errno
 import itertools
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +14,6 @@ import pytest
 from uaftc_lib import files
 from uaftc_lib.datasets.cache import made_whole
 
-ROOT = Path(files.__file__).parents[1]
 THREE = ("words.csv", "report.json", "report.html")
 STEPS = [(Path, name) for name in ("write_bytes", "replace", "unlink", "mkdir", "rmdir", "touch")]
 STEPS += [(os, "fsync"), (shutil, "copy2"), (shutil, "copymode"), (shutil, "rmtree")]
@@ -169,71 +166,3 @@ def test_a_file_that_is_replaced_keeps_its_mode_a_link_stays_one_and_a_device_to
         files.write(place, "new")
     assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o600)
     assert link.is_symlink() and not Path(os.devnull).is_file()
-
-
-WRITERS = {"write_text", "write_bytes", "to_parquet", "to_pickle", "to_excel", "tofile", "savez"}
-WRITERS |= {"extractall", "save_pretrained", "save_word2vec_format"}
-TO_A_PATH = {"to_csv", "to_json", "save", "savefig"}  # unless it is a buffer in memory, or nothing
-ELSEWHERE = {
-    ("uaftc_lib/experiments/sweep.py", "write_text"),  # to the kernel, which forgets the peak of memory
-    ("uaftc_book/publish/pages.py", "rename"),  # of the whole built book
-    ("uaftc_book/record.py", "open"),  # a log that several processes append to
-    ("uaftc_book/chapters/pretrained.py", "save_pretrained"),  # into a folder of no longer life than the call
-    # Into a draft, which becomes a folder when it is whole.
-    ("uaftc_lib/datasets/download.py", "extract"),
-    ("uaftc_lib/vectors/unused_reviews.py", "save_word2vec_format"),
-    ("uaftc_book/transformers/masked_language_model.py", "save_pretrained"),
-}
-
-
-def writes(call):
-    """Whether a call writes a file, or puts one in another's place."""
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    first = ast.unparse(call.args[0]) if call.args else ""
-    if name == "open":
-        modes = [one.value for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Constant)]
-        return "O_WRONLY" in ast.unparse(call) or any(re.fullmatch(r"[rbt+]*[wax][rbt+]*", str(one)) for one in modes)
-    if name in TO_A_PATH:
-        memory = ("content", "buffer")
-        return bool(first) and not any(
-            getattr(one, "id", "") in memory or "BytesIO" in ast.unparse(one) for one in call.args
-        )
-    if name in ("replace", "rename"):  # a path has one argument, and no mapping of names
-        return (
-            len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Dict) and not first.isupper()
-        )
-    if name in ("write", "extract"):  # of these two alone: much has methods of such names
-        return getattr(getattr(call.func, "value", None), "id", "") in ("nbformat", "tar")
-    return name in WRITERS or (name == "touch" and not call.args)
-
-
-def test_nothing_else_writes_files():
-    rooms = ("uaftc_lib", "uaftc_book", "book", "benchmarks")
-    found = set()
-    for path in (path for room in rooms for path in (ROOT / room).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and writes(node):
-                found.add((path.relative_to(ROOT).as_posix(), getattr(node.func, "attr", "open")))
-    assert {name for file, name in found if file == "uaftc_lib/files.py"} >= {"write_bytes", "replace", "rename"}
-    assert {one for one in found if one[0] != "uaftc_lib/files.py"} == ELSEWHERE
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "p.open('w')",
-        "open(p, 'ab')",
-        "p.write_text('')",
-        "f.to_csv(p)",
-        "q.replace(p)",
-        "np.save(p, x)",
-        "nbformat.write(n, p)",
-    ],
-)
-def test_another_writer_is_noticed(line):
-    assert writes(ast.parse(line).body[0].value)
-
-
-@pytest.mark.parametrize("line", ["p.open('rb')", "f.to_csv(index=False)", "'a'.replace('b', 'c')", "json.dumps(x)"])
-def test_what_writes_nothing_is_not(line):
-    assert not writes(ast.parse(line).body[0].value)

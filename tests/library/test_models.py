@@ -8,7 +8,7 @@ import torch
 from cases import EXPLAINED, random_corpus
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import classify, instance_loss, instances_of
+from reference import by_instance, mean_loss
 
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.models import MODELS, Dropout, model_arguments
@@ -36,30 +36,15 @@ def corpus_for(kind, lengths=(4, 1, 6, 3, 3), seed=0):
     return random_corpus(lengths, TYPES, seed, KINDS[kind].get("classes", 2))
 
 
-def by_column(W):
-    """W as one list, or as one list for each class."""
-    return W.tolist() if W.dim() == 1 else W.mT.tolist()
+def written_out(model, corpus):
+    """The arguments of the functions of reference.py."""
+    return dict(model.named_parameters()), corpus, model.lam, model.attention == "additive"
 
 
-def plain(model):
-    """The arguments of ``classify``, as plain floats."""
-    return {
-        "V": model.V.tolist(),
-        "W": by_column(model.W),
-        "lam": model.lam,
-        "M": None if model.M is None else model.M.tolist(),
-        "additive": model.attention == "additive",
-    }
-
-
-def by_hand(model, corpus):
-    """Scores, weights, token polarity (end to end) and polarity of every instance, from plain loops."""
-    E, columns = model.embedding.tolist(), [[], [], [], []]
-    for ids in instances_of(corpus):
-        *by_position, s = classify([E[i] for i in ids], **plain(model))
-        for column, values in zip(columns, (*by_position, [s])):
-            column.extend(values)
-    return [torch.tensor(column, dtype=torch.float64) for column in columns]
+def by_hand(model, corpus, dropout=None):
+    """Polarity of every instance; scores, weights and token polarity, end to end: one instance after the other."""
+    *by_position, polarity = zip(*by_instance(*written_out(model, corpus), dropout))
+    return torch.stack(polarity), *map(torch.cat, by_position)
 
 
 def close(x, y, tolerance=1e-12):
@@ -67,50 +52,18 @@ def close(x, y, tolerance=1e-12):
 
 
 @every_kind
-def test_forward_is_eq_1_to_7(kind):
-    model, corpus = make(kind), corpus_for(kind)
-    out = model(corpus)
-    scores, weights, token_polarity, polarity = by_hand(model, corpus)
-    close(out.scores, scores)
-    close(out.weights, weights)
-    close(out.token_polarity, token_polarity)
-    close(out.polarity, polarity)
+@given(lengths=LENGTHS, seed=st.integers(0, 1000), lam=st.floats(0.1, 1000))
+def test_forward_and_loss_are_eq_1_to_7_and_74(kind, lengths, seed, lam):
+    """Of each instance alone: whatever else is in the corpus, and in whatever order, changes nothing."""
+    model, corpus = make(kind, lam), corpus_for(kind, lengths, seed)
+    for part, expected in zip(model(corpus), by_hand(model, corpus)):
+        close(part, expected)
+    close(model.loss(corpus), mean_loss(*written_out(model, corpus)))
 
 
-@every_kind
-def test_loss_is_eq_5_and_74(kind):
-    model, corpus = make(kind), corpus_for(kind)
-    polarity = by_hand(model, corpus)[3].tolist()
-    losses = [instance_loss(s, label) for s, label in zip(polarity, corpus.labels.tolist())]
-    assert math.isclose(model.loss(corpus).item(), sum(losses) / len(losses), rel_tol=1e-12)
-
-
-@every_kind
-@pytest.mark.parametrize("sparse", [False, True])
-def test_gradients_are_the_loss_differentiated(kind, sparse):
-    """Against central differences of the plain loops: an error of the order of step² is left."""
-    model, corpus, step = make(kind, lam=1.0), corpus_for(kind), 1e-5
-    model.loss(corpus, sparse=sparse).backward()
-
-    def loss():
-        polarity = by_hand(model, corpus)[3].tolist()
-        return sum(map(instance_loss, polarity, corpus.labels.tolist())) / len(corpus)
-
-    for parameter in model.parameters():
-        gradient = parameter.grad.to_dense() if parameter.grad.is_sparse else parameter.grad
-        values, found = parameter.detach().view(-1), []
-        for i in range(len(values)):
-            centre = values[i].item()
-            values[i] = centre + step
-            above = loss()
-            values[i] = centre - step
-            found.append((above - loss()) / (2 * step))
-            values[i] = centre
-        close(gradient.reshape(-1), torch.tensor(found, dtype=torch.float64), 1e-8)
-
-
-def test_sparse_gradient_holds_only_types_that_occur():
-    model = make("DP")
+@pytest.mark.parametrize("options", [{}, {"encoder": "lstm", "hidden": 4}])
+def test_sparse_gradient_holds_only_types_that_occur(options):
+    model = AttentionClassifier(TYPES, D, **options)
     model.loss(Corpus.from_lists([[3, 3, 7]], [1]), sparse=True).backward()
     gradient = model.embedding.grad
     assert gradient.is_sparse
@@ -128,18 +81,8 @@ def test_dropout_masks_belong_to_occurrences(kind):
         pooled=torch.randint(2, (2, D), generator=draws).double() / 0.5,
     )
     out = model(corpus, dropout)
-    words = (model.embedding[corpus.tokens] * dropout.embedding).tolist()
-    for t, (begin, end) in enumerate([(0, 3), (3, 4)]):
-        a, alpha, s_j, _ = classify(words[begin:end], **plain(model))
-        kept = dropout.pooled[t] if model.binary else dropout.pooled[t].unsqueeze(1)
-        s = classify(words[begin:end], **plain(model) | {"W": by_column(model.W * kept)})[3]
-        for found, expected in (
-            (out.scores[begin:end], a),
-            (out.weights[begin:end], alpha),
-            (out.token_polarity[begin:end], s_j),
-            (out.polarity[t], s),
-        ):
-            close(found, torch.tensor(expected, dtype=torch.float64))
+    for part, expected in zip(out, by_hand(model, corpus, dropout)):
+        close(part, expected)
     assert out.scores[0] != out.scores[1]
 
 
@@ -152,9 +95,7 @@ def test_train_mode_alone_drops_nothing(kind):
 def test_penalty_is_the_dot_product_of_what_scores_and_what_classifies():
     for kind in ("DP", "AD", "three classes"):
         model = make(kind)
-        columns = [by_column(model.W)] if model.binary else by_column(model.W)
-        expected = sum(abs(sum(v * w for v, w in zip(model.V.tolist(), column))) for column in columns)
-        assert math.isclose(model.penalty().item(), expected, rel_tol=1e-12)
+        close(model.penalty(), sum(abs(model.V @ column) for column in model.W.reshape(D, -1).T))
     model = make("DP-A")
     close(model.penalty(), ((model.M.T @ model.W) @ (model.M.T @ model.V)).abs())
 
@@ -179,37 +120,12 @@ def test_token_scores_global_and_local(kind):
 @every_model
 def test_prediction_and_accuracy(kind):
     model, corpus = make(kind), corpus_for(kind, lengths=[3] * 40)
-    polarity = by_hand(model, corpus)[3]
-    expected = [max(range(3), key=s.__getitem__) if isinstance(s, list) else int(s > 0) for s in polarity.tolist()]
+    polarity = by_hand(model, corpus)[0]
+    expected = [int(s.argmax()) if s.dim() else int(s > 0) for s in polarity]
     assert model.predict(corpus).tolist() == expected
     right = sum(a == b for a, b in zip(expected, corpus.labels.tolist()))
     assert model.accuracy(corpus) == right / 40
     assert 0 < right < 40
-
-
-@every_model
-@given(lengths=LENGTHS, seed=st.integers(0, 1000), lam=st.floats(0.1, 1000))
-def test_order_of_positions_changes_nothing(kind, lengths, seed, lam):
-    model, corpus = make(kind, lam), corpus_for(kind, lengths, seed)
-    ends = corpus.offsets.tolist()
-    positions = [range(begin, end) for begin, end in zip(ends, ends[1:])]
-    draws = torch.Generator().manual_seed(seed)
-    where = torch.cat([torch.tensor(each)[torch.randperm(len(each), generator=draws)] for each in positions])
-    other = Corpus(corpus.tokens[where], corpus.offsets, corpus.labels, corpus.class_count)
-    out, permuted = model(corpus), model(other)
-    close(permuted.weights, out.weights[where])
-    close(permuted.polarity, out.polarity)
-
-
-@every_model
-@given(lengths=LENGTHS, seed=st.integers(0, 1000), data=st.data())
-def test_unrelated_instances_change_nothing(kind, lengths, seed, data):
-    model, corpus = make(kind), corpus_for(kind, lengths, seed)
-    chosen = data.draw(st.lists(st.integers(0, len(corpus) - 1), min_size=1, max_size=8))
-    part = model(corpus[chosen])
-    close(part.polarity, model(corpus).polarity[chosen])
-    weights = [model(corpus).weights[corpus.instance_of == t] for t in chosen]
-    close(part.weights, torch.cat(weights))
 
 
 @every_model
@@ -218,7 +134,7 @@ def test_one_word_gets_weight_one(kind, word, exponent, others):
     """Exactly, whatever λ and whatever else there is, also in float32."""
     model = make(kind, 10.0**exponent, dtype=torch.float32)
     corpus = corpus_for(kind, others)
-    lists = [*instances_of(corpus), [word]]
+    lists = [*(one.tokens.tolist() for one in corpus), [word]]
     out = model(Corpus.from_lists(lists, [*corpus.labels.tolist(), 0], corpus.class_count))
     assert out.weights[-1].item() == 1
     assert torch.equal(out.polarity[-1], out.token_polarity[-1])

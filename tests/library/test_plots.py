@@ -51,8 +51,13 @@ def every_type():
         yield plots.bars(RUNS, "type", "score", "c", published=known)
 
 
-def test_every_figure_is_whole():
-    for figure in every_type():
+@pytest.fixture(scope="module")
+def figures():
+    return list(every_type())
+
+
+def test_every_figure_is_whole_and_two_runs_are_byte_identical(figures):
+    for figure in figures:
         html = figure._repr_mimebundle_()["text/html"]
         tree = ElementTree.fromstring(html.replace("&quot;", "'").replace("&#x27;", "'"))
         drawings = [node for node in tree.iter() if node.tag.endswith("svg")]
@@ -61,16 +66,13 @@ def test_every_figure_is_whole():
         assert all("max-width:100%" in node.get("style") for node in drawings)
         assert "c" in tree.find("figcaption").text
         assert "Matplotlib v" not in html and not re.search(r"\d{4}-\d{2}-\d{2}T", html)
-
-
-def test_ink_follows_the_page_and_ground_is_transparent():
-    for figure in every_type():
         svg = figure.panels[0].svg
-        assert "currentColor" in svg and plots.theme.INK not in svg
-        assert not re.search(r'<g id="[^"]*patch_1">\s*<path[^>]*fill: #ffffff', svg)
+        assert "currentColor" in svg and plots.theme.INK not in svg, "ink follows the page"
+        assert not re.search(r'<g id="[^"]*patch_1">\s*<path[^>]*fill: #ffffff', svg), "the ground is transparent"
+    assert [figure.to_html() for figure in figures] == [figure.to_html() for figure in every_type()]
 
 
-def test_no_letter_is_below_nine_pixels_on_a_phone():
+def test_no_letter_is_below_nine_pixels_on_a_phone(figures):
     words = ["a", "b", "c", "d", "e"]
     powers = RUNS.assign(score=10.0 ** -RUNS["epoch"], epoch=10.0 ** RUNS["epoch"])
     drawn = [
@@ -79,7 +81,7 @@ def test_no_letter_is_below_nine_pixels_on_a_phone():
         plots.scatter(powers, "epoch", "score", "type", "c", log_x=True),
         plots.curves(powers, "epoch", "score", "type", "c", log_y=True, size=plots.WIDE),
     ]
-    for figure in [*every_type(), *drawn]:
+    for figure in [*figures, *drawn]:
         svg = figure.panels[0].svg
         sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)]
         width = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
@@ -87,64 +89,29 @@ def test_no_letter_is_below_nine_pixels_on_a_phone():
 
 
 def test_one_colour_has_one_meaning():
-    theme = plots.theme
+    theme, sets = plots.theme, ["SST", "IMDB", "20News I", "20News II"]
     for color, *names in (
         (theme.ORANGE, "negative", "Neg-Neg", "neg-neg", "negative–negative", "negative words: all"),
         (theme.VIOLET, "Pos-Neg", "neg-pos", "positive–negative"),
     ):
         assert {theme.series_style(name, [name]).color for name in names} == {color}
-    assert not {theme.COLORS[name] for name in theme.TYPES} & set(theme.OTHERS)
     lab = (Path(plots.__file__).parents[2] / "uaftc_book" / "lab" / "lab.css").read_text(encoding="utf-8").upper()
     for i, terms in enumerate(("AD", "BE", "CF")):
         assert all(f"--TERM{i}: {theme.COLORS[term]};" in lab for term in terms)
-    names = ["positive words: all", "positive words: from neutral", "A", "other", "another"]
-    assert len({theme.series_style(name, names) for name in names}) == len(names)
-
-
-def test_a_model_and_a_data_set_keep_their_colour():
-    styled = plots.theme.series_style
-    sets = ["SST", "IMDB", "20News I", "20News II"]
     for known in (["DP", "DP-A", "AD", "DP-L"], sets):
         for name in known:
-            alone, last = styled(name, [name]), styled(name, ["other", *known[::-1]])
-            assert alone == last == styled(name, known)
-    for names in (["a", "DP-L", "b", "c"], ["DP-L", "a", "AD", "b", "c", "d"], ["SST", "DP", "a"], ["DP-L", *sets]):
-        assert len({styled(name, names)[0] for name in names}) == len(names)
-    of_sets = {styled(name, sets).color for name in sets}  # no type, term, model or other series has one of these
-    others = {color for name, color in plots.theme.COLORS.items() if name not in sets}
-    assert len(of_sets) == 4 and not of_sets & {*others, *plots.theme.OTHERS}
-
-
-def test_other_colours_stand_out_on_both_grounds():
-    def luminance(color):
-        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return np.dot(linear, [0.2126, 0.7152, 0.0722]) + 0.05
-
-    theme = plots.theme
-    for color in (*theme.OTHERS, theme.LIME, theme.TEAL, theme.ROSE, theme.PURPLE):
-        assert luminance("#ffffff") / luminance(color) >= 3 and luminance(color) / luminance("#14181e") >= 3
-
-
-def test_a_curve_and_its_entry_light_up_together():
-    svg = plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED).panels[0].svg
-    entry = re.search(r'<g class="series s1">(?:(?!</g>).)*<text[^>]*>negative</text>', svg)
-    assert entry and svg.count('class="series s1"') == 5  # band, mean, published; line and name in the legend
-
-
-def test_a_long_legend_makes_room_for_itself():
-    heights = []
-    for name in ("a", "a" * 30):
-        figure = plots.curves(RUNS.replace({"type": {"positive": name}}), "epoch", "score", "type", "c")
-        heights.append(float(re.search(r'height="([\d.]+)"', figure.panels[0].svg)[1]))
-    room = [lines * plots.theme.LEGEND_LINE + plots.theme.LEGEND_SPACE for lines in (1, 2)]
-    assert heights == pytest.approx([96 * (plots.PANEL[1] + each) for each in room])
+            orders = ([name], ["other", *known[::-1]], known)
+            assert len({theme.series_style(name, names) for names in orders}) == 1, "whoever else is there"
+    for names in (["positive words: all", "positive words: from neutral", "A", "other", "b"], ["DP-L", *sets]):
+        assert len({theme.series_style(name, names) for name in names}) == len(names)
 
 
 def test_panels_share_a_legend():
     one, two = (plots.curves(RUNS, "epoch", "score", "type", "c", title=title) for title in "ab")
     other = plots.curves(RUNS.replace({"type": {"positive": "good"}}), "epoch", "score", "type", "c")
-    drawn = [panel.svg for panel in plots.row(one, two, other, caption="three").panels]
+    joined = plots.row(one, two, other, caption="three")
+    assert joined.caption == "three" and len(joined.data) == 3 * len(one.data)
+    drawn = [panel.svg for panel in joined.panels]
     assert [">positive<" in svg or ">good<" in svg for svg in drawn] == [True, False, True]
     assert all('class="series s1"' in svg for svg in drawn), "the page lights up curves without names, too"
 
@@ -153,11 +120,6 @@ def test_panels_share_an_axis():
     small, large = (RUNS.assign(score=factor * RUNS.score) for factor in (1, 3))
     drawn = [plots.bars(runs, "type", "score", "c", y_range=(-20, 20)).panels[0].svg for runs in (small, large)]
     assert all(">20<" in re.sub(r"\s", "", svg) for svg in drawn)
-
-
-def test_two_runs_are_byte_identical():
-    first, second = ([figure.to_html() for figure in every_type()] for _ in range(2))
-    assert first == second
 
 
 def test_ids_of_two_figures_differ():
@@ -224,24 +186,6 @@ def test_published_is_dashed_and_ours_is_not():
         assert "published" in compared and "published" not in plain
 
 
-def test_what_is_published_of_no_series_is_ink():
-    of_all = plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED.assign(type="all"))
-    own, inked = (one.panels[0].svg.count("stroke-dasharray: 3,1.5; stroke-dashoffset: 0; stroke: #") for one in (
-        plots.curves(RUNS, "epoch", "score", "type", "c", published=PUBLISHED), of_all))  # fmt: skip
-    assert own > inked == 0 and of_all.alt.endswith("Published: 4.5 at 3; −4.5 at 3.")
-
-
-def test_bars_have_an_edge_in_full_colour_and_stand_in_the_middle_of_their_place():
-    rows = pd.DataFrame({"x": ["p", "p", "q"], "of": ["one", "two", "two"], "y": [1.0, 2, 3]})
-    svg = plots.bars(rows, "x", "y", "c", group="of").panels[0].svg
-    opaque = r'"fill: (#\w+); fill-opacity: 0.4; stroke: \3; stroke-linejoin'
-    bars = re.findall(rf'<path d="M ([\d.]+) [^"]*?L ([\d.]+) [^"]*z " clip-path="[^"]*" style={opaque}', svg)
-    middles = [(float(left) + float(right)) / 2 for left, right, _ in bars]
-    p, q = (float(x) for x in re.findall(r'x="([\d.]+)" y="[\d.]+">[pq]<', svg))
-    assert [color.upper() for *_, color in bars] == [*plots.theme.OTHERS[:2], plots.theme.OTHERS[1]]
-    assert [(middles[0] + middles[1]) / 2, middles[2]] == pytest.approx([p, q], abs=0.01)
-
-
 def test_summary_interval_covers_the_mean_as_often_as_it_says():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": np.repeat(np.arange(2000), 5), "y": rng.normal(3, 1, 10_000)})
@@ -263,22 +207,6 @@ def test_one_run_has_no_interval():
     assert (summary["low"] == summary["mean"]).all() and (summary["n"] == 1).all()
 
 
-def test_rows_join_panels():
-    figure = plots.curves(RUNS, "epoch", "score", "type", "one")
-    both = plots.row(figure, figure, caption="two")
-    assert len(both.panels) == 2 and both.caption == "two" and len(both.data) == 2 * len(figure.data)
-
-
-def test_table_has_no_row_numbers_and_true_minus_signs():
-    html = plots.table(pd.DataFrame({"a": ["x"], "b": [-1.23456]}), digits=2).to_html()
-    assert "−1.23" in html and ">0</th>" not in html
-
-
-def test_table_writes_thousands_yes_and_no_and_nothing():
-    html = plots.table(pd.DataFrame({"n": [1384, -1384, 7], "new": [True, False, False]})).to_html()
-    assert re.findall(r"<td[^>]*>(.*?)</td>", html) == ["1,384", "yes", "−1,384", "no", "7", "no"]
-
-
 def test_table_cells_may_lead_somewhere():
     data = pd.DataFrame({"page": ["a & b", "c"], "n": [1, 2]})
     html = plots.table(data, links={"page": ["a.html#x", ""]}).to_html()
@@ -292,10 +220,13 @@ def test_table_writes_every_column_its_own_way():
         {"lam": [10.0], "penalty": [0.0001], "early_loss": [0.5], "share": [0.25], "n": [3], "ok": [True], "w": ["<a>"]}
     )
     html = plots.table(data, digits=2, formats={"share": ".0%", "n": "04d"}).to_html()
+    assert ">0</th>" not in html, "no row numbers"
     cells = re.findall(r"<t[hd]>(.*?)</t[hd]>", html)
     assert cells[:7] == ["λ", "penalty", "early loss", "share", "n", "ok", "w"]
     assert cells[7:] == ["10", "0.0001", "0.50", "25%", "0003", "yes", "&lt;a&gt;"]
     assert re.findall(r"tr > :nth-child\((\d)\) \{\s+text-align: right;", html) == list("12345")
+    html = plots.table(pd.DataFrame({"n": [-1384, 7], "x": [-1.23456, 1], "new": [True, False]}), digits=2).to_html()
+    assert re.findall(r"<td[^>]*>(.*?)</td>", html) == ["−1,384", "−1.23", "yes", "7", "1.00", "no"]
     assert list(data) == ["lam", "penalty", "early_loss", "share", "n", "ok", "w"] and "nowrap" in html
 
 
@@ -303,19 +234,6 @@ def test_a_letter_that_only_the_page_has_is_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "V ⟂ W" in plots.bars(RUNS, "type", "score", "c", title="V ⟂ W").to_html()
-
-
-def test_long_texts_of_a_table_wrap_where_there_is_no_room():
-    texts = ["yes", "λ = 10 and λ = 1", "permuted labels, 0.1 [0.05, 0.2]", "a small λ costs", "so long a remark " * 5]
-    html = plots.table(pd.DataFrame({f"c{i}": [text] for i, text in enumerate(texts)})).to_html()
-    rules = dict(re.findall(r"nth-child\((\d)\) \{\s+white-space: normal;\s+(?:min-width: var\(--(\w+)\D.*;)?", html))
-    assert rules == {"3": "", "5": "remark"}
-    assert "λ\xa0=\xa010 and" in html and "0.1 [0.05,\xa00.2]" in html
-    assert "60.6\xa0±\xa00.4" in plots.table(pd.DataFrame({"accuracy": ["60.6 ± 0.4"]})).to_html()
-    longer = plots.table(pd.DataFrame({"case": ["a small λ costs accuracy"]})).to_html()
-    assert "min-width: var(--longer,9em)" in longer
-    first = plots.table(pd.DataFrame({"case": ["so long a remark " * 5]})).to_html()
-    assert "position: static" in first and "16em" not in first  # it has no end that a phone could hold fast
 
 
 def test_numbers_are_in_the_page_or_missed_aloud():

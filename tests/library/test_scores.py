@@ -7,7 +7,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from uaftc_book.panels import weight_frame
-from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, load_dataset, scores
+from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, scores
 
 
 @pytest.fixture
@@ -57,9 +57,3 @@ def test_making_them_perpendicular_changes_v_alone(world):
     assert abs(along) > 1e-3
     scores.make_perpendicular(model)
     assert abs(scores.dot_product(model)) < 1e-12 and torch.equal(model.W.detach(), W)
-
-
-def test_synthetic_kinds_are_complete():
-    types = scores.examined_types(load_dataset("synthetic-1", class_sizes=(5, 5)))
-    assert {name: len(ids) for name, ids in types.items()} == {"positive": 50, "negative": 50, "neutral": 1000}
-    assert sorted(torch.cat(list(types.values())).tolist()) == list(range(1100))

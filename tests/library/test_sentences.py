@@ -51,3 +51,10 @@ def test_the_word_with_all_attention_is_read_on_light_and_dark_pages(page, ink):
     share = int(re.search(r"calc\((\d+)% \* var\(--weight", coloured.STYLE)[1]) / 100
     ground = share * np.array(to_rgb(hue)) + (1 - share) * np.array(to_rgb(page))
     assert contrast(ground, np.array(to_rgb(ink))) >= 4.5
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#14181e"])
+def test_other_colours_stand_out_on_both_grounds(page):
+    theme = plots.theme
+    for color in (*theme.OTHERS, theme.LIME, theme.TEAL, theme.ROSE, theme.PURPLE):
+        assert contrast(np.array(to_rgb(color)), np.array(to_rgb(page))) >= 3

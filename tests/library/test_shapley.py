@@ -1,7 +1,6 @@
 """Exact Shapley values against all subsets, against closed forms for long texts, and against their own axioms."""
 
 from math import comb
-from time import process_time
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_explain import MODELS, by_instance, hand_made, random_case
 
-from uaftc_lib import AttentionClassifier, Corpus, explain
+from uaftc_lib import explain
 from uaftc_lib.models import StructuredClassifier
 
 
@@ -86,19 +85,3 @@ def test_shapley_of_hops_adds_up():
     a, s = (part[: corpus.offsets[2]][1:].detach().numpy() for part in (out.scores, out.token_polarity))
     expected = sum(by_subsets(a[:, hop], s[:, hop]) for hop in range(2))
     np.testing.assert_allclose(values[1 : corpus.offsets[2]].numpy(), expected, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_shapley_keeps_the_dtype_of_the_model(dtype):
-    assert explain.shapley(*random_case(0, dtype=dtype)).dtype == dtype
-
-
-def test_shapley_of_a_test_set_takes_seconds():
-    """As many texts and tokens as the test set of SST; ten seconds are promised."""
-    random = np.random.default_rng(0)
-    corpus = Corpus.from_lists([random.integers(0, 5000, 18).tolist() for _ in range(1821)], [0] * 1821)
-    model = AttentionClassifier(5000, 4, 1.0, embedding_range=3.0, dtype=torch.float64)
-    explain.shapley(model, corpus[:1])
-    begin = process_time()
-    explain.shapley(model, corpus)
-    assert process_time() - begin < 10

@@ -2,11 +2,11 @@
 
 import hashlib
 import http.server
-import io
 import shutil
 import socket
 import threading
 import zipfile
+from functools import partial
 
 import pytest
 import torch
@@ -78,52 +78,36 @@ def test_damaged_archive_is_refused_and_named(real, tmp_path, monkeypatch, damag
     assert files(tmp_path) == [path]
 
 
-class Server:
-    """A server of one file on this machine, which can fail in several ways."""
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves a file, or the first bytes of it."""
 
-    def __init__(self, content):
-        self.content, self.fault, self.requests = content, None, 0
-        server = self
+    most = None
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                server.requests += 1
-                body = server.content
-                if server.fault == "missing":
-                    self.send_error(404)
-                    return
-                if server.fault == "altered":
-                    body = body[:-1] + b"?"
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body[: len(body) // 2] if server.fault == "truncated" else body)
+    def copyfile(self, source, outputfile):
+        outputfile.write(source.read()[: self.most])
 
-            def log_message(self, *_):
-                pass
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}/{sst.ARCHIVE}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+    def log_message(self, *_):
+        pass
 
 
 @pytest.fixture
-def server(monkeypatch):
-    """Serves a small archive of the treebank's form, at the address that the library asks."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
+def served(tmp_path, monkeypatch):
+    """A small archive of the treebank's form, served at the address that the library asks."""
+    file = tmp_path / "served" / sst.ARCHIVE
+    file.parent.mkdir()
+    with zipfile.ZipFile(file, "w") as archive:
         for split, lines in TREES.items():
-            file.writestr(f"trees/{split}.txt", lines)
-    server = Server(archive.getvalue())
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(sst, "URL", server.url)
-    monkeypatch.setattr(sst, "SHA256", hashlib.sha256(server.content).hexdigest())
-    yield server
-    server.http.shutdown()
-    server.http.server_close()
+            archive.writestr(f"trees/{split}.txt", lines)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=file.parent)) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setattr(sst, "URL", f"http://127.0.0.1:{server.server_port}/{sst.ARCHIVE}")
+        monkeypatch.setattr(sst, "SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
+        yield file
+        server.shutdown()
 
 
-def test_downloads_once_and_prepares(server, tmp_path):
+def test_downloads_once_and_prepares(served, tmp_path):
     home = tmp_path / "new" / "home"
     dataset = load_dataset("sst", data_home=home)
     assert sorted(path.name for path in home.iterdir()) == ["prepared", sst.ARCHIVE]
@@ -133,8 +117,8 @@ def test_downloads_once_and_prepares(server, tmp_path):
     assert dataset.text("test", 0) == ["bad"]
     assert dataset.test.labels.tolist() == [0]
     assert dataset.vocabulary.words == ("good", "a", "not", "it", "s", "bad")
+    served.unlink()
     load_dataset("sst", data_home=home)
-    assert server.requests == 1
 
 
 @pytest.mark.parametrize(
@@ -145,17 +129,23 @@ def test_downloads_once_and_prepares(server, tmp_path):
         ("altered", ValueError, sst.ARCHIVE),
     ],
 )
-def test_bad_download_is_named_and_leaves_nothing(server, tmp_path, fault, error, words):
-    server.fault = fault
-    with pytest.raises(error, match=words):
-        load_dataset("sst", data_home=tmp_path)
-    assert files(tmp_path) == []
-    server.fault = None
-    assert len(load_dataset("sst", data_home=tmp_path).train) == 2
+def test_bad_download_is_named_and_leaves_nothing(served, tmp_path, monkeypatch, fault, error, words):
+    whole, home = served.read_bytes(), tmp_path / "home"
+    with monkeypatch.context() as patch:
+        if fault == "missing":
+            served.unlink()
+        elif fault == "altered":
+            served.write_bytes(whole[:-1] + b"?")
+        else:
+            patch.setattr(Handler, "most", len(whole) // 2)
+        with pytest.raises(error, match=words):
+            load_dataset("sst", data_home=home)
+    assert files(home) == []
+    served.write_bytes(whole)
+    assert len(load_dataset("sst", data_home=home).train) == 2
 
 
-def test_unreachable_address(server, tmp_path):
-    server.http.shutdown()
-    server.http.server_close()
+def test_unreachable_address(tmp_path, monkeypatch):
+    monkeypatch.setattr(sst, "URL", f"http://127.0.0.1:9/{sst.ARCHIVE}")
     with pytest.raises(DataUnavailable, match=f"{tmp_path / sst.ARCHIVE} is not there"):
         load_dataset("sst", data_home=tmp_path)

@@ -1,13 +1,10 @@
 """Stored tables: who resumes makes again what is not whole, who reports refuses it; experiments, and their reader."""
 
-import ast
 import errno
 import multiprocessing
 import os
 import random
-import resource
 import signal
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -207,30 +204,18 @@ def test_what_was_finished_before_a_kill_is_in_the_next_table(tmp_path):
     }
 
 
-def limited(limit):
-    """No file may grow longer, for this process."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-
 def full(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
+@pytest.mark.parametrize("moment", ["os.fsync", "pathlib.Path.replace"])
 def test_a_full_disk_leaves_the_table_as_it_was(results, monkeypatch, moment):
     table = made("toy")
     before = table.path.read_bytes()
     registry.EXPERIMENTS["toy"] = registry.EXPERIMENTS["toy"]._replace(jobs=JOBS)
-    with monkeypatch.context() as patch:
-        if moment == "write":
-            limited(len(before) + 10)
-        else:
-            patch.setattr({"fsync": "os.fsync", "replace": "pathlib.Path.replace"}[moment], full)
-        try:
-            with pytest.raises(OSError, match="No space left|File too large"):
-                list(complete(["toy"]))
-        finally:
-            limited(resource.RLIM_INFINITY)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(moment, full)
+        list(complete(["toy"]))
     assert table.path.read_bytes() == before and {*os.listdir(results)} <= {"toy.csv", ".toy.csv.lock", ".toy.csv.jobs"}
     list(complete(["toy"]))
     assert len(table.whole_rows()[1]) == 10 and table.path.read_bytes().startswith(before)
@@ -336,42 +321,22 @@ def test_a_job_of_unknown_time_counts_as_the_longest(results, tmp_path, took, jo
     assert next(remake(["toy"], tmp_path, minutes=99.0)).startswith(f"toy: {announced} when its 3 jobs were stored")
 
 
-def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("")
-    with pytest.raises(ValueError, match="no table 'nosuch'; there are toy, uneven, further_settings"):
-        remake(["toy", "nosuch"], tmp_path / "none")
-    with pytest.raises(ValueError, match="another folder than"):
-        remake([], results / ".." / "results")
-    with pytest.raises(ValueError, match="benchmarks is made by make bench"):
-        complete(["benchmarks"])
-    for out in (file, file / "below"):
-        with pytest.raises(OSError, match="cannot be written to .*(File exists|Not a directory)"):
-            list(remake(["toy"], out))
-    with pytest.raises(ValueError, match="workers must be a whole number, at least 1"):
-        list(complete(["toy"], workers=0))
-    assert not toy.calls and not (tmp_path / "none").exists()
-
-
-def test_a_folder_that_cannot_be_written_to_is_refused(results, tmp_path, monkeypatch):
-    def locked(*_, **__):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr("pathlib.Path.mkdir", locked)
-    with pytest.raises(OSError, match="toy.csv cannot be written: Permission denied"):
-        list(complete(["toy"]))
-    assert not toy.calls
-
-
-def test_data_that_cannot_be_had_end_in_their_words(results):
-    @experiment([{"seed": 0}])
-    def offline(seed: int) -> list[dict]:
-        """An experiment on data far away."""
-        raise OSError("the data could not be downloaded")
-
-    with pytest.raises(OSError, match="the data could not be downloaded"):
-        list(complete(["offline"]))
-    assert not (results / "offline.csv").exists()
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda out: remake(["toy", "nosuch"], out / "new"), "no table 'nosuch'; there are toy, uneven, further_"),
+        (lambda out: remake([], out / "results" / ".." / "results"), "another folder than"),
+        (lambda out: complete(["benchmarks"]), "benchmarks is made by make bench"),
+        (lambda out: complete(["toy"], workers=0), "workers must be a whole number, at least 1"),
+        (lambda out: remake(["toy"], out / "file"), "cannot be written to .*File exists"),
+        (lambda out: remake(["toy"], out / "file" / "below"), "cannot be written to .*Not a directory"),
+    ],
+)
+def test_what_cannot_be_is_said_in_words_before_anything_is_computed(results, tmp_path, call, message):
+    (tmp_path / "file").touch()
+    with pytest.raises((ValueError, OSError), match=message):
+        list(call(tmp_path))
+    assert not toy.calls and [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_jobs_are_all_combinations_the_last_name_changing_first_the_seed_at_the_end():
@@ -473,9 +438,4 @@ def test_names_are_known_without_importing_what_makes_tables(tmp_path):
     found = table_names(tmp_path)
     assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 17
     assert "terms" in table_names(contents.FOLDER)
-    for source in (tables, sys.modules["uaftc_lib.experiments"]):
-        for node in ast.parse(Path(source.__file__).read_text(encoding="utf-8")).body:
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module] if isinstance(node, ast.ImportFrom) else []
-            assert all(name.split(".")[0] in sys.stdlib_module_names for name in names), "no torch for a wrong name"
     assert "toy" not in EXPERIMENTS

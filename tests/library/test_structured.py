@@ -29,6 +29,10 @@ def corpus_of(classes=2):
     return Corpus.from_lists(instances, [0, 1, 0, 1, classes - 1], classes)
 
 
+def dataset_of(corpus):
+    return Dataset("small", Vocabulary([*"abcdef"]), ("0", "1"), corpus, test=corpus)
+
+
 @pytest.mark.parametrize("encoder, classes, projections", CASES)
 def test_the_definition(encoder, classes, projections):
     model, corpus = build(encoder, classes, projections), corpus_of(classes)
@@ -94,7 +98,7 @@ def test_the_penalty_pulls_the_hops_apart():
     sentences = [random.integers(0, 9, 6).tolist() for _ in range(60)]
     labels = [int(3 in sentence) for sentence in sentences]
     corpus = Corpus.from_lists(sentences, labels)
-    dataset = Dataset("small", Vocabulary([*"abcdef"]), ("0", "1"), corpus)
+    dataset = dataset_of(corpus)
     measured = {}
     for penalty in (0.0, 1.0):
         model = build(seed=1, embedding_range=0.5)
@@ -107,7 +111,7 @@ def test_words_and_copies():
     model, corpus = build(), corpus_of()
     again = copy.deepcopy(model)
     torch.testing.assert_close(again(corpus).polarity, model(corpus).polarity)
-    dataset = Dataset("small", Vocabulary([*"abcdef"]), ("0", "1"), corpus, test=corpus)
+    dataset = dataset_of(corpus)
     table = explain.word_class_influence(model, dataset)
     totals = table[table["class"] == "1"].eval("influence * support").sum()
     assert totals == pytest.approx(float(model(corpus).polarity.detach().sum()))
@@ -116,17 +120,20 @@ def test_words_and_copies():
     torch.testing.assert_close(local.attention[1], model.token_scores().attention[1])
 
 
-def test_what_is_not_exact_is_refused():
-    model, corpus = build(), corpus_of()
-    for function in (explain.minimal_flip_sets, explain.adversarial_attention):
-        with pytest.raises(ValueError, match="this model has 3 hops"):
-            function(model, corpus)
-    with pytest.raises(ValueError, match="hops"):
-        build(hops=0)
-    with pytest.raises(ValueError, match="both own M"):
-        build(encoder="affine")
-    with pytest.raises(ValueError, match=r"penalty\(corpus\)"):
-        model.penalty()
-    dataset = Dataset("small", Vocabulary([*"abcdef"]), ("0", "1"), corpus)
-    with pytest.raises(ValueError, match="StructuredClassifier may compute something else"):
-        fit(model, dataset, TrainingConfig(method="fast"))
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (explain.minimal_flip_sets, "this model has 3 hops"),
+        (explain.adversarial_attention, "this model has 3 hops"),
+        (lambda model, corpus: build(hops=0), "hops"),
+        (lambda model, corpus: build(encoder="affine"), "both own M"),
+        (lambda model, corpus: model.penalty(), r"penalty\(corpus\)"),
+        (
+            lambda model, corpus: fit(model, dataset_of(corpus), TrainingConfig(method="fast")),
+            "StructuredClassifier may compute something else",
+        ),
+    ],
+)
+def test_what_is_not_exact_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(build(), corpus_of())

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from uaftc_lib import load_dataset, token_types
-from uaftc_lib.datasets import dataset_names, dataset_options
 from uaftc_lib.datasets.synthetic import distinct_integers
 
 NEUTRAL, POSITIVE, NEGATIVE = range(1000), range(1000, 1050), range(1050, 1100)
@@ -129,10 +128,3 @@ def test_distinct_integers_are_uniform_and_may_be_all_there_are():
 def test_impossible_options_are_refused(untyped, name, options, words):
     with pytest.raises(ValueError, match=words):
         load_dataset(name, **options)
-
-
-def test_registry_knows_names_and_options():
-    assert {"sst", "synthetic-1", "synthetic-2"} <= set(dataset_names())
-    assert dataset_options("synthetic-2")["noise"] == 0.1
-    assert dataset_options("synthetic-1")["noise"] == 0.0
-    assert dataset_options("sst") == {}

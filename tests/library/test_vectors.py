@@ -90,22 +90,22 @@ def test_a_bad_file_is_refused_in_words(tmp_path, kind):
 
 
 @needs_gensim
-def test_a_broken_gz_another_dimension_and_no_file_are_refused(tmp_path):
-    (tmp_path / "x.gz").write_bytes(text(*ROWS))
-    with pytest.raises(ValueError, match="x.gz cannot be unpacked .*cut short, or no .gz file"):
-        read_vectors(tmp_path / "x.gz")
-    (tmp_path / "x.gz").write_bytes(gzip.compress(text(*ROWS))[:-12])
-    with pytest.raises(ValueError, match="x.gz cannot be unpacked"):
-        read_vectors(tmp_path / "x.gz")
-    (tmp_path / "x").write_bytes(text(*ROWS))
-    with pytest.raises(ValueError, match="x has vectors of 3 numbers, asked for were 100"):
-        read_vectors(tmp_path / "x", dimension=100)
-    with pytest.raises(ValueError, match="nosuch is not there: give the path of a file"):
-        read_vectors(tmp_path / "nosuch")
-    with pytest.raises(ValueError, match="is a folder: give the path"):
-        read_vectors(tmp_path)
-    with pytest.raises(ValueError, match="the encoding 'nosuch' is not known"):
-        read_vectors(tmp_path / "x", encoding="nosuch")
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("plain.gz", {}, "plain.gz cannot be unpacked .*cut short, or no .gz file"),
+        ("cut.gz", {}, "cut.gz cannot be unpacked"),
+        ("x", {"dimension": 100}, "x has vectors of 3 numbers, asked for were 100"),
+        ("x", {"encoding": "nosuch"}, "the encoding 'nosuch' is not known"),
+        ("nosuch", {}, "nosuch is not there: give the path of a file"),
+        ("", {}, "is a folder: give the path"),
+    ],
+)
+def test_a_broken_gz_another_dimension_and_no_file_are_refused(tmp_path, name, options, message):
+    for file, content in {"x": text(*ROWS), "plain.gz": text(*ROWS), "cut.gz": WAYS["glove.txt.gz"][:-12]}.items():
+        (tmp_path / file).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_vectors(tmp_path / name, **options)
 
 
 @needs_gensim
@@ -235,6 +235,8 @@ def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path, monkeyp
             starts.append(self.embedding.detach().clone())
 
     monkeypatch.setattr(train, "AttentionClassifier", Noted)
+    monkeypatch.setattr(train, "ROUNDS", 2)
+    monkeypatch.setattr(train, "MOST_ROUNDS", 2)
     fill = "apple river stone cloud table green quick seven paper light".split()
     pairs = list(itertools.permutations(fill, 3))[::4]
     rows = [f"{' '.join(pair)} {'good' if i % 2 else 'bad'} film,{i % 2}" for i, pair in enumerate(pairs)]
@@ -247,7 +249,7 @@ def test_explain_starts_from_the_file_and_says_what_is_covered(tmp_path, monkeyp
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert (report["settings"]["vectors"], report["settings"]["dimension"]) == ("x.txt", 3)
     # A model for each fold, of which every word of the file has its vector.
-    assert len(starts) == train.FOLDS * report["settings"]["rounds"]
+    assert len(starts) == train.FOLDS * report["settings"]["rounds"] == 2 * train.FOLDS
     assert all((each == torch.from_numpy(row)).all(1).any() for each in starts for row in MATRIX[[0, 1, 3]])
     told = next(note for note in report["notes"] if "x.txt has vectors" in note)
     assert "23.1 % of the words" in told and " ".join(told.split()[:4]) in done.stdout

@@ -139,6 +139,8 @@ def packed_of():
             frame.to_excel(book, sheet_name=name, index=False)
     frame.to_parquet(parquet)
     files = {"a.csv.gz": gzip.compress(csv), "a.csv.bz2": bz2.compress(csv), "a.txt.xz": lzma.compress(csv)}
+    files |= {"A.CSV": csv.replace(b"\n", b"\r\n"), "a.tsv": csv.replace(b",", b"\t")}
+    files |= {"a.jsonl": b"\xef\xbb\xbf" + lines}
     files |= {"a.jsonl.gz": gzip.compress(lines), "a.json": lines, "b.json": json.dumps(RECORDS, indent=1).encode()}
     files |= {"c.json": json.dumps({"n": 2, "data": RECORDS}).encode()}
     return files | {"a.xlsx": sheets.getvalue(), "a.parquet.gz": gzip.compress(parquet.getvalue())}

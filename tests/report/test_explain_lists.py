@@ -1,9 +1,11 @@
 """Where truth is simulated: intervals hold it, lists find causes and nothing else, verdicts are earned."""
 
-from itertools import cycle
+import json
+from itertools import cycle, islice
 from unittest import mock
 
 import interval_coverage
+import jsonschema
 import made_files
 import numpy as np
 import pandas as pd
@@ -18,18 +20,24 @@ from uaftc_lib.report.judge import Units, attended_without_effect, by_chance, qu
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.train import SPREAD, Answers, folds, ranks_of_units, word_values
+from uaftc_lib.report.write import SCHEMA
 
 pytestmark = pytest.mark.usefixtures("untyped")  # whole computations, whose parts have tests of their own
 
 
-def explained(rows, folder, settings=None, most=train.MOST_ROUNDS, **options):
+ALL = train.MOST_ROUNDS
+
+
+def explained(rows, folder, settings=None, most=1, **options):
     """The report of made-up rows, and its table of words.
 
-    ``most``: cross-validations of a small file. The words come from the first; more make the verdict steadier.
+    ``most``: cross-validations of a small file. The command makes up to ``ALL`` where the verdict is in doubt; the
+    words come from the first.
     """
     rows.to_csv(folder / "rows.csv", index=False)
     with mock.patch.multiple(train, ROUNDS=min(train.ROUNDS, most), MOST_ROUNDS=most):
         report = explain_file(folder / "rows.csv", "text", "label", folder / "out", settings, progress=False, **options)
+    jsonschema.validate(json.loads((folder / "out" / "report.json").read_text(encoding="utf-8")), SCHEMA)
     return report, pd.read_csv(folder / "out" / "words.csv", keep_default_na=False, na_values=[""])
 
 
@@ -78,27 +86,19 @@ def true_of_listed(folder, files, **options):
         causes = {(word, name) for name, words in truth["causes"].items() for word in words}
         base = words["class"].map(frame["label"].value_counts(normalize=True))
         counted = words.assign(listed=(words["q"] <= 0.05) & (words["texts_of_class"] > base * words["texts"]))
-        rows.append(
-            (
-                kind,
-                max(times),
-                len(causes),
-                len(listed(words)),
-                len(listed(words) & causes),
-                len(listed(counted) & causes),
-            )
-        )
+        found, counted = listed(words), listed(counted)
+        rows.append((kind, max(times), len(causes), len(found), len(found & causes), len(counted & causes)))
     return pd.DataFrame(rows, columns=["kind", "ratio", "true", "listed", "right", "counted"])
 
 
 def test_a_class_of_longer_texts_does_not_fill_its_list(tmp_path):
-    found = true_of_listed(tmp_path, of_unlike_lengths(12), most=1)
-    assert found["listed"].sum() >= 120 and found["right"].sum() >= 0.95 * found["listed"].sum(), found
+    found = true_of_listed(tmp_path, islice(of_unlike_lengths(12), 0, None, 2))  # each kind, each ratio
+    assert found["listed"].sum() >= 60 and found["right"].sum() >= 0.95 * found["listed"].sum(), found
 
 
 @pytest.mark.long
 def test_of_texts_of_unlike_lengths_most_listed_words_are_true_and_some_true_ones_are_listed(tmp_path):
-    found = true_of_listed(tmp_path, of_unlike_lengths(54))
+    found = true_of_listed(tmp_path, of_unlike_lengths(54), most=ALL)
     for kind, rows in found.groupby("kind"):
         assert rows["right"].sum() >= 0.9 * rows["listed"].sum(), kind
     assert found["listed"].sum() >= 150 and found["right"].sum() >= 0.95 * found["listed"].sum()
@@ -110,7 +110,7 @@ def test_of_texts_of_unlike_lengths_most_listed_words_are_true_and_some_true_one
 def test_the_number_of_words_alone_is_named_where_it_answers(tmp_path):
     report, _ = explained(made_files.random_labels(0, 600)[0], tmp_path)
     assert not report["quality"]["length_tells"]
-    report, _ = explained(made_files.label_first(0, 600, (1, 2))[0], tmp_path, most=1)
+    report, _ = explained(made_files.label_first(0, 600, (1, 2))[0], tmp_path)
     length = report["quality"]["length"]["accuracy"]
     assert length > 0.7 and f"The number of words alone answers {length:.0%}" in report["loud"][-1]
 
@@ -133,7 +133,7 @@ def test_words_that_say_the_same_are_listed_all_the_same(tmp_path):
     own = [" ".join(f"own{'xyz'[k]}{letters[i]}" for i in draws.choice(20, 5, replace=False)) for k in kinds]
     common = [" ".join(f"common{letters[i]}" for i in draws.integers(0, 20, 6)) for _ in kinds]
     rows = pd.DataFrame({"text": [f"{x} {y}" for x, y in zip(own, common)], "label": [f"kind {k}" for k in kinds]})
-    _, words = explained(rows, tmp_path, most=1)
+    _, words = explained(rows, tmp_path)
     true = {(f"own{'xyz'[k]}{i}", f"kind {k}") for k in range(3) for i in letters}
     assert listed(words) <= true and len(listed(words)) >= 0.9 * len(true)
     assert not ((words["q"] <= 0.05) & (words["q_beyond"] <= 0.05)).any()
@@ -147,15 +147,17 @@ def test_a_word_in_the_company_of_two_causes_is_not_listed(tmp_path):
         kind = list(telling)[number % 2]
         words = [*draws.choice(list("uvwxyz"), 6), draws.choice(telling[kind])]
         rows.append((" ".join(words + ["sorry"] * (kind == "delivery" and draws.random() < 0.5)), kind))
-    _, words = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path, most=1)
+    _, words = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path)
     assert listed(words) == {(word, kind) for kind, both in telling.items() for word in both}
 
 
-@pytest.mark.parametrize("files, rows, least", [(6, 600, 5), pytest.param(100, 1500, 90, marks=pytest.mark.long)])
-def test_random_labels_give_empty_lists(tmp_path, files, rows, least):
+@pytest.mark.parametrize(
+    "files, rows, least, most", [(6, 600, 5, 1), pytest.param(100, 1500, 90, ALL, marks=pytest.mark.long)]
+)
+def test_random_labels_give_empty_lists(tmp_path, files, rows, least, most):
     empty = 0
     for seed in range(files):
-        report, words = explained(made_files.random_labels(seed, rows)[0], tmp_path, Settings(epochs=8))
+        report, words = explained(made_files.random_labels(seed, rows)[0], tmp_path, Settings(epochs=8), most)
         assert report["quality"]["verdict"] != "nothing" or not words["listed"].any(), "under it nothing is listed"
         empty += not words["listed"].any()
     assert empty >= least
@@ -171,28 +173,27 @@ def verdicts(folder, files, seeds):
         frame = made_files.faint(file, rows, share)
         said.append(set())
         for seed in seeds:
-            report, _ = explained(frame.sample(frac=1, random_state=seed), folder, Settings(seed=seed))
+            report, _ = explained(frame.sample(frac=1, random_state=seed), folder, Settings(seed=seed), ALL)
             quality = report["quality"]
             assert quality["verdict"] != "nothing" or quality["auc"]["low"] <= 0.5
             said[-1].add(quality["verdict"])
     return said
 
 
-def sure_of_nothing(folder, numbers):
+def sure_of_nothing(folder, numbers, most):
     """Of how many files with permuted labels the verdict is "sure"."""
     sure = 0
     for number in numbers:
         rows, share, _ = FAINT[number % 24]
         frame = made_files.faint(1000 + number, rows, share)
         frame["label"] = np.random.default_rng(number).permutation(frame["label"])
-        sure += explained(frame, folder)[0]["quality"]["verdict"] == "sure"
+        sure += explained(frame, folder, most=most)[0]["quality"]["verdict"] == "sure"
     return sure
 
 
 def test_the_verdict_does_not_flip_with_the_seed_or_the_order_of_the_rows(tmp_path):
-    said = verdicts(tmp_path, [FAINT[12], FAINT[15]], range(4))
-    assert said == [{"sure"}, {"sure"}]
-    assert sure_of_nothing(tmp_path, range(3)) == 0
+    assert verdicts(tmp_path, [FAINT[15]], range(4)) == [{"sure"}]
+    assert sure_of_nothing(tmp_path, range(3), most=train.ROUNDS) == 0
 
 
 IN_DOUBT = {1, 4, 9}  # files that two neighbouring verdicts share; at most four may be here
@@ -209,7 +210,7 @@ def test_the_verdict_does_not_flip_on_twenty_four_files(tmp_path, file):
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(3))
 def test_of_two_hundred_files_with_permuted_labels_hardly_one_is_sure(tmp_path, part):
-    assert sure_of_nothing(tmp_path, range(part, 200, 3)) <= 1
+    assert sure_of_nothing(tmp_path, range(part, 200, 3), ALL) <= 1
 
 
 def test_plain_signal_in_a_rare_class_is_no_lack_of_conclusion(tmp_path):
@@ -247,12 +248,12 @@ def test_words_that_decide_a_class_are_named_with_what_is_left_without_them(tmp_
     rows, _ = made_files.known_causes(0, rows=1500)
     held = (rows["label"] == "class B") & (np.arange(len(rows)) % 5 >= 5 * (1 - share))
     rows.loc[held, "text"] += f" {added}"
-    report, _ = explained(rows, tmp_path, most=1)
+    report, _ = explained(rows, tmp_path)
     (one,) = report["deciding"]
     assert {*one["word"].split(",")} == {*added.split()} and one["class"] == "class B"
     assert one["covered"] == pytest.approx(share, abs=0.03)
     assert one["recall"] > 0.75 and one["recall_without"] < one["recall"] - 0.1
-    report, words = explained(rows, tmp_path, Settings(**left_out), most=1)
+    report, words = explained(rows, tmp_path, Settings(**left_out))
     assert not report["deciding"] and {*added.split()}.isdisjoint(words["word"])
     assert all(note.endswith(f"is in {held.sum():,} of {len(rows):,} texts") for note in report["notes"]), report[
         "notes"
@@ -285,7 +286,7 @@ def test_groups_stay_on_one_side(tmp_path):
     own = [" ".join(f"author{a}word{i}" for i in draws.integers(0, 12, 6)) for a in author]
     common = [" ".join(f"common{i}" for i in draws.integers(0, 300, 8)) for _ in author]
     rows = pd.DataFrame({"text": [f"{x} {y}" for x, y in zip(own, common)], "label": label, "author": author})
-    alone, _ = explained(rows, tmp_path, Settings(epochs=10), most=1)
+    alone, _ = explained(rows, tmp_path, Settings(epochs=10))
     grouped, words = explained(rows, tmp_path, Settings(epochs=10), group="author")
     assert alone["quality"]["attention"]["accuracy"] > 0.9 > 0.75 > grouped["quality"]["attention"]["accuracy"]
     assert not words["listed"].any() and grouped["quality"]["verdict"] != "sure"
@@ -343,10 +344,10 @@ def test_reading_again_is_what_loops_say(classes):
 
 def test_a_recurrent_encoder_lists_by_reading_again(tmp_path):
     draws, telling = np.random.default_rng(0), {"a": ["red", "rose"], "b": ["blue", "sea"]}
-    labels = ["a" if i % 2 else "b" for i in range(400)]
+    labels = ["a" if i % 2 else "b" for i in range(240)]
     texts = [" ".join([*draws.choice(list("uvwxyz"), 4), draws.choice(telling[label])]) for label in labels]
     report, words = explained(
-        pd.DataFrame({"text": texts, "label": labels}), tmp_path, Settings(encoder="gru", epochs=4), most=1
+        pd.DataFrame({"text": texts, "label": labels}), tmp_path, Settings(encoder="gru", epochs=4)
     )
     assert report["quality"]["verdict"] == "sure"
     assert listed(words) == {(word, name) for name, both in telling.items() for word in both}

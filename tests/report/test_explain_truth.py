@@ -19,16 +19,6 @@ from uaftc_lib.report.words import Cutter
 pytestmark = pytest.mark.usefixtures("untyped")  # whole computations, whose parts have tests of their own
 
 
-@pytest.mark.parametrize("rows", [19_990, 20_010])
-def test_there_is_no_cliff_at_twenty_thousand_rows(rows):
-    """One text more or less changes neither what is tested nor how long is trained."""
-    labels = np.random.default_rng(0).integers(0, 2, rows)
-    chosen = list(folds(labels, np.arange(rows)))
-    assert np.array_equal(np.sort(np.concatenate([fold.test for fold in chosen])), np.arange(rows))
-    assert all(len(fold.train) == pytest.approx(0.7 * rows, rel=0.01) for fold in chosen)
-    assert Settings().training(len(chosen[0].train), 0).batch_size == 100
-
-
 @pytest.mark.long
 def test_of_alike_classes_a_word_is_listed_under_those_that_it_raises(tmp_path):
     """Each cause raises five neighbours of eight; from the other three it pushes away."""
@@ -63,7 +53,7 @@ def test_words_of_every_kind_and_script_are_found_whole(tmp_path):
         (" ".join(draws.permutation([*draws.choice(list("uvwxyz"), 6), draws.choice(telling[kind])])), kind)
         for kind in list(telling) * 400
     ]
-    report, words = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path, Settings(epochs=10), most=1)
+    report, words = explained(pd.DataFrame(rows, columns=["text", "label"]), tmp_path, Settings(epochs=10))
     assert listed(words) == {(word, kind) for kind, five in telling.items() for word in five}
     assert "C++" in report["cut"]
 
@@ -73,7 +63,7 @@ def test_contradicting_copies_are_settled_and_told(tmp_path):
     rows, truth = made_files.known_causes(0, rows=1200)
     other = rows["label"].map({"class A": "class B", "class B": "class A"})
     again = [rows[:150]] * 2 + [rows.assign(label=other)[:150], rows.assign(label=other)[150:300]]
-    report, _ = explained(pd.concat([rows, *again]), tmp_path, most=1)
+    report, _ = explained(pd.concat([rows, *again]), tmp_path)
     assert report["rows"]["used"] == 1800 and not report["rows"]["dropped"]
     assert any(line.startswith("450 of 1,800 rows contradict others of the same words") for line in report["loud"])
     assert report["quality"]["independent"] == 1200 - 150, "a text of as many labels counts in no test"

@@ -50,28 +50,6 @@ def test_causes_raise_their_class_and_confounds_and_nulls_raise_none(classes):
     assert len(confounds) == 5 * classes
 
 
-def test_form_letters_differ_in_names_numbers_and_dates_alone():
-    rows, _ = made_files.form_letters(0, letters=6, copies=5)
-    invented = rows["text"].map(lambda text: " ".join(word for word in text.split() if word.startswith("wo")))
-    assert invented.nunique() == 6 and rows.groupby(invented)["label"].nunique().eq(1).all()
-    assert rows.groupby(invented).size().eq(5).all()
-
-
-def test_one_class_in_twenty_is_plain_to_see():
-    rows, truth = made_files.imbalanced(0)
-    rare = rows["label"] == "class B"
-    found = holding(rows, truth["causes"]["class B"]).any(axis=1)
-    assert 0.03 < rare.mean() < 0.07 and found[rare].mean() > 0.7 and found[~rare].mean() < 0.02
-
-
-def test_alike_classes_share_most_of_their_causes():
-    _, truth = made_files.alike_classes(0, rows=100)
-    first, second = (set(truth["causes"][f"class {letter}"]) for letter in "AB")
-    assert len(first) == 22 and len(first & second) == 16
-    for causes in truth["causes"].values():
-        assert min(causes.values()) > 0, "only what raises a class more than the mean of all"
-
-
 def file_with(causes, confounds=(), nulls=()):
     truth = {"causes": causes, "confounds": dict.fromkeys(confounds), "nulls": [*nulls], "best accuracy": 0.8}
     return rankings.File(pd.DataFrame({"text": [], "label": []}), truth)
@@ -130,23 +108,6 @@ def test_log_odds_are_those_of_monroe_and_others():
 
     (x, of_x), (y, of_y) = odds("x"), odds("y")
     np.testing.assert_allclose(found[found["class"] == "x"]["score"], (x - y) / np.sqrt(of_x + of_y))
-
-
-def test_what_is_there_is_not_made_again(tmp_path, capsys):
-    given = ["--files", "form letters", "--methods", "log-odds", "--out", str(tmp_path), "--seeds"]
-    peers.main([*given, "1"])
-    before = (tmp_path / "peers.csv").read_text()
-    peers.main([*given, "2"])
-    table = pd.read_csv(tmp_path / "peers.csv")
-    assert (tmp_path / "peers.csv").read_text().startswith(before) and table["seed"].tolist() == [0, 1]
-    assert {*peers.MEASURES, "texts", "load", "version", "date"} <= set(table) and "log-odds" in capsys.readouterr().out
-
-
-def test_a_method_that_is_not_installed_is_left_out_and_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(peers, "find_spec", lambda name: None)
-    peers.main(["--files", "95 : 5", "--methods", "SHAP", "log-odds", "--seeds", "1", "--out", str(tmp_path)])
-    assert pd.read_csv(tmp_path / "peers.csv")["method"].tolist() == ["log-odds"]
-    assert "not measured, because not installed: SHAP" in capsys.readouterr().out
 
 
 def test_the_readme_shows_what_is_stored_and_where_the_tool_loses_most():
