@@ -80,7 +80,6 @@ def test_batches_are_a_partition_that_changes_with_the_epoch():
         ({"state": {"optimizer": "adam"}}, "optimizer must be one of sgd, adagrad, got 'adam'"),
         ({"mode": "tiny"}, "mode must be one of full, compact"),
         ({"figure": "pie"}, "figure must be one of scatter"),
-        ({"data": "imdb"}, "data must be one of synthetic-1"),
         ({"preset": "huge"}, "no preset 'huge'"),
         ({"mode": "compact", "text": "{lam} {lambda}"}, "the text speaks of lambda"),
         ({"text": "{lam}"}, "only a compact lab"),
