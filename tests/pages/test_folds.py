@@ -64,12 +64,24 @@ def gathered(*sections):
     return [[block.astext() for block in line] for line in lines]
 
 
-def test_code_that_shows_nothing_stands_behind_the_next_line_of_its_section():
-    says = nodes.paragraph("", "Between.")
-    assert gathered([cell("a"), says, cell("b"), cell("c", "<figure>")]) == [["a", "b", "c"]]
-    assert gathered([cell("a")], [cell("b", "<figure>")]) == [["a"], ["b"]]
-    assert gathered([cell("a"), cell("b", "<p>", "✓ proved", "checks")]) == [["a", "b"]]
-    assert gathered([cell("a"), cell("b", "<p>", "Check and solution")]) == [["a"], ["b"]]
+BETWEEN = nodes.paragraph("", "Between.")
+
+
+@pytest.mark.parametrize(
+    ("sections", "lines"),
+    [
+        # Code that shows nothing stands behind the next line of its section.
+        ([[cell("a"), BETWEEN, cell("b"), cell("c", "<figure>")]], [["a", "b", "c"]]),
+        ([[cell("a")], [cell("b", "<figure>")]], [["a"], ["b"]]),
+        ([[cell("a"), cell("b", "<p>", "✓ proved", "checks")]], [["a", "b"]]),
+        ([[cell("a"), cell("b", "<p>", "Check and solution")]], [["a"], ["b"]]),
+        # Lines that follow each other are one.
+        ([[cell("a", "<figure>"), cell("b", "<p>")]], [["a", "b"]]),
+        ([[cell("a", "<figure>"), BETWEEN.deepcopy(), cell("b", "<p>")]], [["a"], ["b"]]),
+    ],
+)
+def test_code_is_gathered_behind_lines(sections, lines):
+    assert gathered(*sections) == lines
 
 
 def test_a_solution_says_what_it_is():
@@ -77,12 +89,6 @@ def test_a_solution_says_what_it_is():
     solution["classes"], page = ["tag_solution"], nodes.section("", cell("a"), solution)
     folds.name_cells(page)
     assert solution["prompt_show"] == "Check and solution" and gathered([*page]) == [["a"], ["answer"]]
-
-
-def test_lines_that_follow_each_other_are_one():
-    says = nodes.paragraph("", "Between.")
-    assert gathered([cell("a", "<figure>"), cell("b", "<p>")]) == [["a", "b"]]
-    assert gathered([cell("a", "<figure>"), says, cell("b", "<p>")]) == [["a"], ["b"]]
 
 
 def test_the_map_on_a_phone_names_what_it_lists(browser):
