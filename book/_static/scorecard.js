@@ -9,28 +9,20 @@ document.addEventListener("DOMContentLoaded", () => {
   const claims = lines.filter((one) => order.includes(one.dataset.verdict)); // the others are not graded, nor counted
   const count = (verdict) => claims.filter((one) => one.dataset.verdict === verdict).length;
   const verdicts = order.filter(count);
-  const buttons = verdicts.map((verdict) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = `${verdict} ${count(verdict)}`;
-    button.setAttribute("aria-pressed", "false");
-    button.addEventListener("click", () => {
-      button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+  const made = (tag, properties) => Object.assign(document.createElement(tag), properties);
+  const buttons = verdicts.map((verdict) => made("button", {
+    type: "button", textContent: `${verdict} ${count(verdict)}`, ariaPressed: "false",
+    onclick: ({ target }) => {
+      target.ariaPressed = String(target.ariaPressed !== "true");
       filter();
-    });
-    return button;
-  });
-  const search = document.createElement("input");
-  search.type = "search";
-  search.placeholder = "search the sentences";
-  search.setAttribute("aria-label", search.placeholder);
-  search.addEventListener("input", filter);
-  const told = document.createElement("span");
-  told.setAttribute("role", "status");
+    },
+  }));
+  const search = made("input", { type: "search", placeholder: "search the sentences", ariaLabel: "search the sentences", oninput: filter });
+  const told = made("span", { role: "status" });
   bar.append(...buttons, search, told);
 
   function filter() {
-    const pressed = verdicts.filter((_, i) => buttons[i].getAttribute("aria-pressed") === "true");
+    const pressed = verdicts.filter((_, i) => buttons[i].ariaPressed === "true");
     const words = plain(search.value).split(/\s+/).filter(Boolean);
     for (const one of lines) {
       const text = plain(one.textContent);

@@ -8,13 +8,13 @@ import lab_reference
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgb
-from test_sentences import contrast
 
 from uaftc_book.lab import lab, parity
-from uaftc_book.lab.module import exported, module_source, read
+from uaftc_book.lab.module import module_source
 from uaftc_lib.plots.summaries import number
 
+# Whole trainings, without the type checks of each call.
+pytestmark = pytest.mark.usefixtures("untyped")
 SMALL = {"instances": 1200, "epochs": 3, "batch": 100, "d": 6}
 
 
@@ -73,24 +73,13 @@ def test_batches_are_a_partition_that_changes_with_the_epoch():
 
 
 @pytest.mark.parametrize(
-    "state, message",
-    [
-        ({"lambda": 3}, "no setting lambda"),
-        ({"lam": 0}, "lam must lie between 0.001 and 10000, got 0"),
-        ({"optimizer": "adam"}, "optimizer must be one of sgd, adagrad, got 'adam'"),
-    ],
-)
-def test_impossible_states_are_refused(state, message):
-    with pytest.raises(ValueError, match=message):
-        lab(state)
-
-
-@pytest.mark.parametrize(
     "options, message",
     [
+        ({"state": {"lambda": 3}}, "no setting lambda"),
+        ({"state": {"lam": 0}}, "lam must lie between 0.001 and 10000, got 0"),
+        ({"state": {"optimizer": "adam"}}, "optimizer must be one of sgd, adagrad, got 'adam'"),
         ({"mode": "tiny"}, "mode must be one of full, compact"),
         ({"figure": "pie"}, "figure must be one of scatter"),
-        ({"data": "imdb"}, "data must be one of synthetic-1"),
         ({"preset": "huge"}, "no preset 'huge'"),
         ({"mode": "compact", "text": "{lam} {lambda}"}, "the text speaks of lambda"),
         ({"text": "{lam}"}, "only a compact lab"),
@@ -121,25 +110,21 @@ def test_settings_are_said_as_the_sliders_say_them():
     assert said == ["none; as drawn; 50 %; 0 %; SGD; 3", "0.01; 90°; 50 %; 12.5 %; Adagrad; 3"]
 
 
-def test_html_is_stable_and_holds_the_module_once():
+def test_html_says_what_differs_and_hostile_text_stays_text():
     one = lab({"lam": 100})
     assert one.html() == lab({"lam": 100}).html()
     assert one.html().count("<script") == 1 and "<script" not in one.html(with_module=False)
-    state = re.search(r' state="([^"]*)"', one.html(False)).group(1).replace("&quot;", '"')
-    assert json.loads(state) == {"lam": 100}
-    assert 'state="' not in lab().html(False)
-
-
-def test_hostile_text_stays_text():
+    assert ' state="{&quot;lam&quot;: 100}"' in one.html(False) and 'state="' not in lab().html(False)
     page = lab(SMALL, mode="compact", text='<img src=x onerror="alert(1)"> {lam}').html(False)
     assert "<img" not in page and "&lt;img" in page
 
 
-def test_module_is_one_without_dependencies():
+def test_page_and_live_kernel_get_the_same_file_without_dependencies():
     source = module_source()
-    assert not re.search(r"^\s*import\s", source, re.MULTILINE)
+    assert not re.search(r"^\s*import\s|https?://", source, re.MULTILINE)
     assert source.count("export ") == 1 and "export default { render };" in source
-    assert not re.search(r"https?://", source)
+    script = re.search(r'<script type="module">\n(.*)</script>', lab().html(), re.DOTALL)[1]
+    assert script == source == str(lab().widget()._esm)
 
 
 @pytest.mark.parametrize("which, state", list(enumerate(lab_reference.STATES)))
@@ -158,11 +143,6 @@ def test_sums_with_random_signs_measure_a_distance():
     for away in (np.eye(1100)[777], draws.normal(size=1100), np.ones(1100)):
         found = np.array(lab_reference.sums(torch.from_numpy(away), count=64))
         assert np.sqrt(np.mean(found**2)) == pytest.approx(np.linalg.norm(away), rel=0.25)
-
-
-def test_page_and_live_kernel_get_the_same_file():
-    script = re.search(r'<script type="module">\n(.*)</script>', lab().html(), re.DOTALL)[1]
-    assert script == module_source() == str(lab().widget()._esm)
 
 
 # Each preset is named after what it shows. (Trained by PyTorch on the lab's own data.)
@@ -205,13 +185,13 @@ def test_preset_large():
 def test_preset_calm():
     told = preset("calm")
     assert min(told["a_positive"], told["a_negative"]) > told["a_neutral"] + 0.3
-    assert told["gap"] < 0.25 * preset("moderate")["gap"]
+    assert told["gap"] < 0.25 * preset("moderate")["gap"] and told["accuracy"] > 0.999
     assert told["upper"] > 5 * preset("moderate")["upper"], "several times wider"
 
 
 def test_preset_penalty():
     told, without = preset("penalty"), preset("moderate")
-    assert told["gap"] < 0.02 * without["gap"]
+    assert told["gap"] < 0.02 * without["gap"] and min(told["a_positive"], told["a_negative"]) > told["a_neutral"]
     assert told["accuracy"] == without["accuracy"] and "upper" not in told
 
 
@@ -226,14 +206,14 @@ def test_preset_small():
     right = (moment.model(corpus).polarity > 0).long() == corpus.labels
     assert right[on_polarity].all() and on_polarity.double().mean() > 0.5
     assert right[~on_polarity].double().mean() < 0.75, "where it is a neutral one, many are not"
-    assert told["accuracy"] < 0.97 < preset("moderate")["accuracy"]
+    assert 0.9 < told["accuracy"] < 0.97 < preset("moderate")["accuracy"]
 
 
 def test_preset_skewed():
     told, balanced = preset("skewed"), preset("calm")
     assert told["moment"].data.train.labels.double().mean() == 0.8
     assert abs(parity.numbers(next(parity.train({"angle": 90, "ratio": 0.8})))["VW"]) < 1e-12
-    assert told["VW"] > 2 * abs(balanced["VW"])
+    assert told["VW"] > 2 * abs(balanced["VW"]) and told["accuracy"] > 0.999
 
 
 def test_preset_noisy():
@@ -246,19 +226,3 @@ def test_preset_noisy():
     assert torch.equal(wrong, mislabelled), "that tenth is classified wrongly"
     assert 5 < told["s_positive"] < clean["s_positive"] and 5 < -told["s_negative"] < -clean["s_negative"]
     assert told["gap"] < 0.5 * clean["gap"]
-
-
-@pytest.mark.parametrize("sheet", ["lab.css", "frames.css"])
-def test_controls_have_no_colour_of_what_is_drawn(sheet):
-    """What is moved is grey and read on its card, in the light and in the dark."""
-    schemes = [dict(re.findall(r"--([\w-]+): (#\w+)", rules)) for rules in read(sheet).split("}")[:2]]
-    for scheme in schemes:
-        accent = np.array(to_rgb(scheme["accent"]))
-        assert contrast(accent, np.array(to_rgb(scheme["card"]))) >= 4.5
-        assert max(accent) - min(accent) < 0.2, "a grey"
-        assert contrast(accent, np.array(to_rgb(scheme["neutral"]))) >= 1.4, "but not that of neutral words"
-
-
-def test_a_parameter_with_a_default_is_no_name_of_a_file():
-    source = "export const key = (seed, part = 0) => mix(seed + part);\nexport const BEGIN = -5, END = 1000;\n"
-    assert exported(source + "export function* flow(a, b = 2) {}\n") == ["key", "BEGIN", "END", "flow"]

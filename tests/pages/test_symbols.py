@@ -1,9 +1,9 @@
 """The symbols of the book: one file that is complete, and formulas that say what they mean."""
 
-import importlib
+import pkgutil
 import re
 from collections import Counter
-from copy import deepcopy
+from functools import cache
 
 import pytest
 import symbols as extension
@@ -15,7 +15,7 @@ from uaftc_book.publish import CHECKOUT
 from uaftc_book.random_models import Case, View
 from uaftc_lib import AttentionClassifier
 
-TOLD = extension.read(CHECKOUT / "book")
+SYMBOLS, LOCAL = extension.read(CHECKOUT / "book").values()
 FIELDS = {"group", "tex", "plain", "name", "meaning", "shape", "chapter", "code"}
 ORDER = [
     CHAPTER["file"]
@@ -42,6 +42,7 @@ def letters(tex: str) -> list[str]:
     return [("bold " if bold else "") + letter for bold, letter in LETTER.findall(spread)]
 
 
+@cache
 def formulas(chapter: str, displayed: bool = False) -> str:
     """The formulas of a notebook, in text and beside it."""
     text = (CHECKOUT / "notebooks" / f"{chapter}.md").read_text(encoding="utf-8")
@@ -52,82 +53,22 @@ def formulas(chapter: str, displayed: bool = False) -> str:
     return "\n".join(found if displayed else found + re.findall(r"\$([^$]+)\$", text))
 
 
-def standing(told: dict, chapter: str) -> list[tuple[str, dict]]:
+def standing(chapter: str) -> list[tuple[str, dict]]:
     """Each way of writing a symbol that means something on a page, with its symbol; those of the page alone without."""
-    here = [one for one in told["symbol"] if chapter in one.get("only", [chapter])]
+    here = [one for one in SYMBOLS if chapter in one.get("only", [chapter])]
     written = [(tex, one) for one in here for tex in (one["tex"], *one.get("also", []))]
-    return written + [(tex, {}) for tex in told["local"].get(chapter, {}) if letters(tex)]
+    return written + [(tex, {}) for tex in LOCAL.get(chapter, {}) if letters(tex)]
 
 
-def resolve(name: str) -> object:
-    """What a full name stands for."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:cut]))
-            break
-        except ModuleNotFoundError:
-            continue
-    else:
-        raise AttributeError(name)
-    for part in parts[cut:]:
-        if part in getattr(found, "__dataclass_fields__", {}):
-            return found.__dataclass_fields__[part]
-        if not hasattr(found, part) and found in MADE:
-            found = next((one for make in MADE[found] if hasattr(one := make(), part)), found)
-        found = getattr(found, part)
-    return found
-
-
-def faults(told: dict) -> list[str]:
-    """What is wrong with the file of symbols."""
-    symbols, wrong = told["symbol"], []
-    for one in symbols:
-        name, pages = one.get("name"), [*one.get("only", []), one.get("chapter")]
-        missing = FIELDS - one.keys() | {key for key in one.keys() & FIELDS if not one[key]}
-        strange = one.keys() - FIELDS - {"also", "only"}
-        wrong += [f"{name}: {key} is missing" for key in missing] + [f"{name}: {key} is not known" for key in strange]
-        wrong += [f"{name}: there is no chapter {page}" for page in pages if page not in ORDER]
-        wrong += [f"{name}: markup in a sentence" for key in FIELDS - {"tex"} if set(one.get(key, "")) & set("<>&`|")]
-        try:
-            resolve(one.get("code", ""))
-        except (AttributeError, ValueError):
-            wrong.append(f"{name}: {one.get('code')} is not in the code")
-    for key in ("name", "plain"):
-        times = Counter(make_id(one[key]) if key == "name" else one[key] for one in symbols if key in one)
-        wrong += [f"{key} {value} stands twice" for value, count in times.items() if count > 1]
-    for page, own in told["local"].items():
-        wrong += [f"there is no page {page} for {own}"] if page not in ORDER else []
-        known = letters(formulas(page)) if page in ORDER else []
-        wrong += [f"{tex} is not on {page}" for tex in own if not set(letters(tex)[:1]) <= {*known}]
-        wrong += [
-            f"{tex} of {page}: nothing, or markup" for tex, name in own.items() if not name or set(name) & set("<>&`|")
-        ]
-    for scope in [None, *ORDER]:
-        own = [one for one in symbols if (scope in one.get("only", []) if scope else "only" not in one)]
-        times = Counter(tex for one in own for tex in (one.get("tex"), *one.get("also", [])))
-        wrong += [f"{tex} is defined twice" for tex, count in times.items() if count > 1]
-    return wrong
-
-
-def unexplained(told: dict, chapter: str) -> set[str]:
-    """Letters of displayed equations that have no entry, nor one of their page alone."""
-    return set(letters(formulas(chapter, displayed=True))) - {letters(tex)[0] for tex, _ in standing(told, chapter)}
-
-
-def late(told: dict) -> list[str]:
-    """Symbols that stand not in the chapter named as their first, or in a displayed equation of an earlier one."""
-    wrong = []
-    for one in told["symbol"]:
-        letter, pages = letters(one["tex"])[0], one.get("only", ORDER)
-        if letter not in letters(formulas(one["chapter"])):
-            wrong.append(f"{one['name']} is not in {one['chapter']}")
-        for page in ORDER[: ORDER.index(one["chapter"])]:
-            same = [other for tex, other in standing(told, page) if letters(tex)[0] == letter]
-            unknown = all(other and ORDER.index(other["chapter"]) > ORDER.index(page) for other in same)
-            if page in pages and unknown and letter in letters(formulas(page, displayed=True)):
-                wrong.append(f"{one['name']} is already in {page}")
-    return wrong
+def in_the_code(name: str) -> bool:
+    """Whether a full name stands for something."""
+    try:
+        return bool(pkgutil.resolve_name(name))
+    except AttributeError:
+        owner, _, last = name.rpartition(".")
+        found = pkgutil.resolve_name(owner)
+        made = MADE.get(found, ())
+        return last in getattr(found, "__dataclass_fields__", {}) or any(hasattr(make(), last) for make in made)
 
 
 def test_letters_are_found_in_formulas():
@@ -137,54 +78,47 @@ def test_letters_are_found_in_formulas():
     assert letters(tex) == found
 
 
-def test_the_file_of_symbols_is_complete():
-    assert faults(TOLD) == []
-    assert late(TOLD) == []
+MARKUP = set("<>&`|")
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS, ids=lambda symbol: symbol["name"])
+def test_a_symbol_is_whole_and_stands_in_its_first_chapter(symbol):
+    assert FIELDS <= symbol.keys() <= FIELDS | {"also", "only"} and all(symbol.values())
+    assert {*symbol.get("only", []), symbol["chapter"]} <= {*ORDER}
+    assert not MARKUP & set("".join(symbol[key] for key in FIELDS - {"tex"}))
+    assert in_the_code(symbol["code"])
+    letter, pages = letters(symbol["tex"])[0], symbol.get("only", ORDER)
+    assert letter in letters(formulas(symbol["chapter"]))
+    for page in ORDER[: ORDER.index(symbol["chapter"])]:  # nor is it in a displayed equation before
+        same = [other for tex, other in standing(page) if letters(tex)[0] == letter]
+        known = any(not other or ORDER.index(other["chapter"]) <= ORDER.index(page) for other in same)
+        assert page not in pages or known or letter not in letters(formulas(page, displayed=True)), page
+
+
+def test_no_symbol_is_defined_twice():
+    for names in ([make_id(one["name"]) for one in SYMBOLS], [one["plain"] for one in SYMBOLS]):
+        assert len(set(names)) == len(names)
+    for scope in [None, *ORDER]:
+        own = [one for one in SYMBOLS if (scope in one.get("only", []) if scope else "only" not in one)]
+        written = Counter(tex for one in own for tex in (one["tex"], *one.get("also", [])))
+        assert set(written.values()) <= {1}, written
+
+
+@pytest.mark.parametrize("page", LOCAL)
+def test_a_letter_of_one_page_stands_there(page):
+    known = {*letters(formulas(page))}
+    for tex, name in LOCAL[page].items():
+        assert name and not MARKUP & set(name) and {*letters(tex)[:1]} <= known, tex
 
 
 @pytest.mark.parametrize("chapter", [one for one in ORDER if (CHECKOUT / "notebooks" / f"{one}.md").exists()])
 def test_each_letter_of_an_equation_is_explained(chapter):
-    assert unexplained(TOLD, chapter) == set()
-
-
-BROKEN = {
-    "meaning is missing": lambda symbol: symbol.pop("meaning"),
-    "not in the code": lambda symbol: symbol.update(code="uaftc_lib.models.AttentionClassifier.lambda_"),
-    "no chapter": lambda symbol: symbol.update(chapter="30_none"),
-    "colour is not known": lambda symbol: symbol.update(colour="red"),
-    "defined twice": lambda symbol: symbol.update(tex=r"\alpha"),
-    "name context-vector stands twice": lambda symbol: symbol.update(name="Context vector"),
-    "markup": lambda symbol: symbol.update(shape="<b>"),
-}
-
-
-@pytest.mark.parametrize("fault", BROKEN)
-def test_a_fault_in_the_file_is_seen(fault):
-    told = deepcopy(TOLD)
-    BROKEN[fault](told["symbol"][0])
-    assert [one for one in faults(told) if fault in one]
-
-
-def test_a_fault_in_the_letters_of_a_page_is_seen():
-    told = deepcopy(TOLD)
-    told["local"] |= {"30_none": {"x": "a number"}, "06_accuracy": {"Q": "no letter of it", "t": "<b>"}}
-    said = ("there is no page 30_none", "Q is not on 06_accuracy", "t of 06_accuracy: nothing, or markup")
-    assert all(any(one.startswith(what) for one in faults(told)) for what in said)
-
-
-def test_a_letter_without_an_entry_or_in_the_wrong_chapter_is_seen():
-    without = {**TOLD, "symbol": [one for one in TOLD["symbol"] if one["name"] != "loss"]}
-    assert unexplained(without, "A_gradients") == {r"\ell"}
-    told = deepcopy(TOLD)
-    told["symbol"][0]["chapter"] = "02_training"
-    assert late(told)[0] == "scaling factor is already in 01_model"
-    told["symbol"][0]["chapter"] = "A_table2"
-    assert "scaling factor is not in A_table2" in late(told)
+    assert {*letters(formulas(chapter, displayed=True))} <= {letters(tex)[0] for tex, _ in standing(chapter)}
 
 
 def test_the_pages_show_every_symbol_and_every_term():
     page, index = ((PAGES / name).read_text(encoding="utf-8") for name in ("symbols.html", "genindex.html"))
-    for one in TOLD["symbol"]:
+    for one in SYMBOLS:
         assert f'id="{extension.anchor(one)}"' in page
         assert index.count(f'href="symbols.html#{extension.anchor(one)}"') == 2
     terms = re.findall(r'<dt id="(term-[^"]+)"', (PAGES / "glossary.html").read_text(encoding="utf-8"))
@@ -226,7 +160,7 @@ def test_a_symbol_explains_itself_on_hover(gradients):
         page.mouse.move(x, y)
         if note.is_visible():
             break
-    alpha = next(one for one in TOLD["symbol"] if one["plain"] == "α")
+    alpha = next(one for one in SYMBOLS if one["plain"] == "α")
     assert all(alpha[key] in note.inner_text() for key in ("name", "meaning", "shape"))
     assert formula.locator(".symbol-on").count() == 1
     link = note.get_by_role("link")
@@ -299,23 +233,27 @@ HERE = r"""async formula => {
 }"""  # what the symbols of a formula are called
 
 
-@pytest.mark.parametrize(
-    ("page", "letters", "names", "wrong"),
-    [
-        ("A_since_2020", "2211 1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
-        ("A_since_2020", "1D462", {"what a word A0 or A1 adds to a text's logit"}, "pull of a place"),  # here alone
-        ("09_staying_true", "1D6FF", {"strength of the tie"}, "change"),
-        ("A_errata", "1D434", {"how attention moves two words"}, "side effect on the vote"),
+MEANT = {  # page -> [letters of a formula, what it says they are, what it must not say]
+    "A_since_2020": [
+        ("2211 1D452", {"attention score", "polarity score"}, "word"),  # e^a: a number
+        ("1D462", {"what a word A0 or A1 adds to a text's logit"}, "pull of a place"),  # here alone
     ],
-)
-def test_a_letter_says_what_it_means_on_its_page(browser, page, letters, names, wrong):
-    with_them = "".join(f':has([data-c="{letter}"])' for letter in letters.split())
-    with opened(browser, PAGES / f"{page}.html", 1280) as (shown, _):
-        formula = shown.locator(f".bd-article mjx-container{with_them}").first
-        formula.dispatch_event("keydown", {"key": "ArrowRight"})
-        shown.locator(".symbol-note").wait_for(state="visible")
-        said = set(formula.evaluate(HERE))
-    assert names <= said and wrong not in said
+    "09_staying_true": [("1D6FF", {"strength of the tie"}, "change")],
+    "A_errata": [("1D434", {"how attention moves two words"}, "side effect on the vote")],
+}
+
+
+@pytest.mark.parametrize("page", MEANT)
+def test_a_letter_says_what_it_means_on_its_page(browser, page):
+    with opened(browser, PAGES / f"{page}.html") as (shown, _):
+        for codes, names, wrong in MEANT[page]:
+            with_them = "".join(f':has([data-c="{code}"])' for code in codes.split())
+            formula = shown.locator(f".bd-article mjx-container{with_them}").first
+            formula.dispatch_event("keydown", {"key": "ArrowRight"})
+            shown.locator(".symbol-note").wait_for(state="visible")
+            said = set(formula.evaluate(HERE))
+            assert names <= said and wrong not in said
+            shown.keyboard.press("Escape")
 
 
 def test_only_pages_with_formulas_load_the_symbols():

@@ -8,7 +8,7 @@ lambda_slider   a slider over training runs, one stop for each λ; a live kernel
 from uaftc_lib.extras import needs
 
 with needs("a live figure"):
-    from uaftc_book.lab.slider import Frame, Slider, Stop, lambda_slider, redrawn, train_frame
+    from uaftc_book.lab.slider import Frame, Slider, Stop, lambda_slider, train_frame
     from uaftc_book.lab.widget import Lab, lab
 
-__all__ = ["Frame", "Lab", "Slider", "Stop", "lab", "lambda_slider", "redrawn", "train_frame"]
+__all__ = ["Frame", "Lab", "Slider", "Stop", "lab", "lambda_slider", "train_frame"]

@@ -21,9 +21,9 @@ def read(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
-def style(name: str = "frames.css") -> str:
-    """A style sheet as an element; that of frames and sliders by default."""
-    return f"<style>{read(name)}</style>"
+def style() -> str:
+    """The style sheet of frames and sliders, as an element."""
+    return f"<style>{read('frames.css')}</style>"
 
 
 def local_imports(source: str) -> str:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 import numpy as np
 import torch
@@ -19,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from uaftc_book.flat_flow import FlatFlow
+from uaftc_book.lab.module import read
 from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.dynamics import invariants
 from uaftc_lib.models import AttentionClassifier
@@ -38,7 +38,7 @@ TOLD += tuple(f"{score}_{kind}" for score in "as" for kind in KINDS)
 @cache
 def settings() -> dict:
     """The lab's controls with their ranges and defaults, and its presets."""
-    return json.loads((resources.files(__package__) / "settings.json").read_text(encoding="utf-8"))
+    return json.loads(read("settings.json"))
 
 
 def complete_state(state: dict | None = None) -> dict:
@@ -211,9 +211,9 @@ def upper_end(state: dict, untrained: AttentionClassifier, data: Dataset) -> flo
     return FlatFlow.from_model(untrained, data.train, ids).upper_end(steps * state["lr"], within=(0.0, math.inf))
 
 
-def train(state: dict | None = None, data: Dataset | None = None) -> Iterator[Epoch]:
+def train(state: dict | None = None) -> Iterator[Epoch]:
     """Train a state by autograd (:class:`AutogradTrainer`); each epoch yields the one model as it is then."""
-    config, data = complete_state(state), data or dataset(state)
+    config, data = complete_state(state), dataset(state)
     classifier = model(config, len(data.vocabulary))
     trainer = AutogradTrainer(classifier, data.train, training(config))
     at_start, upper = conserved_matrix(classifier), upper_end(config, classifier, data)

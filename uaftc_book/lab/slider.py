@@ -122,37 +122,28 @@ class Slider:
             says = f'<div class="legend">{self.legend}</div><p class="caption">{escape(stop.says)}</p>'
             return f'{style()}<div class="uaftc-frames"><div class="frame">{stop.picture}</div>{says}</div>'
 
+        def move(_) -> None:
+            # The front end merges moves that arrive while a run is under way, so every run is of the newest.
+            try:
+                picture.value = shown(self.redraw(control.value))
+            except ValueError as error:
+                picture.value = f"<p>{escape(str(error))}</p>"
+
         first = self.stops[self.first]
         low, high = (math.log10(self.stops[i].value) for i in (0, -1))
         control = ipywidgets.FloatLogSlider(
             first.value, min=low, max=high, step=0.1, readout_format=".3g", description=f"{self.name} {self.symbol}",
             style={"description_width": "11em"}, layout={"width": "min(100%, 36em)"},
         )  # fmt: skip
-        return redrawn(control, lambda value: shown(self.redraw(value)), shown(first))
+        picture = ipywidgets.HTML(shown(first))
+        control.observe(move, "value")
+        return ipywidgets.VBox([control, picture])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         bundle = {"text/plain": "\n".join(stop.says for stop in self.stops), "text/html": self._repr_html_()}
         if self.redraw and in_kernel():
             bundle[VIEW_KEY] = self.live()._repr_mimebundle_()[VIEW_KEY]
         return bundle
-
-
-def redrawn(control, draw: Callable[[float], str], first: str = ""):
-    """A control of ipywidgets above HTML that ``draw(value)`` makes anew whenever it moves; a ValueError is shown."""
-    import ipywidgets
-
-    def move(_=None):
-        # The front end merges moves that arrive while a run is under way, so every run is of the newest.
-        try:
-            picture.value = draw(control.value)
-        except ValueError as error:
-            picture.value = f"<p>{escape(str(error))}</p>"
-
-    picture = ipywidgets.HTML(first)
-    if not first:
-        move()
-    control.observe(move, "value")
-    return ipywidgets.VBox([control, picture])
 
 
 def lambda_slider(

@@ -15,7 +15,6 @@ from uaftc_lib.plots.summaries import number
 
 MODES = ("full", "compact")
 FIGURES = ("scatter", "means", "terms", "vectors", "weights", "accuracy")
-DATA = {"synthetic-1": {}, "synthetic-2": {"noise": 0.1}}
 TEXT = (
     "At λ = {lam}, mean attention score {a_positive} for positive, {a_negative} for negative and {a_neutral} "
     "for neutral words."
@@ -56,7 +55,6 @@ class Lab:
     state : dict, optional
         Settings that differ from the defaults, for example ``{"lam": 100, "seed": 3}``: lam, optimizer, lr,
         d, epochs, batch, seed, penalty, angle, ratio, noise, instances.
-    data : {"synthetic-1", "synthetic-2"}
     mode : {"full", "compact"}
         "compact": one sentence with λ in it, and one picture.
     figure : {"scatter", "means", "terms", "vectors", "weights", "accuracy"}
@@ -81,7 +79,6 @@ class Lab:
     """
 
     state: dict | None = None
-    data: str = "synthetic-1"
     mode: str = "full"
     figure: str = "scatter"
     text: str = ""
@@ -92,7 +89,7 @@ class Lab:
     least: float = 0
 
     def __post_init__(self):
-        for label, allowed in (("data", DATA), ("mode", MODES), ("figure", FIGURES)):
+        for label, allowed in (("mode", MODES), ("figure", FIGURES)):
             if getattr(self, label) not in allowed:
                 raise ValueError(f"{label} must be one of {', '.join(allowed)}, got {getattr(self, label)!r}")
         presets = parity.settings()["presets"]
@@ -106,7 +103,7 @@ class Lab:
         if unknown := sorted(set(PLACEHOLDER.findall(self.text)) - known):
             raise ValueError(f"the text speaks of {', '.join(unknown)}; it can speak of {', '.join(sorted(known))}")
         # Everything that differs from the defaults: a short attribute, and a stable one.
-        self.given = (presets[self.preset]["state"] if self.preset else {}) | DATA[self.data] | (self.state or {})
+        self.given = (presets[self.preset]["state"] if self.preset else {}) | (self.state or {})
         self.state = parity.complete_state(self.given)
 
     @cached_property
