@@ -37,7 +37,7 @@ async ([name, names, site, pictures]) => {
     drawn.append(...formula.childNodes);
     formula.replaceWith(drawn);
   }
-  for (const element of paper.querySelectorAll("[role], [tabindex]")) {
+  for (const element of paper.querySelectorAll("[role], [tabindex], [aria-label]")) {
     element.removeAttribute("tabindex");
     if (element.hasAttribute("aria-label")) element.setAttribute("role", "img");
     else element.removeAttribute("role");
