@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
-from uaftc_book.neighbours import erasure, jain_wallace, measured, people, yardsticks
+from uaftc_book.neighbours import jain_wallace, measured, people, yardsticks
 from uaftc_book.neighbours.jain_wallace import JainWallaceClassifier
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary, explain
 from uaftc_lib.datasets import sst
@@ -213,13 +213,6 @@ def test_permutations_approach_the_closed_form():
         logits = np.array([random.permutation(alpha) @ s for _ in range(2000)])
         assert found.turned[t] == pytest.approx(((logits > 0) != (found.logit[t] > 0)).mean(), abs=0.06)
         assert found.largest[t] == alpha.max()
-
-
-def test_what_stands_is_kaplan_and_meiers():
-    needed, last = np.array([1.0, np.nan, 2, 3, np.nan]), np.array([5.0, 1, 5, 5, 9])
-    found = erasure.standing(needed, last)
-    # 4 of 5 after one word; then one is followed no further, and 2/3 and 1/2 of the rest stand.
-    np.testing.assert_allclose(erasure.still_there(found, (0, 1, 2, 3, 8)), [1, 0.8, 0.8 * 2 / 3, 0.8 / 3, 0.8 / 3])
 
 
 @pytest.mark.parametrize("kind", ["dot", "additive", "affine", "gru", "words", "projection", "bilstm, dot"])

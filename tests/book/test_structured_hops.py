@@ -142,19 +142,6 @@ def test_places_are_fifths_and_kinds_follow_the_lists():
 # ---- the grid
 
 
-def test_jobs_are_the_grid_then_what_was_chosen():
-    cells, of = (
-        len(words_and_classes.GRID.hops) * len(words_and_classes.GRID.penalties),
-        len(words_and_classes.GRID.datasets),
-    )
-    grid = words_and_classes.structured_jobs({})
-    assert len(grid) == of * cells * words_and_classes.GRID.seeds and not any(job["projections"] for job in grid)
-    assert [job["seed"] for job in grid[: of * cells]] == [0] * of * cells
-    several = words_and_classes.structured_jobs({"sst": {"hops": 3, "penalty": 0.0}})
-    assert several[: len(grid)] == grid and len(several) == len(grid) + 7 + 10 + 7
-    assert len({tuple(job.values()) for job in several}) == len(several)
-
-
 def grid_of(means, spread=0.01):
     """Stored rows of one data set with these mean dev accuracies; the spread of its three seeds."""
     rows = [(h, p, s, m + spread * (s - 1)) for (h, p), m in means.items() for s in range(3)]

@@ -232,13 +232,6 @@ def test_both_answers_follow_from_the_first_file_and_the_mean():
     assert truth[0] == "truth" and truth[1].startswith("thrilled, eager") and truth[2:] == ["60%", "30%"]
 
 
-def test_methods_are_ranked_with_the_worst_on_top():
-    rows = pd.DataFrame({"name": ["ours", "other"], "mean": [0.9, 0.4], "low": [0.8, 0.3], "high": [1.0, 0.5]})
-    figure = words_and_classes.ranked(rows, "Ours is best.", "ours")
-    assert figure.data["name"].tolist() == ["other", "ours"]
-    assert figure.panels[0].alt.index("other: 0.4 (0.3 to 0.5)") < figure.panels[0].alt.index("ours: 0.9")
-
-
 # By other code: reader, attention, λ -> of two files, or one, what MEASURED has.
 INDEPENDENT = {
     ("words", "dot", 10.0): ([0.63, 0.58], [0.718, 0.686], [0.87, 0.86], [0, 0], [0.88, 0.91], [0.75, 0.62]),
