@@ -182,7 +182,7 @@ def test_the_command_itself_is_run(tmp_path):
     with pytest.raises(RuntimeError, match="uaftc explain .* failed"):
         words_and_classes.explained(pd.DataFrame({"text": ["a b"], "label": ["x"]}), tmp_path)
     words = words_and_classes.explained(
-        words_and_classes.made(1, words_and_classes.File(rows=400)), tmp_path, "--epochs", "2"
+        words_and_classes.made(1, words_and_classes.File(rows=200)), tmp_path, "--epochs", "2"
     )
     assert {"word", "class", "listed", "influence", "total", "q"} <= set(words)
     assert len(words_and_classes.judged_lists(words)) == 8
