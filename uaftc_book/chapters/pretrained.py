@@ -571,16 +571,6 @@ def stand_ins(
     return candidates[torch.tensor(chosen)]
 
 
-def boosted(
-    data: Dataset, matrix: Float[Tensor, "types d"] | None, learning: str, lam: float, seed: int
-) -> tuple[Float[Tensor, "types"], Float[Tensor, "types"]]:
-    """a and s of all types after the last epoch: scores grow, so that runs must be as long as each other."""
-    d = {} if matrix is None else {"dimension": matrix.shape[1], "vectors": matrix}
-    model = AttentionClassifier(len(data.vocabulary), **d, lam=lam, seed=seed)
-    fit(model, data, TrainingConfig(seed=seed, **LEARNING[learning]), progress=False)
-    return model.token_scores()
-
-
 @experiment(jobs_over(lam=(10.0, 1.0, 100.0), dataset=DATASETS, seed=SEEDS), rows=len(INITIALISATIONS_OF_WORDS))
 def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     """What words lose when those like them are not read, and when others as telling are not: mean y s and mean a."""
@@ -612,7 +602,9 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
             gone = torch.isin(data.train.tokens, torch.as_tensor(ids))
             if not is_read:
                 gone |= torch.isin(data.train.tokens, asked)
-            a, s = boosted(replace(data, train=data.train.without(gone), dev=None), given, learning, lam, seed)
+            # To the last epoch: scores grow, so that runs must be as long as each other.
+            read = replace(data, train=data.train.without(gone), dev=None)
+            a, s = gained(read, given, learning, lam, seed).scores.values()
             neutral = a[lists["neutral"]].mean()
             row |= {f"vote {name}": float((sides * s[asked]).mean()), f"lead {name}": float(a[asked].mean() - neutral)}
         rows.append(row | about)
