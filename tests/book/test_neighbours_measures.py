@@ -65,13 +65,13 @@ def test_kendall_is_scipys():
     both = np.round(one + other)
     for x, y in ((one, other), (one, both), (np.round(one), both), (one, one), (one, -one)):
         y = np.where(random.random(len(x)) < 0.1, np.nan, y)
-        tau, p = yardsticks.kendall(x, y, offsets)
+        tau = yardsticks.kendall(x, y, offsets)
         for t, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:])):
             known = begin + np.flatnonzero(np.isfinite(y[begin:end]))
             if len(known) < 2 or len(set(y[known])) == 1:
-                assert np.isnan(tau[t]) and np.isnan(p[t])
+                assert np.isnan(tau[t])
             else:
-                np.testing.assert_allclose((tau[t], p[t]), kendalltau(x[known], y[known]), rtol=1e-10)
+                np.testing.assert_allclose(tau[t], kendalltau(x[known], y[known])[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ALONE + TOGETHER)
@@ -185,8 +185,8 @@ def test_agreement_counts_equal_words_as_ties():
     x = np.array([1.0, 2, 3, 1, 1, 2, 5, 5])
     y = np.array([0.1, 0.2, 0.3, 0.1 + 1e-16, 2, 1, 1, 2])
     found = yardsticks.agreement(x, y, corpus)
-    np.testing.assert_allclose(found.tau, [1, -1, np.nan])
-    assert yardsticks.agreement(x, y + 1e-3 * np.arange(8), corpus).tau[0] < 1
+    np.testing.assert_allclose(found, [1, -1, np.nan])
+    assert yardsticks.agreement(x, y + 1e-3 * np.arange(8), corpus)[0] < 1
 
 
 def test_agreements_are_means_over_texts():

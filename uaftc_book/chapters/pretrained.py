@@ -792,13 +792,11 @@ def erasure_agreements(model: AttentionClassifier, corpus: Corpus) -> dict[str, 
     }
     effects = {"held": change(logit, left.own), "again": change(logit, left.whole)}
     row = {
-        f"τ {name}, {how}": float(agreement(values, effect, corpus).tau.mean())
+        f"τ {name}, {how}": float(agreement(values, effect, corpus).mean())
         for (name, values), (how, effect) in product(said.items(), effects.items())
     }
     return (
-        row
-        | {"τ held, again": float(agreement(effects["held"], effects["again"], corpus).tau.mean())}
-        | part_shares(left)
+        row | {"τ held, again": float(agreement(effects["held"], effects["again"], corpus).mean())} | part_shares(left)
     )
 
 

@@ -1094,8 +1094,8 @@ def agreed(
     text = corpus.instance_of.numpy()
     for pair in combinations(MEASURES_OF_INFLUENCE, 2):
         name, (x, y) = ", ".join(pair), (masked[one] for one in pair)
-        row[f"tau {name}"] = agreement(x, y, corpus).tau.mean()
-        row[f"tau of sizes {name}"] = agreement(abs(x), abs(y), corpus).tau.mean()
+        row[f"tau {name}"] = agreement(x, y, corpus).mean()
+        row[f"tau of sizes {name}"] = agreement(abs(x), abs(y), corpus).mean()
         row |= {f"{what} {name}": v for what, v in of_words(x, y, known, corpus, types, both, asked).items()}
         chance = pd.DataFrame(
             of_words(x, dealt_anew(y, known, text, seed + k), known, corpus, types, both, asked)
