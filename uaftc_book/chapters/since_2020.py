@@ -427,12 +427,11 @@ def learned_together(data: str, texts: int, seed: int) -> list[dict]:
 TWENTY = range(20)
 EPSILON = 0.5  # ε of the initialisation: M₀ = εI, V₀ and W₀ times ε
 LOSSES = (1e-1, 1e-2, 1e-4, 1e-6)
-STEPS, FIRST = 10_000, 100  # of descent, and from where exponents are read off
+STEPS = 10_000  # of descent
 SOON = 3_000  # steps of a model with a factor more, and of the one beside it
 RULES = ("plain", "normalised")
 WHO = ("V alone", "V and W")
 LATE = 1e5  # τ of the mean field
-BELOW = 0.1  # of log n: entropy of a weight that has chosen
 
 
 def keys_and_votes(corpus: Corpus, E: torch.Tensor, initial: dict[str, torch.Tensor]) -> list[np.ndarray | None]:
@@ -509,12 +508,6 @@ def descend(
     return path, losses
 
 
-def growth_power(values: Float[np.ndarray, "steps"]) -> float:
-    """With which power of the step, from :data:`FIRST` on, something grows: a slope in logarithms."""
-    steps = np.unique(np.geomspace(FIRST, STEPS, 50).astype(int)) - 1
-    return float(np.polyfit(np.log(steps + 1), np.log(np.maximum(values[steps], 1e-16)), 1)[0])
-
-
 def to_be_had(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of :func:`rates` in which W, if it learns, can get all texts right by the words that are chosen."""
     return rows if not len(rows) else rows[(rows["who"] == WHO[0]) | (rows["right"] == 1)]
@@ -533,20 +526,13 @@ def rates(who: str, rule: str, seed: int) -> list[dict]:
     V = path[:, :d] / np.linalg.norm(path[:, :d], axis=1, keepdims=True)
     off = np.linalg.norm(V - margin / np.linalg.norm(margin), axis=1)
     right = float(np.isfinite(selection.support_machine(texts, chosen)[0]).all())
-    row = {"right": right, "log loss": float(losses[-1]), "off": float(off[-1]), "off at first": float(off[FIRST - 1])}
-    row |= {"power of the direction": growth_power(off), "power of −log L": growth_power(np.maximum(-losses, 1e-16))}
-    return [row]
+    return [{"right": right, "log loss": float(losses[-1]), "off": float(off[-1])}]
 
 
 def entropies(alpha: np.ndarray, text: np.ndarray, counts: np.ndarray) -> Float[np.ndarray, "texts"]:
     """Entropy of each text's weights over log n, of texts of several words; ``text``: of each weight."""
     H = -np.bincount(text, xlogy(alpha, alpha), len(counts))
     return H[counts > 1] / np.log(counts[counts > 1])
-
-
-def entropy_summary(values: np.ndarray, shares: np.ndarray, when: str) -> dict[str, float]:
-    """The mean entropy of texts and the share with one below :data:`BELOW`."""
-    return {f"entropy {when}": float(values @ shares), f"chosen {when}": float((values < BELOW) @ shares)}
 
 
 def of_flow(who: str, seed: int) -> dict[str, float]:
@@ -561,7 +547,7 @@ def of_flow(who: str, seed: int) -> dict[str, float]:
         V = path.V[min(int(np.searchsorted(path.log_times, time)), len(path.V) - 1)]
         a = (texts.E @ V)[texts.type] + texts.log_count
         found = entropies(np.exp(a - np.logaddexp.reduceat(a, texts.first)[texts.text]), texts.text, counts)
-        row |= entropy_summary(found, np.full(len(found), 1 / len(found)), when)
+        row[f"entropy {when}"] = float(found.mean())
     return row
 
 
@@ -577,7 +563,7 @@ def of_everything(lam: float, seed: int) -> dict[str, float]:
         alpha = np.exp(a - a.max())
         alpha = alpha / (field.patterns @ alpha)[:, None]
         H = -(field.patterns * xlogy(alpha, alpha)).sum(1) / np.log(field.patterns.sum(1))
-        row |= entropy_summary(H, field.shares, when)
+        row[f"entropy {when}"] = float(H @ field.shares)
     return row
 
 
