@@ -29,7 +29,7 @@ from uaftc_book.lab.slider import counts, draw_scores
 from uaftc_book.neighbours.word_level import alone_and_in_texts
 from uaftc_book.neighbours.yardsticks import agreement, change, left_out, part_shares, whole_output
 from uaftc_book.readings import column
-from uaftc_book.real_scores import aucs_of_types, human_agreement, score_measures, score_row
+from uaftc_book.real_scores import human_agreement, score_measures, score_row
 from uaftc_book.small_data import SEEDS, by_kind, ends, sst_config
 from uaftc_book.transformers.classifier import TransformerClassifier
 from uaftc_book.transformers.masked_language_model import own_transformer
@@ -48,7 +48,7 @@ from uaftc_lib.locations import results_folder
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.plots import Figure, scatter
 from uaftc_lib.plots.summaries import number
-from uaftc_lib.scores import Types, auc_of, examined_types, outranks, score_frame
+from uaftc_lib.scores import Types, examined_types, outranks, score_frame
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.streams import generator
 from uaftc_lib.token_lists import association, token_types
@@ -159,7 +159,7 @@ def changes(first: AttentionClassifier, last: AttentionClassifier) -> dict[str, 
 def carried_shares(first: AttentionClassifier, last: AttentionClassifier, types: Types) -> dict[str, float]:
     """Which share of the change of scores was carried (:func:`changes`), of polar words and of neutral ones.
 
-    Σ sign(Δs)·carried / Σ|Δs|: together with that of what moved, one. And the mean sizes of both over polar words.
+    Σ sign(Δs)·carried / Σ|Δs|: together with that of what moved, one.
     """
     groups = {
         "polar": torch.cat([ids for name, ids in types.items() if name != "neutral"]),
@@ -171,8 +171,6 @@ def carried_shares(first: AttentionClassifier, last: AttentionClassifier, types:
         for name, ids in groups.items():
             share = (total[ids].sign() * carried[ids]).sum() / total[ids].abs().sum()
             found[f"{score} carried {name}"] = float(share)
-        for name, part in (("moved", moved), ("carried", carried)):
-            found[f"|{score} {name}|"] = float(part[groups["polar"]].abs().mean())
     return found
 
 
@@ -801,12 +799,9 @@ def erasure_agreements(model: AttentionClassifier, corpus: Corpus) -> dict[str, 
 
 
 def story(model: AttentionClassifier, data: Dataset) -> dict[str, float]:
-    """What the paper tells of a model, by scores of words alone, and by their means over the training texts."""
+    """What the paper tells of a model, by scores of words alone; how these agree with those in texts; and erasure."""
     types = examined_types(data)
-    local = score_frame(model, data, types, data.train)
     row = score_measures(model, data, types)
-    row |= {f"local {name}": value for name, value in aucs_of_types(local).items()}
-    row["local AUC polarity"] = auc_of(local, "polarity", "positive", "negative")
     return row | alone_and_in_texts(model, data.test) | erasure_agreements(model, first_texts(data))
 
 
