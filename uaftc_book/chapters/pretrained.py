@@ -586,12 +586,6 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     others = stand_ins(near, candidates, gamma, counts)
     cut = {"whole": [], "without like": near, "without others": others}
     sides = torch.isin(asked, lists["positive"]) * 2.0 - 1
-    about = {
-        "near words": len(near),
-        "γ of near, of others": float((gamma[near] - gamma[others]).abs().mean()),
-        "occurrences of near": int(counts[near].sum()),
-        "occurrences of others": int(counts[others].sum()),
-    }
     rows = []
     for initialisation, (learning, is_read) in INITIALISATIONS_OF_WORDS.items():
         given = from_book(initialisation if initialisation in ("random", "dealt out") else "vectors", data, seed)
@@ -605,7 +599,7 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
             a, s = gained(read, given, learning, lam, seed).scores.values()
             neutral = a[lists["neutral"]].mean()
             row |= {f"vote {name}": float((sides * s[asked]).mean()), f"lead {name}": float(a[asked].mean() - neutral)}
-        rows.append(row | about)
+        rows.append(row)
     return rows
 
 

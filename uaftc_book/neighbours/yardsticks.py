@@ -107,11 +107,10 @@ def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.re
 
 
 def part_shares(left: LeftOut) -> dict[str, float]:
-    """Σ part·whole / Σ whole² for each part, which sum to 1; how often the own part has the sign of the whole."""
+    """Σ part·whole / Σ whole² for each part, which sum to 1."""
     own, values, weights, whole = (one[np.isfinite(left.whole)] for one in left)
     names = ("own state", "others' values", "others' weights")
-    row = {f"share of {name}": (one @ whole) / (whole @ whole) for name, one in zip(names, (own, values, weights))}
-    return row | {"own state has the sign": float((np.sign(own) == np.sign(whole)).mean())}
+    return {f"share of {name}": (one @ whole) / (whole @ whole) for name, one in zip(names, (own, values, weights))}
 
 
 def whole_output(model: AttentionClassifier, corpus: Corpus) -> Output:
