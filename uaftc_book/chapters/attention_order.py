@@ -138,7 +138,9 @@ def exact_range(data: str, optimizer: str, weight_range: float, dimension: int, 
         gap, lead = mean_field_end(model, dataset, types, WHOLE_STEPS * longer)
         told |= {"predicted gap": gap, "predicted lead": lead}
         config = small_config(epochs=WHOLE_EPOCHS * longer, seed=seed)
-    run, _ = fit_with_ledger(model, dataset, config)
+    run, ledgers = fit_with_ledger(model, dataset, config)
+    of = entry_means(ledgers[-1], types)
+    told |= {f"{term} gap": of[f"{term} positive"] - of[f"{term} negative"] for term in "DEF"}
     return [told | ends(model, types) | {"loss": run.history["loss"].iloc[-1]}]
 
 

@@ -523,6 +523,7 @@ def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
 
     "met 48", "concluded 48": the shares of pairs (54, 55: of choices of three words) that meet the condition, and that
     do as the equation concludes; in Eq 54 and 55 a mirror error of ``NEARLY`` is let pass.
+    "a > 0": the share of polar words.
     """
     dataset, rows = load_dataset("synthetic-1"), []
     types = examined_types(dataset)
@@ -532,8 +533,9 @@ def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
     def observe(epoch: int, model: AttentionClassifier) -> dict[str, float]:
         if epoch not in [part * slower for part in (0, 1, 2, 4, WHOLE_EPOCHS)]:
             return {}
-        found = {"epoch": epoch}
-        for number, (condition, _, conclusion) in census(State.of(model, dataset.train), good, bad, NEARLY).items():
+        state = State.of(model, dataset.train)
+        found = {"epoch": epoch, "a > 0": state.a_e[torch.cat([good, bad])] > 0}
+        for number, (condition, _, conclusion) in census(state, good, bad, NEARLY).items():
             found |= {f"met {number}": condition > 0, f"concluded {number}": conclusion > 0}
         rows.append({name: float(torch.as_tensor(value).double().mean()) for name, value in found.items()})
         return {}
