@@ -26,7 +26,7 @@ STORED_SEEDS = {"seed": range(10)}
 def sections() -> list[str]:
     """The sections of the paper that claims are from."""
     text = (resources.files("uaftc_book") / "claims.toml").read_text(encoding="utf-8")
-    return sorted({claim["section"] for claim in tomllib.loads(text).values()})
+    return sorted(tomllib.loads(text))
 
 
 CHOICES: dict[str, Callable[[], dict[str, Allowed]]] = {

@@ -80,12 +80,14 @@ def read_claims() -> dict[str, Claim]:
     """The claims of claims.toml by name, in its order."""
     listed = tomllib.loads((resources.files(__package__) / "claims.toml").read_text(encoding="utf-8"))
     found = {}
-    for name, about in listed.items():
+    for section, name, about in ((section, *claim) for section, claims in listed.items() for claim in claims.items()):
+        if name in found:
+            raise ValueError(f"{name} stands in claims.toml twice")
         about["measured"] = (
             about["measured"].replace("{small}", f"{SMALL:g} (what counts as small)").replace("{sure}", f"{SURE:.1f}")
         )
         about["beside"] = tuple(about.get("beside", ()))
-        found[name] = Claim(name, **about)
+        found[name] = Claim(name, section, **about)
         if found[name].kind not in KINDS:
             raise ValueError(f"{name}: a sentence is {', '.join(KINDS)}, not {found[name].kind!r}")
     return found

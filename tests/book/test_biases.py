@@ -39,11 +39,6 @@ def test_steps_of_descent_are_those_of_the_gradient():
     assert not moved[20:].any()
 
 
-def test_a_power_is_read_off():
-    steps = np.arange(1, since_2020.STEPS + 1)
-    assert since_2020.growth_power(3 * steps**-0.75) == pytest.approx(-0.75)
-
-
 def test_entropies_are_in_units_of_the_even_weights_and_texts_of_one_word_have_none():
     text, alpha = np.array([0, 0, 1, 2, 2, 2]), np.array([0.5, 0.5, 1.0, 1.0, 0.0, 0.0])
     assert since_2020.entropies(alpha, text, np.array([2, 1, 3])).tolist() == [1.0, 0.0]

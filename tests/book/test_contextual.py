@@ -289,28 +289,27 @@ def test_the_start_follows_the_seed_and_frozen_states_can_be_shared(folders, glo
         TransformerClassifier(one.recurrent, Vocabulary(["other"]))
 
 
-def without(folder, target, *names):
+def with_file(folder, target, file, content=None):
+    """A copy in which a file has another content, or is missing."""
     shutil.copytree(folder, target)
-    for name in names:
-        (target / name).unlink()
+    (target / file).write_bytes(content) if content else (target / file).unlink()
     return target
 
 
 def test_a_folder_that_cannot_be_used_is_refused_in_words(folders, tmp_path, untyped):
     bert = folders["bert"]
-    broken = without(bert, tmp_path / "broken")
-    (broken / "model.safetensors").write_bytes((broken / "model.safetensors").read_bytes()[:-9])
-    cut_config = without(bert, tmp_path / "config")
-    (cut_config / "config.json").write_text("{")
-    unknown = without(bert, tmp_path / "unknown")
-    (unknown / "config.json").write_text('{"model_type": "nosuch"}')
-    swapped = without(bert, tmp_path / "swapped")
-    shutil.copy(folders["roberta"] / "tokenizer.json", swapped)
-    larger = without(bert, tmp_path / "larger")
-    config = json.loads((larger / "config.json").read_text())
-    (larger / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
-    wider = without(bert, tmp_path / "wider")
-    (wider / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
+    config = json.loads((bert / "config.json").read_text())
+    broken, cut_config, unknown, swapped, larger, wider = (
+        with_file(bert, tmp_path / name, file, content)
+        for name, file, content in (
+            ("broken", "model.safetensors", (bert / "model.safetensors").read_bytes()[:-9]),
+            ("config", "config.json", b"{"),
+            ("unknown", "config.json", b'{"model_type": "nosuch"}'),
+            ("swapped", "tokenizer.json", (folders["roberta"] / "tokenizer.json").read_bytes()),
+            ("larger", "config.json", json.dumps(config | {"num_hidden_layers": 3}).encode()),
+            ("wider", "config.json", json.dumps(config | {"hidden_size": 32}).encode()),
+        )
+    )
     t5 = transformers.T5Config(vocab_size=60, d_model=16, d_ff=16, num_layers=1, num_heads=2, d_kv=8)
     transformers.T5Model(t5).save_pretrained(tmp_path / "t5"), word_piece(tmp_path / "t5")
     vit = transformers.ViTConfig(**SIZES, image_size=32)
@@ -322,8 +321,8 @@ def test_a_folder_that_cannot_be_used_is_refused_in_words(folders, tmp_path, unt
         (tmp_path / "nosuch", "nosuch is not there: give a folder that"),
         (bert / "config.json", "is a file: give a folder"),
         (tmp_path, "holds no config.json"),
-        (without(bert, tmp_path / "a", "tokenizer.json"), r"holds a transformer \(bert\) without a tokenizer"),
-        (without(bert, tmp_path / "b", "model.safetensors"), "holds no weights"),
+        (with_file(bert, tmp_path / "a", "tokenizer.json"), r"holds a transformer \(bert\) without a tokenizer"),
+        (with_file(bert, tmp_path / "b", "model.safetensors"), "holds no weights"),
         (broken, r"the transformer in .*broken \(bert\) cannot be read"),
         (cut_config, "config.json is damaged"),
         (unknown, r"\(nosuch\) cannot be read|tokenizer in .*unknown cannot be read"),

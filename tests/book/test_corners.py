@@ -49,7 +49,6 @@ USUAL = [
     {"verdict": "holds"},
     {"section": "C.1", "verdict": "does not hold"},
 ]
-FIXED: dict[str, str] = {}  # chapters without three other settings, and why
 # What makes a run as small as can be, where a chapter has such a parameter and admits so little.
 ONES = ("dimension", "epochs", "slider_epochs", "texts", "types", "instances", "shuffles", "redraws")
 SMALL = dict.fromkeys((*ONES, "replicates", "rounds"), 1) | {"class_size": 10, "lams": [1.0, 10.0]}
@@ -87,17 +86,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("name", chapters())
-def test_a_chapter_has_three_corners_or_a_reason(name):
+@pytest.mark.parametrize("name", sorted({*chapters(), *CORNERS}))
+def test_a_chapter_has_three_corners(name):
     defaults, corners = parameters_of(read_source(name)), corners_of(name)
     assert all(corner and corner.keys() <= defaults.keys() for corner in corners), f"it has {', '.join(defaults)}"
     others = [corner for corner in corners if any(defaults[key] != value for key, value in corner.items())]
-    enough = len(others) >= LEAST
-    assert enough != (name in FIXED), "give settings in CORNERS, or a reason in FIXED, and not both"
-
-
-def test_the_tables_name_chapters_only():
-    assert CORNERS.keys() | FIXED.keys() <= set(chapters())
+    assert len(others) >= LEAST, "give it settings in CORNERS"
 
 
 def smallest(name: str) -> dict:

@@ -13,11 +13,6 @@ APPENDICES = {  # of the paper, and the page that holds each
     "A": "A_gradients", "B": "A_geometry", "C": "A_synthetic", "D": "A_variants", "E": "A_variants", "F": "A_variants",
     "G": "A_table2",
 }  # fmt: skip
-WITH_SLIDER = {"00_intro", "02_training", "03_attention_order", "05_real_words", "06_accuracy"}
-WITH_SLIDER |= {"07_words_and_classes", "08_is_it_explanation"}
-LAM_SLIDER = re.compile(
-    r'^(?: *slider = )?lambda_slider\(|^Slider\("scaling factor", .*, (?:trained_now|stop_at)\)$', re.MULTILINE
-)
 
 
 def text_of(chapter: str) -> str:
@@ -76,9 +71,3 @@ def test_every_chapter_has_parameters_and_is_replayed(chapter):
         if "nbval-ignore-output" not in cell.metadata.get("tags", [])
     ]
     assert any(cell.outputs for cell in compared)
-
-
-@pytest.mark.parametrize("chapter", sorted(WITH_SLIDER))
-def test_a_slider_over_the_scaling_factor_retrains(chapter):
-    # tests/book/test_slider.py moves each of them in a live kernel.
-    assert any(LAM_SLIDER.search(cell.source) for cell in code_cells(read_source(chapter)))

@@ -12,7 +12,6 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-import click
 import papermill.cli
 import pytest
 from click.testing import CliRunner
@@ -54,21 +53,6 @@ def check_options(name: str, words: list[str]) -> None:
     for chapter in {Path(word).stem for word in words} & set(chapters()):
         given = {word for option, word in pairwise(words) if option == "-p"}
         assert given <= parameters_of(read_published(chapter)).keys()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "uaftc train --lamb 10",
-        "uaftc tabels",
-        "papermill book/06_accuracy.ipynb o.ipynb -p lambda 50",
-        "uaftc explain a",
-    ],
-)
-def test_a_wrong_command_is_seen(wrong):
-    name, *words = shlex.split(wrong)
-    with pytest.raises((click.UsageError, AssertionError)):
-        check_options(name, words)
 
 
 def run(*command: str) -> None:

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from uaftc_book.chapters import is_it_explanation, words_and_classes
 from uaftc_book.chapters.words_and_classes import rank_agreement, thinned
-from uaftc_book.neighbours import erasure, jain_wallace
+from uaftc_book.neighbours import erasure
 from uaftc_lib import AttentionClassifier, Corpus, explain, load_dataset
 
 
@@ -50,14 +50,6 @@ def test_words_are_removed_until_the_decision_turns(read):
         assert needed["by attention"][t] == turned[0] if turned else np.isnan(needed["by attention"][t])
     np.testing.assert_equal(needed["by contribution"], needed["smallest set"])
     assert not (needed["at random"] < needed["smallest set"]).any()
-
-
-def test_a_shuffle_keeps_the_weights_of_a_sentence(read):
-    mixed = jain_wallace.permutations(read.out, read.corpus, 2000)
-    equal = np.array([read.out.token_polarity[own].mean() for own in sentences(read)])
-    np.testing.assert_allclose(mixed.mean, equal, atol=1e-12)
-    assert (abs(mixed.drawn.mean(0) - mixed.mean) < 5 * mixed.deviation / 2000**0.5).all()
-    np.testing.assert_allclose(mixed.drawn.std(0), mixed.deviation, rtol=0.1)
 
 
 def test_a_sentence_that_ran_out_of_words_is_followed_no_further():

@@ -39,15 +39,6 @@ def test_a_step_moves_the_embeddings_along_W_by_the_signed_frequency():
         one_step.step_embeddings(model, corpus, 1.0)
 
 
-def test_a_long_step_leaves_all_along_W():
-    shares = []
-    for length in (0.01, 100.0):
-        model, corpus = even_model(scale=1.0)
-        one_step.step_embeddings(model, corpus, length)
-        shares.append(one_step.along(model, corpus))
-    assert shares[0] < 0.5 and shares[1] > 0.99
-
-
 def test_what_two_texts_want_the_other_way_round_ends_in_a_balance():
     """Two words in texts of both classes come to rest, two others run away: then rounding, times τ, ends the flow."""
     model = AttentionClassifier(4, dimension=2, lam=1.0, dtype=torch.float64)

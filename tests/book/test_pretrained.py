@@ -174,11 +174,3 @@ def test_the_slider_shows_what_is_stored():
     for stop, part in zip(shown.stops, told["unseen: positive over negative"]):
         assert f"{part:.0%} of the pairs" in stop.says
     assert len(shown._repr_html_()) < 200_000
-
-
-def test_every_reader_is_asked_at_every_lam_that_is_said():
-    jobs = pd.DataFrame(pretrained.contextual_jobs())
-    assert not jobs.duplicated().any()
-    seeds = jobs.groupby(["reader", "dataset", "lam"]).seed.nunique()
-    assert set(seeds[["words", "vectors", "frozen", "permuted labels"]]) == {10}
-    assert seeds["frozen"].index.get_level_values("lam").nunique() == len(pretrained.LAMS)

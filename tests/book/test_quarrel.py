@@ -11,9 +11,7 @@ from test_neighbours_trained import told_by_words
 
 from uaftc_book.chapters import is_it_explanation
 from uaftc_book.neighbours import measured
-from uaftc_book.neighbours.jain_wallace import KEYS, READS
 from uaftc_book.neighbours.measured import LOO
-from uaftc_book.neighbours.settings import QUARREL
 from uaftc_book.neighbours.yardsticks import spread
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, Vocabulary
 from uaftc_lib.locations import PAPER_NAMES
@@ -42,18 +40,6 @@ def test_words_without_effect_unread_ones_and_short_texts_have_no_say():
     alpha = np.array([0.1, 0.2, 0.3, 0.2, 0.2, 0.5, 0.3, 0.2])
     effect = np.array([1.0, 4.0, 2.0, 0.0, np.nan, 1.0, np.nan, 2.0])
     assert spread(alpha, effect, corpus) == spread(alpha[:3], effect[:3], Corpus.from_lists([[0] * 3], [0]))
-
-
-def test_every_job_is_there_once_and_can_be_trained():
-    made = pd.DataFrame(is_it_explanation.jobs())
-    assert not made.duplicated().any()
-    for dataset, models in QUARREL.usual.items():
-        for model, seeds in models.items():
-            mine = made[(made.dataset == dataset) & (made.model == model)]
-            assert (mine.lam == is_it_explanation.usual_lam(model)).sum() >= seeds
-            assert is_it_explanation.encoder_of(model)
-            most = QUARREL.by_lam.get(dataset, {}).get(model, 0)
-            assert not most or (mine.groupby("lam").size()[QUARREL.lams] >= most).all()
 
 
 def test_each_is_trained_by_its_own_protocol(monkeypatch):
@@ -98,20 +84,6 @@ def test_what_a_spread_explains_of_agreement():
     assert is_it_explanation.explained_by_spread(frame, "other") == pytest.approx(1)
 
 
-def test_first_seeds_come_first():
-    made = is_it_explanation.jobs_of({"words": 3, "states": 1})
-    assert [(job["model"], job["seed"]) for job in made] == [("words", 0), ("states", 0), ("words", 1), ("words", 2)]
-    both = [{"model": "words", "lam": lam, "seed": 0} for lam in (1.0, 2.0)]
-    assert is_it_explanation.jobs_of({"words": 1}, lam=[1.0, 2.0]) == both and [*both[0]] == ["model", "lam", "seed"]
-
-
-def test_encoders_stand_in_the_order_that_gives_them_their_colours():
-    rows = pd.DataFrame({"model": ["DP-L", "bilstm+dot", "DP", "words+tanh", "DP"], "x": range(5)})
-    found = is_it_explanation.drawn(rows, tau="x")
-    assert found.encoder.tolist() == ["words (DP)", "words (DP)", "words", "BiLSTM", "LSTM (DP-L)"]
-    assert found.tau.tolist() == [2, 4, 3, 1, 0]
-
-
 def moments_table(late=0.0, start=0.0):
     """Runs whose τ is published − 0.2 at every moment; more at the last epoch, and from a larger start."""
     rows = []
@@ -142,13 +114,6 @@ def test_only_models_at_the_published_lambda_are_compared():
     elsewhere = rows.assign(lam=rows["lam"] * 10, **{LOO: 9.0})
     table = is_it_explanation.published_and_own(pd.concat([rows, elsewhere]))
     assert len(table) == 6 and table[is_it_explanation.USUAL].max() < 1
-
-
-def test_every_job_of_the_moments_is_there_once_and_can_start():
-    made = pd.DataFrame(is_it_explanation.moments())
-    assert not made.duplicated().any()
-    assert {*made["start"]} == {*is_it_explanation.SIZES, "normal", "skip-gram"}
-    assert {*made["model"].str.partition("+")[0]} <= {*READS} and {*made["model"].str.partition("+")[2]} == {*KEYS}
 
 
 def test_starts_differ_in_size_alone_or_in_everything(monkeypatch):

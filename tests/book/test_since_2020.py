@@ -11,7 +11,6 @@ from uaftc_book.neighbours import one_step, selection
 from uaftc_book.random_models import Case
 from uaftc_lib import AttentionClassifier, Corpus
 from uaftc_lib.datasets import load_dataset
-from uaftc_lib.experiments.registry import same_as_stored
 
 
 def of_case(seed=0, **options):
@@ -103,7 +102,7 @@ def test_a_worse_tight_word_makes_a_choice_optimal_and_a_better_one_does_not():
 
 
 def test_the_flow_turns_to_the_programme_of_its_choice():
-    row = since_2020.choice_measures(*(pair := of_case(3)), since_2020.select(*pair))
+    row = since_2020.choice_measures(since_2020.select(*of_case(3)))
     assert row["cosine"] > 0.999 and row["condition"] == 1 and row["margin reached"] > 0.9
     assert row["initial cosine"] < 0.9 and row["error"] < 1e-9 and row["rests"] == 0 and row["shared"] == 0
 
@@ -201,8 +200,3 @@ def test_the_lead_of_one_text_is_two_log_log_tau_and_a_constant(beside, constant
 def test_half_of_what_is_gained_is_read_between_two_looks():
     assert since_2020.half_time(np.array([1.0, 1.0, 2.0, 4.0, 5.0])) == pytest.approx(2.5)
     assert np.isnan(since_2020.half_time(np.array([1.0, 2.0, 0.5])))
-
-
-@pytest.mark.data("sst")
-def test_a_race_on_sst_comes_out_again():
-    assert same_as_stored("race_on_sst", labels="real", lam=10.0, seed=3)

@@ -8,7 +8,7 @@ import torch
 
 from uaftc_book import contents
 from uaftc_book.chapters.geometry import wanted_signs
-from uaftc_book.chapters.interventions import INTERVENTIONS, Descent, Way, train_with_intervention
+from uaftc_book.chapters.interventions import Descent, Way, train_with_intervention
 from uaftc_book.chapters.training import terms
 from uaftc_book.chapters.variants import three_classes
 from uaftc_book.equations import REGISTRY, prove
@@ -131,11 +131,6 @@ def test_stored_tables_are_complete(name):
     table, jobs = stored(name), EXPERIMENTS[name].jobs
     found = set(map(tuple, table[list(jobs[0])].itertuples(index=False)))
     assert found == {tuple(job.values()) for job in jobs}
-
-
-@pytest.mark.parametrize("study", ["exact_interventions", "interventions_whole", "sst_interventions"])
-def test_all_interventions_were_tried_equally_often(study):
-    assert stored(study).groupby("intervention").seed.nunique().to_dict() == dict.fromkeys(INTERVENTIONS, 30)
 
 
 @pytest.mark.data("sst")

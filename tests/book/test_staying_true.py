@@ -16,14 +16,6 @@ from uaftc_lib.experiments.registry import stored
 TIED = label("tied", 1.0)
 
 
-def test_every_job_is_there_once_and_its_kind_can_be_trained():
-    made = pd.DataFrame(staying_true.jobs())
-    assert not made.duplicated().any()
-    assert {*made["kind"]} == {*KINDS, staying_true.WORDS} == {*staying_true.LABELS}
-    for kind, rows in made[made["kind"] != staying_true.WORDS].groupby("kind"):
-        assert ((rows["strength"] > 0) == (KINDS[kind][1] is not None)).all()
-
-
 def test_the_page_takes_kinds_and_knows_which_has_a_strength():
     kinds = choices.allowed("09_staying_true")["kind"]
     assert {*kinds, "base"} < {*KINDS}
@@ -90,12 +82,6 @@ def test_signs_say_at_which_epochs_a_claim_holds():
     assert staying_true.outcomes(made_up(cost=0.3), TIED, claim(LOO)) == "··", "it has not learnt its task"
     noisy = rows.assign(**{LOO: rows[LOO] + (rows["seed"] % 2 - 0.5) * (rows["model"] == TIED)})
     assert staying_true.outcomes(noisy, TIED, claim(LOO)) == "○○"
-
-
-def test_every_claim_has_its_column():
-    rows = stored("remedies")
-    assert all(one.column in rows for one in staying_true.CLAIMS)
-    assert set(staying_true.labelled(rows)["model"]) >= {BASE, POOLED_WORDS, *staying_true.MAIN}
 
 
 def test_paragraphs_tell_means_with_intervals_and_few_runs_one_by_one():

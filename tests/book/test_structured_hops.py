@@ -42,20 +42,13 @@ def small():
 
 
 @pytest.mark.parametrize("scale", [0.01, 3.0])
-def test_hops_of_their_own_do_not_correlate_however_diffuse(scale):
+def test_hops_of_their_own_do_not_correlate_and_equal_ones_do_however_diffuse(scale):
     corpus = texts(400)
-    row = words_and_classes.hops_alike(noise(corpus, 4, scale), weights_of(noise(corpus, 4, scale), corpus), corpus)
-    assert abs(row["correlation of scores"]) < 0.02 and abs(row["correlation of weights"]) < 0.03
-    assert (row["weight in common"] > 0.99) == (scale < 1)  # here diffuse hops do look alike
-
-
-@pytest.mark.parametrize("scale", [0.01, 3.0])
-def test_equal_hops_correlate_however_diffuse(scale):
-    corpus = texts(50)
-    scores = noise(corpus, 1, scale).expand(-1, 3)
-    row = words_and_classes.hops_alike(scores, weights_of(scores, corpus), corpus)
-    assert row["correlation of scores"] == pytest.approx(1) and row["correlation of weights"] == pytest.approx(1)
-    assert row["weight in common"] == pytest.approx(1)
+    own, equal = noise(corpus, 4, scale), noise(corpus, 1, scale).expand(-1, 3)
+    for values in (own, weights_of(own, corpus)):
+        assert abs(words_and_classes.correlations(values, corpus).nanmean()) < 0.03
+    for values in (equal, weights_of(equal, corpus)):
+        assert words_and_classes.correlations(values, corpus).nanmean() == pytest.approx(1)
 
 
 def test_correlations_are_numpys_within_each_text():
@@ -75,22 +68,6 @@ def test_even_hops_and_texts_of_one_word_have_no_correlation():
     assert words_and_classes.correlations(weights, corpus)[:, 0].isnan().tolist() == [True, True, False]
 
 
-def test_hops_on_other_words_correlate_below_zero_and_lin_finds_no_overlap():
-    corpus = Corpus.from_lists([[0, 1, 2, 3]], [0])
-    weights = torch.eye(4, dtype=torch.float64)[:, :2]
-    row = words_and_classes.hops_alike(weights, weights, corpus)
-    assert row["overlap"] == row["overlap of a pair"] == row["weight in common"] == 0
-    assert row["correlation of weights"] == pytest.approx(-1 / 3)
-    assert (row["largest weight"], row["entropy"]) == (1, 0)
-
-
-def test_one_hop_has_no_pairs():
-    corpus = texts(5)
-    row = words_and_classes.hops_alike(noise(corpus, 1), weights_of(noise(corpus, 1), corpus), corpus)
-    assert np.isnan(row["correlation of weights"]) and row["overlap"] > 0
-    assert words_and_classes.specialisation(weights_of(noise(corpus, 1), corpus), corpus.tokens, corpus, 5)["bits"] == 0
-
-
 # ---- what hops specialise in
 
 
@@ -103,32 +80,17 @@ def test_information_is_that_of_the_joint_distribution():
     assert words_and_classes.mutual_information(table) == pytest.approx(expected.sum())
 
 
-def test_no_specialisation_is_found_where_there_is_none():
+def test_a_planted_preference_is_told_and_equal_hops_tell_nothing():
     corpus = texts(300)
-    equal = words_and_classes.specialisation(
-        weights_of(noise(corpus, 1).expand(-1, 3), corpus), corpus.tokens, corpus, 50
-    )
-    assert equal["bits"] == pytest.approx(0, abs=1e-9) and equal["chance"] == pytest.approx(0, abs=1e-9)
-    within = []
-    for seed in range(20):  # sharp hops without a lasting preference: above chance's 95 % once in twenty
-        weights = weights_of(noise(corpus, 3, 3.0, seed), corpus)
-        found = words_and_classes.specialisation(weights, corpus.tokens, corpus, 100, seed)
-        within.append(found["bits"] <= found["chance 95 %"])
-        assert found["bits"] > 0 and found["chance"] < found["chance 95 %"]
-    assert sum(within) >= 16
+    scores, group = noise(corpus, 3, 3.0), (corpus.tokens < 4).long()
+    plain = words_and_classes.told_by_hop(weights_of(scores, corpus), group, corpus)
+    scores[:, 1] += 2.0 * group
+    assert words_and_classes.told_by_hop(weights_of(scores, corpus), group, corpus) > 3 * plain > 0
+    equal = weights_of(noise(corpus, 1).expand(-1, 3), corpus)
+    assert words_and_classes.told_by_hop(equal, corpus.tokens, corpus) == pytest.approx(0, abs=1e-9)
 
 
-def test_a_planted_preference_is_found():
-    corpus = texts(300)
-    scores = noise(corpus, 3, 3.0)
-    scores[:, 1] += 2.0 * (corpus.tokens < 4)
-    found = words_and_classes.specialisation(weights_of(scores, corpus), (corpus.tokens < 4).long(), corpus, 100)
-    assert found["bits"] > 3 * found["chance 95 %"]
-
-
-def test_places_are_fifths_and_kinds_follow_the_lists():
-    corpus = Corpus.from_lists([[0] * 10, [1, 2, 3]], [0, 1])
-    assert words_and_classes.places(corpus).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 1, 3]
+def test_kinds_follow_the_lists():
     spoken = ["good"] * 9 + ["the", "!", "film", "bad"]
     words = sorted({*spoken})
     good = [[words.index("good"), words.index("the"), words.index("!")]] * 9
@@ -140,19 +102,6 @@ def test_places_are_fifths_and_kinds_follow_the_lists():
 
 
 # ---- the grid
-
-
-def test_jobs_are_the_grid_then_what_was_chosen():
-    cells, of = (
-        len(words_and_classes.GRID.hops) * len(words_and_classes.GRID.penalties),
-        len(words_and_classes.GRID.datasets),
-    )
-    grid = words_and_classes.structured_jobs({})
-    assert len(grid) == of * cells * words_and_classes.GRID.seeds and not any(job["projections"] for job in grid)
-    assert [job["seed"] for job in grid[: of * cells]] == [0] * of * cells
-    several = words_and_classes.structured_jobs({"sst": {"hops": 3, "penalty": 0.0}})
-    assert several[: len(grid)] == grid and len(several) == len(grid) + 7 + 10 + 7
-    assert len({tuple(job.values()) for job in several}) == len(several)
 
 
 def grid_of(means, spread=0.01):
@@ -191,14 +140,14 @@ def test_what_was_chosen_is_what_the_rule_gives():
     assert simplest_by_rule(stored("structured")) == words_and_classes.CHOSEN
 
 
-def test_a_small_run_has_every_column_and_each_hop_is_asked_alone(small, monkeypatch):
+def test_a_small_run_has_every_column(small, monkeypatch):
     monkeypatch.setattr(words_and_classes, "GRID", words_and_classes.Grid(dimension=8, hidden=4))
     model, run = words_and_classes.trained_model(small, 3, 0.03, True, seed=1, epochs=1)
     assert model.hops == 3 and model.projections and len(run.history) == 1
-    row = words_and_classes.looked_into(model, small, permutations=5) | words_and_classes.before(model, small)
-    assert all(np.isfinite(value) for value in row.values())
-    assert row["initial word, bits"] == row["word, bits"]
-    assert row["worst hop alone"] <= row["mean hop alone"] <= row["best hop alone"]
+    assert all(np.isfinite(value) for value in words_and_classes.looked_into(model, small).values())
+    one, _ = words_and_classes.trained_model(small, 1, 0.0, False, seed=1, epochs=1)
+    assert np.isnan((row := words_and_classes.looked_into(one, small))["correlation of weights"])
+    assert row["kind, bits"] == pytest.approx(0)
 
 
 def test_tfidf_tells_made_up_classes_apart(small):

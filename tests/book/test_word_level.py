@@ -20,10 +20,15 @@ def told():
     return told_by_words()
 
 
+def embeddings_and_states(model, corpus):
+    embeddings = model.embedding[corpus.tokens]
+    return embeddings, model.states(embeddings, corpus.offsets)
+
+
 @pytest.mark.parametrize("pools", POOLED)
 def test_what_is_pooled_is_the_state_the_word_or_both(pools):
     model, corpus = WordLevelClassifier(TYPES, pools, seed=2), texts(6, 1)
-    e, h = word_level.embeddings_and_states(model, corpus)
+    e, h = embeddings_and_states(model, corpus)
     expected = {"state": h, "concatenation": torch.cat([h, e], 1), "residual": h + e}[pools]
     assert torch.equal(model.encode(e, corpus.offsets), expected) and e.shape == h.shape
     total = torch.zeros(6).index_add(0, corpus.instance_of, explain.contributions(model, corpus))
@@ -40,7 +45,7 @@ def test_states_are_orthogonal_to_the_sum_of_those_before():
     model = WordLevelClassifier(TYPES, orthogonal=True, seed=3)
     plain = WordLevelClassifier(TYPES, seed=3)
     corpus = Corpus.from_lists([[0, 5, 6, 1, 7, 0]], [1])
-    onward = [word_level.embeddings_and_states(one, corpus)[1][:, :150].detach() for one in (model, plain)]
+    onward = [embeddings_and_states(one, corpus)[1][:, :150].detach() for one in (model, plain)]
     along = [[abs(float(h[j] @ h[:j].sum(0))) for j in range(1, 6)] for h in onward]
     assert max(along[0]) < 1e-7 and min(along[1]) > 1e-5
     torch.testing.assert_close(onward[0][0], onward[1][0])  # the first has none before it
@@ -68,11 +73,11 @@ def test_each_objective_brings_about_what_it_asks_for(told):
         return model
 
     def distance(model):
-        e, h = word_level.embeddings_and_states(model, told.test)
+        e, h = embeddings_and_states(model, told.test)
         return ((h - e) ** 2).sum(1).mean().item()
 
     def cone(model):
-        return word_level.conicity(word_level.embeddings_and_states(model, told.test)[1], told.test).mean().item()
+        return word_level.conicity(embeddings_and_states(model, told.test)[1], told.test).mean().item()
 
     plain = trained()
     for power in (1, 2):
@@ -110,7 +115,7 @@ def test_all_yardsticks_take_every_kind(told):
 def test_tying_weighs_distances_or_their_squares(told):
     model = WordLevelClassifier(TYPES, seed=1)
     out = model(told.test)
-    e, h = word_level.embeddings_and_states(model, told.test)
+    e, h = embeddings_and_states(model, told.test)
     usual = jain_wallace.class_balanced(told.test)(model, told.test, out)
     for power in (1, 2):
         by_hand = sum(
@@ -124,11 +129,11 @@ def test_one_direction_does_not_know_what_follows():
     long, short = (Corpus.from_lists([words], [1]) for words in ([0, 5, 6, 1, 7], [0, 5, 6]))
     for orthogonal in (False, True):
         model = WordLevelClassifier(TYPES, one_direction=True, orthogonal=orthogonal, seed=1)
-        whole, begin = (word_level.embeddings_and_states(model, one)[1] for one in (long, short))
+        whole, begin = (embeddings_and_states(model, one)[1] for one in (long, short))
         assert whole.shape == (5, 256)
         torch.testing.assert_close(whole[:3], begin)
     both = WordLevelClassifier(TYPES, seed=1)
-    whole, begin = (word_level.embeddings_and_states(both, one)[1] for one in (long, short))
+    whole, begin = (embeddings_and_states(both, one)[1] for one in (long, short))
     assert not torch.allclose(whole[:3], begin)
 
 

@@ -33,16 +33,7 @@ from uaftc_book.readings import (
     signs_case,
     size,
 )
-from uaftc_book.small_data import (
-    RANGES,
-    SEEDS,
-    WHOLE_EPOCHS,
-    by_kind,
-    initial_model,
-    pair_means,
-    small_config,
-    velocities,
-)
+from uaftc_book.small_data import RANGES, SEEDS, WHOLE_EPOCHS, initial_model, pair_means, small_config, velocities
 from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus
 from uaftc_lib.datasets import load_dataset
@@ -201,11 +192,6 @@ def _choices(view: View | State, star: Tensor, other: Tensor) -> tuple[_Part, _P
     i, k = (star[:, None] != star).nonzero().T
     like, unlike = (_three(view, star, each)[2] for each in (star, other))
     return _Part(*(table[i, k, None] for table in like)), _Part(*(table[i] for table in unlike))
-
-
-def mirror_errors(view: View | State, good: Tensor, bad: Tensor) -> Tensor:
-    """Of all different positive words e∗, e₊ and negative words e₋, then with both kinds exchanged."""
-    return torch.cat([_mirror_error(*_choices(view, *kinds)).flatten() for kinds in ((good, bad), (bad, good))])
 
 
 def census(
@@ -520,19 +506,15 @@ def embedding_start(embedding_range: float, weight_range: float, seed: int) -> l
 def start_terms(embedding_range: float, weight_range: float, seed: int) -> list[dict]:
     """The terms of Eq 19 and 27 before the first step on Data I, λ = 10, from starting ranges of embeddings and W.
 
-    "own C": the part of C that the word itself makes, ‖e‖² π(e)/m, with the sign of B; "other C": what the other words
-    make; "with B": for which share of the polar words that has the sign of B; "as B": for which B + C has.
+    "as B": for which share of the polar words B + C has the sign of B.
     """
     dataset = load_dataset("synthetic-1")
     types = examined_types(dataset)
     ranges = {"embedding_range": embedding_range, "weight_range": weight_range}
     model = initial_model(dataset, seed=seed, dtype=torch.float64, **ranges)
-    update, pi = dynamics.polarity_update(model, dataset.train), dynamics.token_sums(model, dataset.train).pi
-    own = model.embedding.detach().square().sum(1) * pi / len(dataset.train)
-    other, polar = update.C - own, torch.cat([types["positive"], types["negative"]])
-    signs = {"with B": other * update.B > 0, "as B": (update.B + update.C) * update.B > 0}
-    shares = {name: float(right[polar].double().mean()) for name, right in signs.items()}
-    return [velocities(model, dataset, types) | by_kind({"own C": own, "other C": other}, types) | shares]
+    update, polar = dynamics.polarity_update(model, dataset.train), torch.cat([types["positive"], types["negative"]])
+    as_B = ((update.B + update.C) * update.B > 0)[polar]
+    return [velocities(model, dataset, types) | {"as B": float(as_B.double().mean())}]
 
 
 @experiment(jobs_over(lam=(10.0, 100.0), weight_range=(1.0, 0.1), seed=SEEDS), rows=5)
@@ -540,8 +522,8 @@ def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
     """How often polar words meet the conditions of Eq 48 to 55 on Data I, at five moments of a run.
 
     "met 48", "concluded 48": the shares of pairs (54, 55: of choices of three words) that meet the condition, and that
-    do as the equation concludes; in Eq 54 and 55 a mirror error of ``NEARLY`` is let pass. "least mirror error",
-    "median mirror error": of all such choices. "a > 0", "ρ > 0": shares of polar words.
+    do as the equation concludes; in Eq 54 and 55 a mirror error of ``NEARLY`` is let pass.
+    "a > 0": the share of polar words.
     """
     dataset, rows = load_dataset("synthetic-1"), []
     types = examined_types(dataset)
@@ -551,12 +533,10 @@ def conditions_met(lam: float, weight_range: float, seed: int) -> list[dict]:
     def observe(epoch: int, model: AttentionClassifier) -> dict[str, float]:
         if epoch not in [part * slower for part in (0, 1, 2, 4, WHOLE_EPOCHS)]:
             return {}
-        state, polar = State.of(model, dataset.train), torch.cat([good, bad])
-        found, mirror = {"epoch": epoch}, mirror_errors(state, good, bad)
+        state = State.of(model, dataset.train)
+        found = {"epoch": epoch, "a > 0": state.a_e[torch.cat([good, bad])] > 0}
         for number, (condition, _, conclusion) in census(state, good, bad, NEARLY).items():
             found |= {f"met {number}": condition > 0, f"concluded {number}": conclusion > 0}
-        found |= {"a > 0": state.a_e[polar] > 0, "ρ > 0": state.rho[polar] > 0}
-        found |= {"least mirror error": mirror.min(), "median mirror error": mirror.median()}
         rows.append({name: float(torch.as_tensor(value).double().mean()) for name, value in found.items()})
         return {}
 

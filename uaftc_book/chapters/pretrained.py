@@ -29,7 +29,7 @@ from uaftc_book.lab.slider import counts, draw_scores
 from uaftc_book.neighbours.word_level import alone_and_in_texts
 from uaftc_book.neighbours.yardsticks import agreement, change, left_out, part_shares, whole_output
 from uaftc_book.readings import column
-from uaftc_book.real_scores import aucs_of_types, human_agreement, score_measures, score_row
+from uaftc_book.real_scores import human_agreement, score_measures, score_row
 from uaftc_book.small_data import SEEDS, by_kind, ends, sst_config
 from uaftc_book.transformers.classifier import TransformerClassifier
 from uaftc_book.transformers.masked_language_model import own_transformer
@@ -48,7 +48,7 @@ from uaftc_lib.locations import results_folder
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.plots import Figure, scatter
 from uaftc_lib.plots.summaries import number
-from uaftc_lib.scores import Types, auc_of, examined_types, outranks, score_frame
+from uaftc_lib.scores import Types, examined_types, outranks, score_frame
 from uaftc_lib.settings import TrainingConfig
 from uaftc_lib.streams import generator
 from uaftc_lib.token_lists import association, token_types
@@ -159,7 +159,7 @@ def changes(first: AttentionClassifier, last: AttentionClassifier) -> dict[str, 
 def carried_shares(first: AttentionClassifier, last: AttentionClassifier, types: Types) -> dict[str, float]:
     """Which share of the change of scores was carried (:func:`changes`), of polar words and of neutral ones.
 
-    Σ sign(Δs)·carried / Σ|Δs|: together with that of what moved, one. And the mean sizes of both over polar words.
+    Σ sign(Δs)·carried / Σ|Δs|: together with that of what moved, one.
     """
     groups = {
         "polar": torch.cat([ids for name, ids in types.items() if name != "neutral"]),
@@ -171,8 +171,6 @@ def carried_shares(first: AttentionClassifier, last: AttentionClassifier, types:
         for name, ids in groups.items():
             share = (total[ids].sign() * carried[ids]).sum() / total[ids].abs().sum()
             found[f"{score} carried {name}"] = float(share)
-        for name, part in (("moved", moved), ("carried", carried)):
-            found[f"|{score} {name}|"] = float(part[groups["polar"]].abs().mean())
     return found
 
 
@@ -571,16 +569,6 @@ def stand_ins(
     return candidates[torch.tensor(chosen)]
 
 
-def boosted(
-    data: Dataset, matrix: Float[Tensor, "types d"] | None, learning: str, lam: float, seed: int
-) -> tuple[Float[Tensor, "types"], Float[Tensor, "types"]]:
-    """a and s of all types after the last epoch: scores grow, so that runs must be as long as each other."""
-    d = {} if matrix is None else {"dimension": matrix.shape[1], "vectors": matrix}
-    model = AttentionClassifier(len(data.vocabulary), **d, lam=lam, seed=seed)
-    fit(model, data, TrainingConfig(seed=seed, **LEARNING[learning]), progress=False)
-    return model.token_scores()
-
-
 @experiment(jobs_over(lam=(10.0, 1.0, 100.0), dataset=DATASETS, seed=SEEDS), rows=len(INITIALISATIONS_OF_WORDS))
 def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     """What words lose when those like them are not read, and when others as telling are not: mean y s and mean a."""
@@ -598,12 +586,6 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
     others = stand_ins(near, candidates, gamma, counts)
     cut = {"whole": [], "without like": near, "without others": others}
     sides = torch.isin(asked, lists["positive"]) * 2.0 - 1
-    about = {
-        "near words": len(near),
-        "γ of near, of others": float((gamma[near] - gamma[others]).abs().mean()),
-        "occurrences of near": int(counts[near].sum()),
-        "occurrences of others": int(counts[others].sum()),
-    }
     rows = []
     for initialisation, (learning, is_read) in INITIALISATIONS_OF_WORDS.items():
         given = from_book(initialisation if initialisation in ("random", "dealt out") else "vectors", data, seed)
@@ -612,10 +594,12 @@ def similar_words(lam: float, dataset: str, seed: int) -> list[dict]:
             gone = torch.isin(data.train.tokens, torch.as_tensor(ids))
             if not is_read:
                 gone |= torch.isin(data.train.tokens, asked)
-            a, s = boosted(replace(data, train=data.train.without(gone), dev=None), given, learning, lam, seed)
+            # To the last epoch: scores grow, so that runs must be as long as each other.
+            read = replace(data, train=data.train.without(gone), dev=None)
+            a, s = gained(read, given, learning, lam, seed).scores.values()
             neutral = a[lists["neutral"]].mean()
             row |= {f"vote {name}": float((sides * s[asked]).mean()), f"lead {name}": float(a[asked].mean() - neutral)}
-        rows.append(row | about)
+        rows.append(row)
     return rows
 
 
@@ -800,23 +784,18 @@ def erasure_agreements(model: AttentionClassifier, corpus: Corpus) -> dict[str, 
     }
     effects = {"held": change(logit, left.own), "again": change(logit, left.whole)}
     row = {
-        f"τ {name}, {how}": float(agreement(values, effect, corpus).tau.mean())
+        f"τ {name}, {how}": float(agreement(values, effect, corpus).mean())
         for (name, values), (how, effect) in product(said.items(), effects.items())
     }
     return (
-        row
-        | {"τ held, again": float(agreement(effects["held"], effects["again"], corpus).tau.mean())}
-        | part_shares(left)
+        row | {"τ held, again": float(agreement(effects["held"], effects["again"], corpus).mean())} | part_shares(left)
     )
 
 
 def story(model: AttentionClassifier, data: Dataset) -> dict[str, float]:
-    """What the paper tells of a model, by scores of words alone, and by their means over the training texts."""
+    """What the paper tells of a model, by scores of words alone; how these agree with those in texts; and erasure."""
     types = examined_types(data)
-    local = score_frame(model, data, types, data.train)
     row = score_measures(model, data, types)
-    row |= {f"local {name}": value for name, value in aucs_of_types(local).items()}
-    row["local AUC polarity"] = auc_of(local, "polarity", "positive", "negative")
     return row | alone_and_in_texts(model, data.test) | erasure_agreements(model, first_texts(data))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from scipy.special import xlogy
@@ -25,7 +25,6 @@ from uaftc_lib import dynamics
 from uaftc_lib.corpus import Corpus, Dataset
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.registry import experiment, jobs_over
-from uaftc_lib.explain import leave_one_out
 from uaftc_lib.models import AttentionClassifier, softmax_by_instance, sum_by_instance
 from uaftc_lib.plots import Figure
 from uaftc_lib.plots.figure import render
@@ -89,14 +88,12 @@ def select(model: AttentionClassifier, corpus: Corpus, end: float = END) -> Sele
     return Selected(texts, path, chosen, selection.max_margin(texts, chosen))
 
 
-def choice_measures(model: AttentionClassifier, corpus: Corpus, found: Selected) -> dict[str, float]:
-    """Direction against programme, its conditions, and whose word the chosen one is."""
+def choice_measures(found: Selected) -> dict[str, float]:
+    """Direction against programme, its conditions, and how often the chosen word is the best one."""
     texts, path, chosen, margin = found
     initial, end = path.V[0], path.V[-1]
-    lost = leave_one_out(model, corpus).detach().abs().double().numpy()
-    telling = [own[lost[a:b].argmax()] for own, a, b in pieces(corpus)]
     several = np.diff(np.append(texts.first, len(texts.text))) > 1  # texts with something to choose
-    best, attended = texts.best(texts.gamma), selection.chosen_by(texts, initial)
+    best = texts.best(texts.gamma)
     better = selection.tight_and_better(texts, chosen, margin)
     wrong = np.logical_or.reduceat(better, texts.first)
     rest = selection.max_margin(texts, chosen, better) if wrong.any() else margin
@@ -107,7 +104,6 @@ def choice_measures(model: AttentionClassifier, corpus: Corpus, found: Selected)
         "initial cosine": selection.cosine(initial, margin.V),
         "cosine of the first slope": selection.cosine(selection.slope(texts, initial)[0], margin.V),
         "cosine at training's time": selection.cosine(soon, margin.V),
-        "chosen at training's time": agreeing_share(chosen == selection.chosen_by(texts, soon), several),
         "margin reached": selection.margin_reached(texts, chosen, margin, end),
         "condition": float(not wrong.any()),
         "texts not locally optimal": int(wrong.sum()),
@@ -119,15 +115,10 @@ def choice_measures(model: AttentionClassifier, corpus: Corpus, found: Selected)
         "rests": float(path.rests),
         "|V|/|V of the programme|": float(np.linalg.norm(end) / size),
         "|V of the programme|": float(size),
-        "without choice": int((~several).sum()),
         "best": agreeing_share(chosen == best, several),
-        "attended": agreeing_share(chosen == attended, several),
-        "telling": agreeing_share(texts.type[chosen] == telling, several),
-        "attended is best": agreeing_share(attended == best, several),
         "any word": float((1 / np.diff(np.append(texts.first, len(texts.text))))[several].mean()),
         "best is possible": float(selection.max_margin(texts, best).feasible),
         "best contradicted": contradicted(texts, best),
-        "polarity below zero": float((texts.gamma[chosen] < 0)[several].mean()),
     }
 
 
@@ -140,12 +131,6 @@ def last_change(texts: selection.Texts, path: selection.Path) -> int:
 def agreeing_share(same: np.ndarray, among: np.ndarray) -> float:
     """The share of some texts in which two choices are the same."""
     return float(np.asarray(same)[among].mean())
-
-
-def pieces(corpus: Corpus) -> list[tuple[np.ndarray, int, int]]:
-    """Of each text its types, and where it begins and ends."""
-    tokens, ends = corpus.tokens.numpy(), corpus.offsets.tolist()
-    return [(tokens[a:b], a, b) for a, b in zip(ends, ends[1:])]
 
 
 def contradicted(texts: selection.Texts, chosen: Int[np.ndarray, "texts"]) -> float:
@@ -164,8 +149,7 @@ def contradicted(texts: selection.Texts, chosen: Int[np.ndarray, "texts"]) -> fl
 )
 def words_selected(data: str, texts: int, seed: int) -> list[dict]:
     """V alone by gradient flow, E and W held: its direction beside the programme of the words that it chooses."""
-    model, corpus = problem(data, texts, seed)
-    return [choice_measures(model, corpus, select(model, corpus))]
+    return [choice_measures(select(*problem(data, texts, seed)))]
 
 
 STARTS, NEAR = 14, 0.1  # beginnings of V for a problem; how far a beginning in a cone is from its axis
@@ -394,22 +378,6 @@ MOMENTS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)  # log τ
 SLOW = (1e3, 1e6)  # log τ between which the growth of V is measured
 
 
-def mean_vectors(texts: selection.Texts) -> Float[np.ndarray, "texts d"]:
-    """The mean embedding of each text: what W would see with even attention."""
-    counts = np.exp(texts.log_count)
-    total = np.add.reduceat(counts[:, None] * texts.E[texts.type], texts.first)
-    return total / np.add.reduceat(counts, texts.first)[:, None]
-
-
-class Together(NamedTuple):
-    """V and W at the end of a flow of both, the programme of V, and which texts support W."""
-
-    V: Float[np.ndarray, "d"]
-    W: Float[np.ndarray, "d"]
-    programme: Float[np.ndarray, "d"]
-    supporting: Bool[np.ndarray, "texts"]
-
-
 @experiment(
     jobs_over(data=RANDOM, texts=10, seed=range(PROBLEMS)) + jobs_over(data=DATA_I, texts=1200, seed=SEEDS), rows=1
 )
@@ -423,8 +391,7 @@ def learned_together(data: str, texts: int, seed: int) -> list[dict]:
     V = selection.relaxed_margin(held, chosen, supporting)
     tied, better = selection.against(held, chosen, W, supporting)
     strict = selection.max_margin(held, chosen)
-    by_mean = selection.least_distance(held.y[:, None] * mean_vectors(held))[0]
-    first = np.split(selection.forces(held, np.concatenate([path.V[0], path.W[0]]), 0.0).force, 2)
+    first = np.split(selection.forces(held, np.concatenate([path.V[0], path.W[0]]), 0.0).force, 2)[1]
     at = [min(int(np.searchsorted(path.log_times, time)), len(path.V) - 1) for time in MOMENTS]
     gamma = held.y[held.text] * (held.E @ path.W[-1])[held.type]
     several = np.diff(np.append(held.first, len(held.text))) > 1
@@ -436,7 +403,6 @@ def learned_together(data: str, texts: int, seed: int) -> list[dict]:
         return float((scores[chosen[held.text]] - scores)[constrained].min(initial=np.inf))
 
     early, late = (lead(path.V[at[MOMENTS.index(time)]]) for time in SLOW)
-    weights = selection.largest_weight(held, path.V[-1])
     row = {"log time": float(path.log_times[-1]), "right": float(np.isfinite(W).all())}
     row |= {f"W at {time:g}": selection.cosine(path.W[i], W) for time, i in zip(MOMENTS, at)}
     row |= {f"V at {time:g}": selection.cosine(path.V[i], V) for time, i in zip(MOMENTS, at)}
@@ -445,18 +411,11 @@ def learned_together(data: str, texts: int, seed: int) -> list[dict]:
         "texts with ties": float(len(np.unique(held.text[tied]))),
         "texts with better words": float(len(np.unique(held.text[better]))),
         "V, programme of all texts": selection.cosine(path.V[-1], strict.V),
-        "W, first slope": selection.cosine(first[1], W),
-        "V, first slope": selection.cosine(first[0], V),
-        "W, machine of the means": selection.cosine(by_mean, W),
-        "means can be told apart": float(np.isfinite(by_mean).all()),
+        "W, first slope": selection.cosine(first, W),
         "supporting": float(supporting.mean()),
         "growth of the lead": (late - early) / float(np.log(SLOW[1] / SLOW[0])),
-        "|V|": float(np.linalg.norm(path.V[-1])),
-        "|W| / log τ": float(np.linalg.norm(path.W[-1]) / path.log_times[-1]),
         "choice since": float(path.log_times[last_change(held, selection.Path(path.V, path.log_times, False))]),
         "best": float((chosen == held.best(gamma))[several].mean()),
-        "least weight, supporting": float(weights[supporting].min(initial=1.0)),
-        "least weight, others": float(weights[~supporting].min(initial=1.0)),
     }
     return [row]
 
@@ -468,12 +427,11 @@ def learned_together(data: str, texts: int, seed: int) -> list[dict]:
 TWENTY = range(20)
 EPSILON = 0.5  # ε of the initialisation: M₀ = εI, V₀ and W₀ times ε
 LOSSES = (1e-1, 1e-2, 1e-4, 1e-6)
-STEPS, FIRST = 10_000, 100  # of descent, and from where exponents are read off
+STEPS = 10_000  # of descent
 SOON = 3_000  # steps of a model with a factor more, and of the one beside it
 RULES = ("plain", "normalised")
 WHO = ("V alone", "V and W")
 LATE = 1e5  # τ of the mean field
-BELOW = 0.1  # of log n: entropy of a weight that has chosen
 
 
 def keys_and_votes(corpus: Corpus, E: torch.Tensor, initial: dict[str, torch.Tensor]) -> list[np.ndarray | None]:
@@ -550,12 +508,6 @@ def descend(
     return path, losses
 
 
-def growth_power(values: Float[np.ndarray, "steps"]) -> float:
-    """With which power of the step, from :data:`FIRST` on, something grows: a slope in logarithms."""
-    steps = np.unique(np.geomspace(FIRST, STEPS, 50).astype(int)) - 1
-    return float(np.polyfit(np.log(steps + 1), np.log(np.maximum(values[steps], 1e-16)), 1)[0])
-
-
 def to_be_had(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of :func:`rates` in which W, if it learns, can get all texts right by the words that are chosen."""
     return rows if not len(rows) else rows[(rows["who"] == WHO[0]) | (rows["right"] == 1)]
@@ -574,20 +526,13 @@ def rates(who: str, rule: str, seed: int) -> list[dict]:
     V = path[:, :d] / np.linalg.norm(path[:, :d], axis=1, keepdims=True)
     off = np.linalg.norm(V - margin / np.linalg.norm(margin), axis=1)
     right = float(np.isfinite(selection.support_machine(texts, chosen)[0]).all())
-    row = {"right": right, "log loss": float(losses[-1]), "off": float(off[-1]), "off at first": float(off[FIRST - 1])}
-    row |= {"power of the direction": growth_power(off), "power of −log L": growth_power(np.maximum(-losses, 1e-16))}
-    return [row]
+    return [{"right": right, "log loss": float(losses[-1]), "off": float(off[-1])}]
 
 
 def entropies(alpha: np.ndarray, text: np.ndarray, counts: np.ndarray) -> Float[np.ndarray, "texts"]:
     """Entropy of each text's weights over log n, of texts of several words; ``text``: of each weight."""
     H = -np.bincount(text, xlogy(alpha, alpha), len(counts))
     return H[counts > 1] / np.log(counts[counts > 1])
-
-
-def entropy_summary(values: np.ndarray, shares: np.ndarray, when: str) -> dict[str, float]:
-    """The mean entropy of texts and the share with one below :data:`BELOW`."""
-    return {f"entropy {when}": float(values @ shares), f"chosen {when}": float((values < BELOW) @ shares)}
 
 
 def of_flow(who: str, seed: int) -> dict[str, float]:
@@ -602,7 +547,7 @@ def of_flow(who: str, seed: int) -> dict[str, float]:
         V = path.V[min(int(np.searchsorted(path.log_times, time)), len(path.V) - 1)]
         a = (texts.E @ V)[texts.type] + texts.log_count
         found = entropies(np.exp(a - np.logaddexp.reduceat(a, texts.first)[texts.text]), texts.text, counts)
-        row |= entropy_summary(found, np.full(len(found), 1 / len(found)), when)
+        row[f"entropy {when}"] = float(found.mean())
     return row
 
 
@@ -618,7 +563,7 @@ def of_everything(lam: float, seed: int) -> dict[str, float]:
         alpha = np.exp(a - a.max())
         alpha = alpha / (field.patterns @ alpha)[:, None]
         H = -(field.patterns * xlogy(alpha, alpha)).sum(1) / np.log(field.patterns.sum(1))
-        row |= entropy_summary(H, field.shares, when)
+        row[f"entropy {when}"] = float(H @ field.shares)
     return row
 
 
@@ -711,8 +656,6 @@ def selected_after_a_step(data: str, texts: int, labels: str, length: float, var
     margin = selection.max_margin(held, chosen)
     frequency = one_step.signed_frequency(stepped, len(held.s))
     favour = held.y[held.text] * frequency[held.type]
-    favourable = np.add.reduceat((favour > 0).astype(float), held.first) / sizes
-    alike = np.corrcoef(held.s[frequency != 0], frequency[frequency != 0])[0, 1]
     row = {
         "cosine": selection.cosine(end, margin.V),
         "cosine of the first slope": selection.cosine(selection.slope(held, path.V[0])[0], margin.V),
@@ -724,16 +667,11 @@ def selected_after_a_step(data: str, texts: int, labels: str, length: float, var
         "log time": float(path.log_times[-1]),
         "rests": float(path.rests),
         "best": agreeing_share(chosen == best, several),
-        "most frequent": agreeing_share(
-            chosen == held.best(favour), several
-        ),  # the largest signed frequency for the text
+        "most frequent": agreeing_share(chosen == held.best(favour), several),  # by signed frequency, for the text
         "in favour": float((favour[chosen] > 0)[several].mean()),
-        "in favour at random": float(favourable[several].mean()),
         "any word": float((1 / sizes)[several].mean()),
         "best is possible": float(selection.max_margin(held, best).feasible),
         "best contradicted": contradicted(held, best),
-        "s, signed frequency": float(alike),
-        "along W": one_step.along(model, stepped),
         "learning rate": rate,
     }
     return [row]
@@ -778,14 +716,11 @@ def signal_in_pairs(signal: str, lam: float, seed: int) -> list[dict]:
     kinds = kinds_of()
     telling = torch.cat([kinds[name] for name in (("A0", "A1", "B0", "B1") if signal == "pairs" else ("A0", "A1"))])
     first, model = initial_model(data, lam=lam, seed=seed), trained(data, lam, seed)
-    a, s = (x.double().numpy() for x in model.token_scores())
-    means = {name: float(a[ids].mean()) for name, ids in kinds.items()}
+    s = model.token_scores().polarity.double().numpy()
     row = {
         "right": model.accuracy(data.test),
-        "right in training": model.accuracy(data.train),
         "share": shares(model, data.test, telling),
         "share at first": shares(first, data.test, telling),
-        "lead of the first kind": max(means[name] for name in kinds if name != "neutral") - means["neutral"],
         "|s| of telling words": float(abs(s[telling]).mean()),
         "|s| of neutral words": float(abs(s[kinds["neutral"]]).mean()),
         "learnt at": when_learnt(data, lam, seed),

@@ -46,10 +46,9 @@ from uaftc_lib.corpus import Corpus, Dataset, Vocabulary
 from uaftc_lib.datasets import load_dataset
 from uaftc_lib.experiments.paper_models import table2_cell, train_real
 from uaftc_lib.experiments.registry import experiment, jobs_over
-from uaftc_lib.explain.contributions import by_hop, contributions, leave_group_out
+from uaftc_lib.explain.contributions import contributions, leave_group_out
 from uaftc_lib.explain.words import Pairs, influence_columns, word_instance_pairs
 from uaftc_lib.models import AttentionClassifier, Output, StructuredClassifier, sum_by_instance
-from uaftc_lib.models.structured import overlap
 from uaftc_lib.plots import Figure
 from uaftc_lib.plots.figure import render
 from uaftc_lib.plots.summaries import itemised, number, titled
@@ -596,7 +595,6 @@ def embedded(page: str, title: str) -> str:
 
 
 EVEN = 1e-4  # a hop is even over a text if its weights or scores spread by less than this share of their size
-FIFTHS = 5  # fifths of a text, from its beginning to its end
 SIGN, FUNCTION, OTHER_WORD = "sign", "function word", "other"
 
 Hops = Float[Tensor, "positions hops"]
@@ -631,45 +629,6 @@ def correlations(values: Hops, corpus: Corpus) -> Float[Tensor, "instances pairs
     return pairs_of(grams(rest / norms[corpus.instance_of], corpus))
 
 
-def shared(weights: Hops, corpus: Corpus) -> Float[Tensor, "instances pairs"]:
-    """Σ_j min(α_jr, α_jq): the weight that two hops have in common, 1 − half of their L1 distance."""
-    found = []
-    for r in range(weights.shape[1] - 1):
-        least = torch.minimum(weights[:, r : r + 1], weights[:, r + 1 :])
-        found.append(sum_by_instance(least, corpus.instance_of, len(corpus)))
-    return torch.cat(found, 1)
-
-
-@torch.no_grad()
-def hops_alike(scores: Hops, weights: Hops, corpus: Corpus) -> dict[str, float]:
-    """Means over texts (and pairs of hops) of how sharp hops are and how alike; nan where there are no pairs.
-
-    - overlap: ‖AAᵀ − I‖²_F (Lin et al. 2017), which grows with the hops and with how diffuse each is; "overlap of a
-      pair": (α_r·α_q)², its part that is due to two hops, for a pair;
-    - "weight in common" (:func:`shared`), correlations of weights and of scores (:func:`correlations`);
-    - "largest weight" of a hop, and its "entropy", as a share of that of even weights.
-    """
-    weights, longer = weights.double(), corpus.lengths > 1
-    largest = weights.new_zeros(len(corpus), weights.shape[1])
-    largest.scatter_reduce_(0, corpus.instance_of.unsqueeze(1).expand_as(weights), weights, "amax")
-    entropy = sum_by_instance(-torch.xlogy(weights, weights), corpus.instance_of, len(corpus))
-    row = {
-        "overlap": overlap(weights, corpus).mean(),
-        "largest weight": largest.mean(),
-        "entropy": (entropy[longer] / corpus.lengths[longer].double().log().unsqueeze(1)).mean(),
-    }
-    names = ("overlap of a pair", "weight in common", "correlation of weights", "correlation of scores")
-    if weights.shape[1] == 1:
-        return {name: float(value) for name, value in row.items()} | dict.fromkeys(names, float("nan"))
-    values = (
-        pairs_of(grams(weights, corpus)) ** 2,
-        shared(weights, corpus),
-        correlations(weights, corpus),
-        correlations(scores, corpus),
-    )
-    return {name: float(value) for name, value in (row | {n: v.nanmean() for n, v in zip(names, values)}).items()}
-
-
 def mutual_information(table: Float[Tensor, "groups hops"]) -> float:
     """Mutual information of hop and group, in bits, where column r has the weight of hop r by group and sums to 1."""
     joint = table / table.shape[1]
@@ -678,25 +637,12 @@ def mutual_information(table: Float[Tensor, "groups hops"]) -> float:
     return float((joint * ratio.log2()).sum())
 
 
-def specialisation(
-    weights: Hops, group: Int[Tensor, "positions"], corpus: Corpus, permutations: int, seed: int = 0
-) -> dict[str, float]:
-    """What the hop tells of the group of the words that it weighs (:func:`mutual_information`), and what chance would.
+def told_by_hop(weights: Hops, group: Int[Tensor, "positions"], corpus: Corpus) -> float:
+    """What the hop tells of the group of the words that it weighs (:func:`mutual_information`).
 
-    A text is drawn, then a hop, then a position by its weights. By chance: in each text the hops are dealt out anew,
-    so that none can have a lasting preference; "chance" is the mean over permutations, "chance 95 %" their quantile.
+    A text is drawn, then a hop, then a position by its weights.
     """
-    groups, hops = int(group.max()) + 1, weights.shape[1]
-    pairs, pair_of = torch.unique(corpus.instance_of * groups + group, return_inverse=True)
-    held = sum_by_instance(weights.double(), pair_of, len(pairs)) / len(corpus)
-    text, of = pairs // groups, pairs % groups
-    draws, chance = torch.Generator().manual_seed(seed), []
-    for _ in range(permutations if hops > 1 else 0):
-        order = torch.rand(len(corpus), hops, generator=draws).argsort(1)
-        chance.append(mutual_information(sum_by_instance(held.gather(1, order[text]), of, groups)))
-    chance = chance or [0.0]
-    found = mutual_information(sum_by_instance(held, of, groups))
-    return {"bits": found, "chance": float(np.mean(chance)), "chance 95 %": float(np.quantile(chance, 0.95))}
+    return mutual_information(sum_by_instance(weights.double(), group, int(group.max()) + 1) / len(corpus))
 
 
 def kinds(data: Dataset) -> tuple[list[str], Int[Tensor, "types"]]:
@@ -719,12 +665,6 @@ def kinds(data: Dataset) -> tuple[list[str], Int[Tensor, "types"]]:
     return names, kind
 
 
-def places(corpus: Corpus) -> Int[Tensor, "positions"]:
-    """In which fifth of its text a position lies, from 0."""
-    place = torch.arange(len(corpus.tokens)) - corpus.offsets[:-1][corpus.instance_of]
-    return place * FIFTHS // corpus.lengths[corpus.instance_of]
-
-
 # ---
 # Structured self-attention (Lin et al. 2017) at full size: how many hops, how strong a penalty, and what hops do.
 
@@ -741,7 +681,6 @@ class Grid:
     dimension: int = 100
     hidden: int = 50  # of each direction
     lam: float = 1.0
-    permutations: int = 200  # of the hops of every text, for what chance gives
 
 
 GRID = Grid()
@@ -764,51 +703,24 @@ def structured_jobs(chosen: dict[str, dict[str, float]] = CHOSEN) -> list[dict]:
     return [dict(job) for job in dict.fromkeys(tuple(job.items()) for job in grid + further)]
 
 
-def untrained_model(data: Dataset, hops: int, projections: bool, seed: int) -> StructuredClassifier:
-    """A model of the grid before its first step."""
-    sizes = {"hidden": GRID.hidden, "classes": len(data.classes)}
-    options = {"encoder": "lstm", "hops": hops, "projections": projections, "seed": seed} | sizes
-    return StructuredClassifier(len(data.vocabulary), GRID.dimension, GRID.lam, **options)
-
-
 def trained_model(
     data: Dataset, hops: int, penalty: float, projections: bool, seed: int, **changed: int
 ) -> tuple[StructuredClassifier, Run]:
     """A model of the grid, left at the epoch of the best dev accuracy; ``changed``: the number of its epochs."""
-    model = untrained_model(data, hops, projections, seed)
+    sizes = {"hidden": GRID.hidden, "classes": len(data.classes)}
+    options = {"encoder": "lstm", "hops": hops, "projections": projections, "seed": seed} | sizes
+    model = StructuredClassifier(len(data.vocabulary), GRID.dimension, GRID.lam, **options)
     config = TrainingConfig(**({"epochs": EPOCHS[penalty]} | CONFIG | changed), penalty=penalty, seed=seed)
     return model, fit(model, data, config, progress=False)
 
 
-def share_correct(out: Output, corpus: Corpus) -> float:
-    """The share of instances whose class has the largest logit."""
-    said = out.polarity.argmax(1) if out.polarity.dim() > 1 else (out.polarity > 0).long()
-    return float((said == corpus.labels).double().mean())
-
-
-def groupings(data: Dataset, corpus: Corpus) -> dict[str, Int[Tensor, "positions"]]:
-    """Each position's word, kind of word and place in its text."""
-    kind = kinds(data)[1]
-    return {"word": corpus.tokens, "kind": kind[corpus.tokens], "place": places(corpus)}
-
-
 @torch.no_grad()
-def looked_into(model: StructuredClassifier, data: Dataset, permutations: int = GRID.permutations) -> dict[str, float]:
-    """How alike the hops are on the test set, what each has of its own, and how often a single one is right there."""
-    out = model(data.test)
-    row = hops_alike(out.scores, out.weights, data.test)
-    for name, group in groupings(data, data.test).items():
-        found = specialisation(out.weights, group, data.test, permutations)
-        row |= {f"{name}, {what}": value for what, value in found.items()}
-    alone = [share_correct(hop, data.test) for hop in by_hop(out, data.test)]
-    return row | {"best hop alone": max(alone), "mean hop alone": float(np.mean(alone)), "worst hop alone": min(alone)}
-
-
-def before(model: StructuredClassifier, data: Dataset) -> dict[str, float]:
-    """What of :func:`looked_into` an untrained model has already: hops that were drawn apart are not alike."""
-    row = looked_into(model, data, permutations=0)
-    names = ("correlation of weights", "correlation of scores", "word, bits", "kind, bits", "place, bits")
-    return {f"initial {name}": row[name] for name in names}
+def looked_into(model: StructuredClassifier, data: Dataset) -> dict[str, float]:
+    """How alike two hops are on the test set, nan of one hop; and what the hop tells of the kind of word."""
+    weights = model(data.test).weights
+    alike = correlations(weights, data.test).nanmean() if weights.shape[1] > 1 else float("nan")
+    kind = kinds(data)[1][data.test.tokens]
+    return {"correlation of weights": float(alike), "kind, bits": told_by_hop(weights, kind, data.test)}
 
 
 @experiment(structured_jobs(), rows=1)
@@ -817,8 +729,7 @@ def structured(dataset: str, hops: int, penalty: float, projections: bool, seed:
     data = load_dataset(dataset)
     model, run = trained_model(data, hops, penalty, projections, seed)
     told = {"dev_accuracy": run.dev_accuracy, "test_accuracy": run.test_accuracy, "best_epoch": run.best_epoch}
-    told |= {"early loss": run.history["loss"].iloc[0]} | looked_into(model, data)
-    return [told | before(untrained_model(data, hops, projections, seed), data)]
+    return [told | {"early loss": run.history["loss"].iloc[0]} | looked_into(model, data)]
 
 
 @experiment(jobs_over(seed=range(GRID.seeds), dataset=CHOSEN), rows=1)
@@ -1094,8 +1005,8 @@ def agreed(
     text = corpus.instance_of.numpy()
     for pair in combinations(MEASURES_OF_INFLUENCE, 2):
         name, (x, y) = ", ".join(pair), (masked[one] for one in pair)
-        row[f"tau {name}"] = agreement(x, y, corpus).tau.mean()
-        row[f"tau of sizes {name}"] = agreement(abs(x), abs(y), corpus).tau.mean()
+        row[f"tau {name}"] = agreement(x, y, corpus).mean()
+        row[f"tau of sizes {name}"] = agreement(abs(x), abs(y), corpus).mean()
         row |= {f"{what} {name}": v for what, v in of_words(x, y, known, corpus, types, both, asked).items()}
         chance = pd.DataFrame(
             of_words(x, dealt_anew(y, known, text, seed + k), known, corpus, types, both, asked)

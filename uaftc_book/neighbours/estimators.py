@@ -1,4 +1,4 @@
-"""What is estimated of a word in practice: sampled Shapley values, Captum's too, and LIME's weights.
+"""What is estimated of a word in practice: sampled Shapley values, and LIME's weights.
 
 Both ask a model again and again about a text with words taken out. Here they ask the very game of which
 :func:`uaftc_lib.explain.shapley` gives the exact values.
@@ -6,16 +6,11 @@ Both ask a model again and again about a text with words taken out. Here they as
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
 from sklearn.linear_model import Ridge
-from torch import Tensor
-
-from uaftc_lib.extras import needs
 
 KERNEL_WIDTH = 25  # of LIME on texts, for a hundred times the cosine distance
 
@@ -37,37 +32,6 @@ class Game(NamedTuple):
         total = kept @ weights
         return np.divide(kept @ (weights * self.polarity), total, out=np.zeros(len(kept)), where=total > 0)
 
-    def probability(self, kept: Bool[np.ndarray, "subsets words"]) -> Float[np.ndarray, "subsets"]:
-        """σ(v(S)), and a half of no words."""
-        return 1 / (1 + np.exp(-self.logit(kept)))
-
-
-def closed_forms(game: Game) -> dict[str, Float[np.ndarray, "words"]]:
-    """What a word is said to do, by formulas of α_j, s_j, the logit s and, the last two, a_j.
-
-    "gradient" is that of the logit with respect to a mask of ones that multiplies the e^{a_j}. The last two are with
-    respect to the embeddings of a model without encoder, whose a_j and s_j are linear in them; the last from zero.
-    """
-    alpha, s = game.weights / game.weights.sum(), game.polarity
-    differs = alpha * (s - alpha @ s)
-    return {
-        "attention": alpha,
-        "contribution": alpha * s,
-        "gradient": differs,
-        "leave one out": np.divide(differs, 1 - alpha, out=np.zeros_like(alpha), where=alpha < 1),
-        "gradient × embedding": alpha * s + game.scores * differs,
-        "integrated gradients": along_a_ray(game.scores, s),
-    }
-
-
-def along_a_ray(a: Float[np.ndarray, "words"], s: Float[np.ndarray, "words"]) -> Float[np.ndarray, "words"]:
-    """∫₀¹ α_j (s_j + τ a_j (s_j − Σ_k α_k s_k)) dτ with α = softmax(τa): every embedding grows from 0 by τ."""
-    tau, share = np.polynomial.legendre.leggauss(64)
-    tau = (1 + tau[:, None]) / 2
-    alpha = np.exp(tau * (a - a.max()))
-    alpha /= alpha.sum(1, keepdims=True)
-    return share @ (alpha * (s + tau * a * (s - (alpha @ s)[:, None]))) / 2
-
 
 def permutations_for(evaluations: int, words: int) -> int:
     """How many permutations that many evaluations are, at least one: in each the words come one by one."""
@@ -88,37 +52,16 @@ def over_permutations(game: Game, orders: Int[np.ndarray, "permutations words"])
     return np.bincount(orders.ravel(), np.diff(logits, axis=1, prepend=0).ravel()) / len(orders)
 
 
-def captum_shapley(game: Game, evaluations: int, seed: int = 0) -> Float[np.ndarray, "words"]:
-    """The same by Captum's ``ShapleyValueSampling``, which asks for the logits of one permutation at a time."""
-    with needs("Captum's Shapley values", "captum"):
-        from captum.attr import ShapleyValueSampling
-
-    def logit(kept: Tensor) -> Tensor:
-        return torch.from_numpy(game.logit(kept.numpy() > 0))
-
-    n = len(game.scores)
-    text, count = torch.ones(1, n, dtype=torch.float64), permutations_for(evaluations, n)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        found = ShapleyValueSampling(logit).attribute(text, n_samples=count, perturbations_per_eval=n)
-    return found[0].double().numpy()
-
-
-def lime(
-    value: Callable[[Bool[np.ndarray, "subsets words"]], Float[np.ndarray, "subsets"]],
-    words: int,
-    evaluations: int = 5000,
-    seed: int = 0,
-) -> Float[np.ndarray, "words"]:
+def lime(game: Game, evaluations: int = 5000, seed: int = 0) -> Float[np.ndarray, "words"]:
     """The weights of LIME for texts (Ribeiro et al., 2016), every position a feature, with its own settings.
 
     The text itself and subsets of which the number of dropped words is uniform in 1 ... n. Its own code draws them and
     makes a text of each one by one; here all are drawn at once.
     """
-    draws = np.random.default_rng(seed)
+    draws, words = np.random.default_rng(seed), len(game.scores)
     kept = draws.random((evaluations, words)).argsort(1) >= draws.integers(1, words + 1, (evaluations, 1))
     kept[0] = True
-    return lime_weights(kept, value(kept))
+    return lime_weights(kept, game.logit(kept))
 
 
 def lime_weights(

@@ -43,10 +43,3 @@ def step_embeddings(model: AttentionClassifier, corpus: Corpus, length: float) -
         rate = length * float(model.embedding[met].norm() / slope[met].norm())
         model.embedding -= rate * slope
     return rate
-
-
-def along(model: AttentionClassifier, corpus: Corpus) -> float:
-    """The share of the squared length of the words' embeddings that lies along W, words of the corpus once each."""
-    met = torch.bincount(corpus.tokens, minlength=len(model.embedding)) > 0
-    E, W = model.embedding.detach()[met], model.W.detach()
-    return float((E @ W).square().sum() / (E.square().sum() * W.square().sum()))

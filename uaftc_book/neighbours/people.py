@@ -94,4 +94,4 @@ def people_row(
     strength = abs(ratings_of_types(phrases, corpus))
     rarity = -counts[corpus.tokens.cpu().numpy()].astype(float)
     sizes = {"attention": weights, "rarity": rarity}
-    return {f"people's strength, {name}": agreement(size, strength, corpus).tau.mean() for name, size in sizes.items()}
+    return {f"people's strength, {name}": agreement(size, strength, corpus).mean() for name, size in sizes.items()}

@@ -9,6 +9,7 @@ The theorem is local: V must begin in a cone about the direction of such a choic
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ AT_ONCE = 200  # constraints that join the working set in a round
 TIGHT = 1e-6  # slack of a constraint that counts as tight
 SPEED = 1e5  # |dV| of a unit of the curve that a flow is followed along, at most
 LARGEST = 300.0  # the logarithm of what is still a number
+REST = 1e-3  # |dV/d(log τ)| below which V rests
 
 
 class Texts(NamedTuple):
@@ -220,15 +222,20 @@ def curvature(texts: Texts, V: Float[np.ndarray, "d"]) -> tuple[Float[np.ndarray
     return (first - np.exp(now.shift) * (beside + beside.T + own)) / len(texts.y), now.shift
 
 
-def gradient_flow(
-    texts: Texts, V: Float[np.ndarray, "d"], end: float = 1000.0, precision: float = 1e-4, rest: float = 1e-3
-) -> Path:
-    """Gradient flow of V alone at λ = 1, dV/dτ = −∂L/∂V, to log τ = ``end``.
+def followed(
+    force_of: Callable[[np.ndarray, float], np.ndarray],
+    slopes_of: Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]],
+    stops: Callable[[float, np.ndarray], float],
+    start: Float[np.ndarray, "_"],
+    end: float,
+    **solver: float,
+) -> tuple[Float[np.ndarray, "steps _"], Float[np.ndarray, "steps"], bool]:
+    """The flow dx/d(log τ) = force from log τ = −5 to ``end``: x and log τ at each step; whether ``stops`` ended it.
 
-    Where the loss has no least value along its way |V| grows as log τ, so that descent with steps of any length would
-    take an exponential time. dV/d(log τ) = −τ ∂L/∂V stays of order one, but for jumps where V leaves a choice that is
-    not locally optimal; so V and log τ are both followed along a curve of bounded speed, by an implicit method. It
-    stops early where V has come to rest: |dV/d(log τ)| below ``rest``.
+    Where the loss has no least value along its way |x| grows as log τ, so that descent with steps of any length would
+    take an exponential time. The force, −τ ∂L/∂x, stays of order one, but for jumps; so x and log τ are both followed
+    along a curve of bounded speed, by an implicit method. ``slopes_of``: the force and its derivative by x;
+    ``stops``: an event of the solver, of a state whose last number is log τ.
 
     Raises
     ------
@@ -236,36 +243,50 @@ def gradient_flow(
         If the solver gives up.
     """
 
-    def moved(state: np.ndarray) -> tuple[np.ndarray, float]:
-        direction, shift = slope(texts, state[:-1])
-        force = direction * np.exp(min(shift + state[-1], LARGEST))
-        return force, 1 / (1 + np.linalg.norm(force) / SPEED)
+    def slowed(force: np.ndarray) -> float:
+        return 1 / (1 + np.linalg.norm(force) / SPEED)
 
     def derivative(_: float, state: np.ndarray) -> np.ndarray:
-        force, slowed = moved(state)
-        return np.append(force, 1.0) * slowed
+        force = force_of(state[:-1], state[-1])
+        return np.append(force, 1.0) * slowed(force)
 
     def jacobian(_: float, state: np.ndarray) -> np.ndarray:
-        slopes, shift = curvature(texts, state[:-1])
-        (force, slowed), d = moved(state), len(state) - 1
-        of_force = np.column_stack([slopes * np.exp(min(shift + state[-1], LARGEST)), force])  # by V, and by log τ
+        force, slopes = slopes_of(state[:-1], state[-1])
+        of_force = np.column_stack([slopes, force])  # by x, and by log τ
         along = force / max(np.linalg.norm(force), 1e-300)
-        whole = np.vstack([of_force, np.zeros(d + 1)]) * slowed
-        return whole - np.outer(np.append(force, 1.0), along @ of_force) * slowed**2 / SPEED
+        whole = np.vstack([of_force, np.zeros(len(state))]) * slowed(force)
+        return whole - np.outer(np.append(force, 1.0), along @ of_force) * slowed(force) ** 2 / SPEED
 
     def left(_: float, state: np.ndarray) -> float:
         return end - state[-1]
 
-    def moving(_: float, state: np.ndarray) -> float:
-        return 1.0 if state[-1] < 5 else float(np.linalg.norm(moved(state)[0])) - rest
-
-    left.terminal = moving.terminal = True
-    start = np.append(np.array(V, dtype=float), -5.0)
-    solver = {"method": "BDF", "rtol": precision, "atol": precision, "jac": jacobian, "events": [left, moving]}
-    found = solve_ivp(derivative, (0.0, 1e9), start, **solver)
+    left.terminal = stops.terminal = True
+    start = np.append(start, -5.0).astype(float)
+    found = solve_ivp(derivative, (0.0, 1e12), start, "BDF", jac=jacobian, events=[left, stops], **solver)
     if not found.success:
         raise RuntimeError(f"the solver stopped at log τ = {found.y[-1, -1]:.1f}: {found.message}")
-    return Path(found.y[:-1].T, found.y[-1], bool(len(found.t_events[1])))
+    return found.y[:-1].T, found.y[-1], bool(len(found.t_events[1]))
+
+
+def gradient_flow(texts: Texts, V: Float[np.ndarray, "d"], end: float = 1000.0) -> Path:
+    """Gradient flow of V alone at λ = 1, dV/dτ = −∂L/∂V, to log τ = ``end`` (:func:`followed`).
+
+    The force jumps where V leaves a choice that is not locally optimal. It stops early where V has come to rest:
+    |dV/d(log τ)| below :data:`REST`.
+    """
+
+    def force(V: np.ndarray, log_time: float) -> np.ndarray:
+        direction, shift = slope(texts, V)
+        return direction * np.exp(min(shift + log_time, LARGEST))
+
+    def slopes(V: np.ndarray, log_time: float) -> tuple[np.ndarray, np.ndarray]:
+        slopes, shift = curvature(texts, V)
+        return force(V, log_time), slopes * np.exp(min(shift + log_time, LARGEST))
+
+    def moving(_: float, state: np.ndarray) -> float:
+        return 1.0 if state[-1] < 5 else float(np.linalg.norm(force(state[:-1], state[-1]))) - REST
+
+    return Path(*followed(force, slopes, moving, V, end, rtol=1e-4, atol=1e-4))
 
 
 def margin_reached(texts: Texts, chosen: Int[np.ndarray, "texts"], margin: Margin, V: Float[np.ndarray, "d"]) -> float:
@@ -366,40 +387,21 @@ def largest_log_beta(texts: Texts, V: Float[np.ndarray, "d"], W: Float[np.ndarra
 def joint_flow(
     texts: Texts, V: Float[np.ndarray, "d"], W: Float[np.ndarray, "d"], end: float = 1e5, precision: float = 1e-9
 ) -> Joint:
-    """Gradient flow of V and W at λ = 1 to log τ = ``end``, followed as :func:`gradient_flow` is.
-
-    Raises
-    ------
-    RuntimeError
-        If the solver gives up.
-    """
-
-    def derivative(_: float, state: np.ndarray) -> np.ndarray:
-        force = forces(texts, state[:-1], state[-1]).force
-        return np.append(force, 1.0) / (1 + np.linalg.norm(force) / SPEED)
-
-    def jacobian(_: float, state: np.ndarray) -> np.ndarray:
-        force, slopes = forces(texts, state[:-1], state[-1], derivative=True)
-        slowed = 1 / (1 + np.linalg.norm(force) / SPEED)
-        of_force = np.column_stack([slopes, force])  # by V and W, and by log τ
-        along = force / max(np.linalg.norm(force), 1e-300)
-        whole = np.vstack([of_force, np.zeros(len(state))]) * slowed
-        return whole - np.outer(np.append(force, 1.0), along @ of_force) * slowed**2 / SPEED
-
-    def left(_: float, state: np.ndarray) -> float:
-        return end - state[-1]
+    """Gradient flow of V and W at λ = 1 to log τ = ``end`` (:func:`followed`)."""
 
     def hope(_: float, state: np.ndarray) -> float:
-        V, W = np.split(state[:-1], 2)
-        return HOPELESS - state[-1] - largest_log_beta(texts, V, W)
+        return HOPELESS - state[-1] - largest_log_beta(texts, *np.split(state[:-1], 2))
 
-    left.terminal = hope.terminal = True
-    start = np.concatenate([V, W, [-5.0]]).astype(float)
-    solver = {"method": "BDF", "rtol": precision, "atol": 1e-6, "jac": jacobian, "events": [left, hope]}
-    found = solve_ivp(derivative, (0.0, 1e12), start, **solver)
-    if not found.success:
-        raise RuntimeError(f"the solver stopped at log τ = {found.y[-1, -1]:.1f}: {found.message}")
-    return Joint(*np.split(found.y[:-1].T, 2, axis=1), found.y[-1])
+    path, log_times, _ = followed(
+        lambda state, log_time: forces(texts, state, log_time).force,
+        lambda state, log_time: forces(texts, state, log_time, derivative=True),
+        hope,
+        np.concatenate([V, W]),
+        end,
+        rtol=precision,
+        atol=1e-6,
+    )
+    return Joint(*np.split(path, 2, axis=1), log_times)
 
 
 def support_machine(

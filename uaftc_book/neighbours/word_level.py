@@ -122,14 +122,6 @@ class Orthogonal(nn.Module):
         return torch.stack(states), None
 
 
-def embeddings_and_states(
-    model: WordLevelClassifier, batch: Corpus
-) -> tuple[Float[Tensor, "tokens d"], Float[Tensor, "tokens h"]]:
-    """Embeddings and states of all positions."""
-    embeddings = functional.embedding(batch.tokens, model.embedding)
-    return embeddings, model.states(embeddings, batch.offsets)
-
-
 def mean_by_instance(values: Float[Tensor, "positions"], corpus: Corpus) -> Float[Tensor, "instances"]:
     """The mean over the positions of each instance."""
     return sum_by_instance(values, corpus.instance_of, len(corpus)) / corpus.lengths

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from scipy.special import expit, gammaln
-from scipy.stats import norm
+from scipy.special import expit
 from torch import Tensor
 from torch.nn import functional
 
@@ -108,11 +107,10 @@ def left_out(model: AttentionClassifier, corpus: Corpus, most: int = MEASURES.re
 
 
 def part_shares(left: LeftOut) -> dict[str, float]:
-    """Σ part·whole / Σ whole² for each part, which sum to 1; how often the own part has the sign of the whole."""
+    """Σ part·whole / Σ whole² for each part, which sum to 1."""
     own, values, weights, whole = (one[np.isfinite(left.whole)] for one in left)
     names = ("own state", "others' values", "others' weights")
-    row = {f"share of {name}": (one @ whole) / (whole @ whole) for name, one in zip(names, (own, values, weights))}
-    return row | {"own state has the sign": float((np.sign(own) == np.sign(whole)).mean())}
+    return {f"share of {name}": (one @ whole) / (whole @ whole) for name, one in zip(names, (own, values, weights))}
 
 
 def whole_output(model: AttentionClassifier, corpus: Corpus) -> Output:
@@ -157,75 +155,37 @@ def drawn_texts(corpus: Corpus, most: int, seed: int) -> Int[Tensor, "some"]:
 
 
 # ---
-# Kendall's τ-b within each text, and its p, as scipy.stats.kendalltau has them, a hundred times as fast.
-
-
-EXACT = 33  # values up to which p is exact where none are equal, as scipy chooses
+# Kendall's τ-b within each text, as scipy.stats.kendalltau has it, a hundred times as fast.
 
 
 def kendall(
     x: Float[np.ndarray, "positions"], y: Float[np.ndarray, "positions"], offsets: Int[np.ndarray, "boundaries"]
-) -> tuple[Float[np.ndarray, "texts"], Float[np.ndarray, "texts"]]:
-    """τ-b and two-sided p over the positions of each text where both are finite.
+) -> Float[np.ndarray, "texts"]:
+    """τ-b over the positions of each text where both are finite.
 
     nan where fewer than two are, or all values of one quantity are equal.
     """
     n, excess, x_ties, y_ties = _counted(x, y, np.isfinite(x) & np.isfinite(y), offsets)
     pairs = n * (n - 1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        tau = excess / np.sqrt((pairs - x_ties[0] / 2) * (pairs - y_ties[0] / 2))
-        variance = (2 * pairs * (2 * n + 5) - x_ties[2] - y_ties[2]) / 18
-        variance += x_ties[0] * y_ties[0] / (4 * pairs) + x_ties[1] * y_ties[1] / (18 * pairs * (n - 2))
-        p = 2 * norm.sf(abs(excess) / np.sqrt(variance))
-    fewest = ((pairs - abs(excess)) / 2).round()  # pairs of the rarer kind
-    exact = (x_ties[0] == 0) & (y_ties[0] == 0) & (n > 1) & ((n <= EXACT) | (fewest <= 1))
-    for t in np.flatnonzero(exact):
-        p[t] = _exact(int(n[t]), int(fewest[t]))
-    p[np.isnan(tau)] = np.nan
-    return tau, p
-
-
-def _exact(n: int, fewest: int) -> float:
-    """How likely so few pairs are turned, or so few are not, in a random order of n values."""
-    if n <= EXACT:
-        return min(1.0, 2 * TURNED[n, fewest])
-    return 2 * np.exp(-gammaln(n + (not fewest)))  # 2/n! for none turned, 2/(n − 1)! for one
+        return excess / np.sqrt((pairs - x_ties / 2) * (pairs - y_ties / 2))
 
 
 @compiled_once()
 def _counted(x, y, known, offsets):
-    """Of each text: values, pairs alike less pairs turned, and Σ t(t−1), Σ t(t−1)(t−2), Σ t(t−1)(2t+5) over ties t."""
-    texts = len(offsets) - 1
-    n, excess = np.zeros(texts), np.zeros(texts)
-    x_ties, y_ties = np.zeros((3, texts)), np.zeros((3, texts))
-    for t in range(texts):
+    """Of each text: values, pairs alike less pairs turned, and Σ t(t−1) over ties t of either quantity."""
+    n, excess, x_ties, y_ties = np.zeros((4, len(offsets) - 1))
+    for t in range(len(offsets) - 1):
         mine = np.nonzero(known[offsets[t] : offsets[t + 1]])[0] + offsets[t]
         n[t] = len(mine)
         for i in mine:
-            same_x, same_y = 0, 0
             for j in mine:
-                a, b = x[i] - x[j], y[i] - y[j]
-                same_x += x[i] == x[j]
-                same_y += y[i] == y[j]
                 if i < j:
-                    excess[t] += np.sign(a) * np.sign(b)
-            for ties, same in ((x_ties, same_x), (y_ties, same_y)):
-                ties[0, t] += same - 1
-                ties[1, t] += (same - 1) * (same - 2)
-                ties[2, t] += (same - 1) * (2 * same + 5)
+                    excess[t] += np.sign(x[i] - x[j]) * np.sign(y[i] - y[j])
+                if i != j:
+                    x_ties[t] += x[i] == x[j]
+                    y_ties[t] += y[i] == y[j]
     return n, excess, x_ties, y_ties
-
-
-def _turned() -> Float[np.ndarray, "values pairs"]:
-    """Row n: how likely at most so many pairs of n values are turned in a random order."""
-    found = np.zeros((EXACT + 1, EXACT * (EXACT - 1) // 2 + 1))
-    found[:2, 0] = 1
-    for n in range(2, EXACT + 1):
-        found[n] = np.convolve(found[n - 1], np.ones(n) / n)[: found.shape[1]]
-    return found.cumsum(1)
-
-
-TURNED = _turned()
 
 
 GRADIENTS_TOGETHER = 2**14  # positions whose gradients are held together
@@ -340,13 +300,12 @@ def gap(model: AttentionClassifier, integrated: Positions, corpus: Corpus) -> fl
     return float(np.median(abs(np.bincount(corpus.instance_of.cpu().numpy(), integrated) / whole - 1)))
 
 
-def agreement(x: Positions, y: Positions, corpus: Corpus) -> pd.DataFrame:
-    """Kendall's τ-b of two quantities over the positions of each text where both are known, and its p.
+def agreement(x: Positions, y: Positions, corpus: Corpus) -> pd.Series:
+    """Kendall's τ-b of two quantities over the positions of each text where both are known.
 
     nan where fewer than two are, or all of one quantity are equal.
     """
-    tau, p = kendall(rounded(x), rounded(y), corpus.offsets.cpu().numpy())
-    return pd.DataFrame({"tau": tau, "p": p})
+    return pd.Series(kendall(rounded(x), rounded(y), corpus.offsets.cpu().numpy()))
 
 
 def rounded(values: Positions) -> Positions:
@@ -362,7 +321,7 @@ def yardstick_agreements(found: dict[str, Positions], corpus: Corpus) -> dict[st
     """Mean and deviation over texts of τ of attention with each of :data:`AGREED_WITH`."""
     row = {}
     for other in AGREED_WITH:
-        tau, name = agreement(found["attention"], abs(found[other]), corpus).tau.dropna(), f"tau attention, {other}"
+        tau, name = agreement(found["attention"], abs(found[other]), corpus).dropna(), f"tau attention, {other}"
         row |= {name: tau.mean(), f"{name} sd": tau.std()}
     return row
 
