@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import pinning
 import pytest
 from cases import uaftc
 from docutils.nodes import make_id
@@ -175,10 +174,15 @@ def test_a_claim_is_read_once_and_has_a_sentence():
 # --- the page ----------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def judge_all():
+    return claims.judge_all(kinds=claims.KINDS)
+
+
 @pytest.fixture
 def every(untyped):
     """All sentences on the stored results."""
-    return pinning.judged()
+    return judge_all()
 
 
 @pytest.fixture

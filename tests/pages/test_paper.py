@@ -86,7 +86,7 @@ def test_the_epub_has_a_file_for_each_page_and_all_its_links_lead_somewhere(smal
 
 def test_without_a_browser_it_says_what_it_looked_for(monkeypatch):
     monkeypatch.setattr(paper.shutil, "which", lambda name: None)
-    with pytest.raises(SystemExit, match="none is installed .looked for chromium, "), paper.browser():
+    with pytest.raises(SystemExit, match="none is installed .looked for chromium-headless-shell, "), paper.browser():
         pass
 
 

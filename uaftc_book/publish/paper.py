@@ -24,7 +24,7 @@ from uaftc_book.publish import address
 from uaftc_book.publish.sources import CHECKOUT
 from uaftc_lib import __version__
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 TAKE = Path(__file__).with_name("paper.js")
 STYLE = Path(__file__).with_name("paper.css")
 STYLES = ("pygments.css",)  # of the pages
