@@ -109,8 +109,8 @@ def test_every_number_of_a_page_is_on_paper(browser, tmp_path):
         said = Counter()
         for element in page.select("p, td, figcaption"):
             if not element.find(["p", "td", "figcaption"]):
-                said += numerals(element.get_text())
-        text = numerals("".join(ElementTree.fromstring(part.xhtml).itertext()))
+                said += numerals(element.get_text(" "))
+        text = numerals(" ".join(ElementTree.fromstring(part.xhtml).itertext()))
         assert said - text == Counter(), part.name
         everywhere += said
     assert everywhere.total() > 10_000

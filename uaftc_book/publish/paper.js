@@ -37,8 +37,8 @@ async ([name, names, site, pictures]) => {
     drawn.append(...formula.childNodes);
     formula.replaceWith(drawn);
   }
-  for (const element of paper.querySelectorAll("[role], [tabindex], [aria-label]")) {
-    element.removeAttribute("tabindex");
+  for (const element of paper.querySelectorAll("[role], [tabindex], [aria-label], [aria-pressed]")) {
+    for (const name of ["tabindex", "aria-pressed"]) element.removeAttribute(name);
     if (element.hasAttribute("aria-label")) element.setAttribute("role", "img");
     else element.removeAttribute("role");
   }
