@@ -21,6 +21,8 @@ FIRST = """The first & only. <script>alert(1)</script><button class="set">λ = 3
 <details class="section-more"><summary>More: 3 words</summary><p>Folded, not lost.</p></details>
 <details class="uaftc-statements"><summary>Proved: Eq 1</summary><pre>def equation_1</pre></details>
 <style>#first > p { color: red }</style><span style="display: none">unseen</span>"""
+LAB = """<uaftc-lab>Drag λ.</uaftc-lab><script>
+Object.assign(document.querySelector("uaftc-lab"), { run: { milliseconds: 1, job: 1 }, job: 1 });</script>"""
 NUMERAL = re.compile(r"\d[\d.,]*\d|\d")
 
 
@@ -34,7 +36,7 @@ def small(browser, tmp_path_factory):
     (checkout / "_toc.yml").write_text(
         "root: first\nparts:\n- caption: More\n  chapters: [{file: second, title: Second (§2)}, {file: genindex}]\n"
     )
-    second = '<span id="there">There.</span>' + "<p>A line.</p>" * 200
+    second = '<span id="there">There.</span>' + "<p>A line.</p>" * 200 + LAB
     for name, title, text in (("first", "0. A & B", FIRST), ("second", "1. Two", second)):
         (pages / f"{name}.html").write_text(PAGE.format(name=name, title=title, text=text))
     tab = browser.new_page()
@@ -43,7 +45,7 @@ def small(browser, tmp_path_factory):
     (folder / "book.pdf").write_bytes(paper.pdf_of(tab, book, pages))
     paper.write_epub(book, folder / "book.epub", pages)
     assert sorted(path.name for path in pages.rglob("*.*")) == ["first.html", "pygments.css", "second.html"]
-    return folder, book
+    return folder, book, lambda: [*paper.parts(tab, pages, checkout)]
 
 
 def test_a_page_comes_without_what_only_a_screen_can_do(small):
@@ -56,6 +58,17 @@ def test_a_page_comes_without_what_only_a_screen_can_do(small):
     links = [one.get("href") for one in root.iter("{http://www.w3.org/1999/xhtml}a")]
     assert links == ["second.xhtml#there", "first.xhtml#first", "https://example.org/"]
     assert first.styles == ["#first > p { color: red }"]
+
+
+def test_a_live_figure_is_a_picture_and_leads_to_its_page_where_that_has_an_address(small, monkeypatch):
+    monkeypatch.setenv("UAFTC_SITE", "https://example.org/book")
+    first, addressed = small[2]()
+    for second, end in ((small[1][1], "On its page λ can be moved."), (addressed, "Move λ on the page.")):
+        image = re.search('<img src="data:image/png;base64,[^"]{20,}" alt="([^"]*)"', second.xhtml)
+        assert image[1] == "Drag λ."
+        assert f"A live figure as it begins. {end}" in re.sub("<a[^>]*>|</a>", "", second.xhtml)
+    assert 'href="https://example.org/book/second.html"' in addressed.xhtml
+    assert 'href="https://example.org/book/search.html"' in first.xhtml
 
 
 def test_the_contents_of_the_pdf_name_the_page_of_each_title(small):

@@ -9,7 +9,7 @@ async ([name, names, site, pictures]) => {
   [...paper.querySelectorAll("*")].forEach((copy, place) => hidden(originals[place]) && copy.remove());
   const drop = (selector) => paper.querySelectorAll(selector).forEach((element) => element.remove());
   [...paper.querySelectorAll("uaftc-lab")].forEach((lab, place) => {
-    const where = site ? `<a href="${name}.html">Move λ on the page.</a>` : "On its page λ can be moved.";
+    const where = site ? `<a href="${site}${name}.html">Move λ on the page.</a>` : "On its page λ can be moved.";
     const figure = document.createElement("figure");
     figure.className = "live";
     figure.innerHTML = `<img src="${pictures[place]}" /><figcaption>A live figure as it begins. ${where}</figcaption>`;
@@ -44,10 +44,10 @@ async ([name, names, site, pictures]) => {
   }
   for (const link of paper.querySelectorAll("a[href]")) {
     const [page, anchor] = link.getAttribute("href").split("#");
-    const of = page === "" ? name : page.replace(/\.html$/, "");
+    const target = page === "" ? name : page.replace(/\.html$/, "");
     if (link.textContent === "link") link.remove(); // to the card on which it stands
     if (/^(https?|mailto):/.test(page)) continue;
-    if (names.includes(of)) link.setAttribute("href", `${of}.xhtml${anchor ? "#" + anchor : ""}`);
+    if (names.includes(target)) link.setAttribute("href", `${target}.xhtml${anchor ? "#" + anchor : ""}`);
     else if (site && !page.startsWith("data:")) link.setAttribute("href", new URL(link.getAttribute("href"), site).href);
     else link.replaceWith(...(link.hasAttribute("download") ? [] : link.childNodes));
   }
