@@ -1,6 +1,7 @@
 // What of a page stands on paper: its article without what only a screen can do. Returns its XHTML, the styles that it
 // brings along, and the level, text and anchor of each heading.
 async ([name, names, site, pictures]) => {
+  const CONTROLS = /^(tabindex|aria-(pressed|value.*))$/;
   await window.MathJax?.startup?.promise;
   const article = document.querySelector("article.bd-article");
   const paper = article.cloneNode(true);
@@ -17,7 +18,10 @@ async ([name, names, site, pictures]) => {
     lab.replaceWith(figure);
   });
   paper.querySelectorAll("button.set").forEach((button) => button.replaceWith(button.textContent));
-  drop("script, button, input, select, iframe, .headerlink, .control, mjx-assistive-mml, details.hide, path:not([d])");
+  paper.querySelectorAll("iframe").forEach((frame) => frame.replaceWith(`On its page: ${frame.title}.`));
+  drop("script, button, input, select, .headerlink, .control, mjx-assistive-mml, details.hide, summary svg");
+  drop("details.claim > p:last-child"); // its cases as a file, and a link to itself
+  drop("path:not([d])"); // of a blank in a formula; an ePub must not have it
 
   const replaced = (element, tag) => {
     const other = document.createElement(tag);
@@ -38,18 +42,17 @@ async ([name, names, site, pictures]) => {
     formula.replaceWith(drawn);
   }
   for (const element of paper.querySelectorAll("[role], [tabindex], [aria-label], [aria-pressed]")) {
-    for (const name of ["tabindex", "aria-pressed"]) element.removeAttribute(name);
+    for (const name of element.getAttributeNames()) if (CONTROLS.test(name)) element.removeAttribute(name);
     if (element.hasAttribute("aria-label")) element.setAttribute("role", "img");
     else element.removeAttribute("role");
   }
   for (const link of paper.querySelectorAll("a[href]")) {
     const [page, anchor] = link.getAttribute("href").split("#");
     const target = page === "" ? name : page.replace(/\.html$/, "");
-    if (link.textContent === "link") link.remove(); // to the card on which it stands
     if (/^(https?|mailto):/.test(page)) continue;
     if (names.includes(target)) link.setAttribute("href", `${target}.xhtml${anchor ? "#" + anchor : ""}`);
     else if (site && !page.startsWith("data:")) link.setAttribute("href", new URL(link.getAttribute("href"), site).href);
-    else link.replaceWith(...(link.hasAttribute("download") ? [] : link.childNodes));
+    else link.replaceWith(...(link.closest("figcaption") ? [] : link.childNodes)); // there it is *The numbers (CSV)*
   }
   const styles = [...paper.querySelectorAll("style")].filter((style) => !style.closest("svg"));
   styles.forEach((style) => style.remove());

@@ -21,6 +21,7 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 from uaftc_book.publish import address
+from uaftc_book.publish.pages import changed_on
 from uaftc_book.publish.sources import CHECKOUT
 from uaftc_lib import __version__
 
@@ -31,13 +32,14 @@ STYLES = ("pygments.css",)  # of the pages
 PAGE = "@page { size: A4; margin: 18mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }"
 OPENED = "lab => { for (let d = lab; (d = d.closest('details:not([open])')); ) d.open = true; lab.scrollIntoView(); }"
 TRAINED = "lab => lab.run && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null"
-HIDDEN = ".bd-header, .bd-header-article { display: none !important }"  # what stands before figures while one scrolls
+# What stands before figures while one scrolls, and what only a screen can do with them.
+HIDDEN = ".bd-header, .bd-header-article, button, input, details { display: none !important }"
 EVERYWHERE = {"What it means", "Checks"}  # sections that the table of contents leaves out
 LEFT_OUT = {"genindex"}  # on paper names have no use without page numbers
 TITLE = "Understanding Attention for Text Classification"
 ABOUT = (
-    f"The living edition, version {__version__}. This is the book as its pages show it. Code, sliders that train a "
-    "model, and the numbers behind each figure are on the pages and in their notebooks."
+    f"The living edition, version {__version__}. This is the book as its pages show it. Most code, sliders that train "
+    "a model, and the numbers behind each figure are on the pages and in their notebooks."
 )
 
 
@@ -106,8 +108,11 @@ def parts(tab: object, pages: Path, checkout: Path = CHECKOUT) -> Iterator[Part]
         arguments = [name, names, address.site(checkout), [*map(picture, tab.locator("uaftc-lab").all())]]
         xhtml, styles, headings = tab.evaluate(TAKE.read_text(encoding="utf-8"), arguments)
         first = headings[0][1]  # with the chapter's number
-        title = re.match(r"(\d+\. )?", first)[0] + title if title else first
-        yield Part(name, caption, title, xhtml, styles, [*map(tuple, headings)])
+        if title:  # as the table of contents has it, with the sections of the paper
+            headings[0][1] = title = re.match(r"(\d+\. )?", first)[0] + title
+            before, _, after = xhtml.partition("</h1>")
+            xhtml = f"{before[: before.index('<h1>')]}<h1>{escape(title)}</h1>{after}"
+        yield Part(name, caption, title or first, xhtml, styles, [*map(tuple, headings)])
 
 
 def anchored(part: Part) -> str:
@@ -170,10 +175,10 @@ def page_numbers(pdf: bytes, book: list[Part]) -> dict[str, int]:
     import pypdfium2
 
     _, *marks = pypdfium2.PdfDocument(pdf).get_toc()  # the first is the title of the book
-    names = anchors(book)
-    if len(marks) != len(names):
-        raise AssertionError(f"the PDF has {len(marks)} bookmarks, the book {len(names)} headings")
-    return {name: mark.get_dest().get_index() + 1 for name, mark in zip(names, marks)}
+    printed = ["".join(mark.get_title().split()) for mark in marks]
+    if printed != ["".join(text.split()) for part in book for _, text, _ in part.headings]:
+        raise AssertionError("the bookmarks of the PDF are not the headings of the book")
+    return {name: mark.get_dest().get_index() + 1 for name, mark in zip(anchors(book), marks)}
 
 
 def pdf_of(tab: object, book: list[Part], pages: Path) -> bytes:
@@ -212,7 +217,8 @@ def write_epub(book: list[Part], path: Path, pages: Path) -> None:
         'unique-identifier="id" xml:lang="en"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
         f'<dc:identifier id="id">urn:uuid:{uuid5(NAMESPACE_URL, f"{TITLE} {__version__}")}</dc:identifier>'
         f"<dc:title>{TITLE}</dc:title><dc:language>en</dc:language><dc:creator>The uaftc contributors</dc:creator>"
-        '<meta property="dcterms:modified">2020-07-05T00:00:00Z</meta></metadata><manifest>'
+        f'<meta property="dcterms:modified">{changed_on(".", CHECKOUT) or "2020-07-05"}T00:00:00Z</meta>'
+        "</metadata><manifest>"
         '<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>'
         f'{"".join(items)}</manifest><spine><itemref idref="nav"/>{"".join(order)}</spine></package>'
     )
