@@ -69,7 +69,6 @@ FILES = {
 
 PROXIES = {name: os.environ.get(name) for name in ("http_proxy", "https_proxy", "no_proxy")}
 SHUT = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9") | {"no_proxy": "localhost,127.0.0.1"}
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
 AXE = "4.14.1"
@@ -183,6 +182,8 @@ def global_generators_untouched():
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of a Chromium browser."""
+    from uaftc_book.publish.paper import BROWSERS
+
     found = [path for name in BROWSERS if (path := shutil.which(name))]
     if not found:
         missing("browser", f"no browser is installed (looked for {', '.join(BROWSERS)})")

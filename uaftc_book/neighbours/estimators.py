@@ -32,6 +32,12 @@ class Game(NamedTuple):
         total = kept @ weights
         return np.divide(kept @ (weights * self.polarity), total, out=np.zeros(len(kept)), where=total > 0)
 
+    @property
+    def gradient(self) -> Float[np.ndarray, "words"]:
+        """α_j (s_j − s), that of the logit with respect to a mask of ones that multiplies the e^{a_j}."""
+        alpha = self.weights / self.weights.sum()
+        return alpha * (self.polarity - alpha @ self.polarity)
+
 
 def permutations_for(evaluations: int, words: int) -> int:
     """How many permutations that many evaluations are, at least one: in each the words come one by one."""

@@ -7,6 +7,7 @@ the notebooks.
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import sys
@@ -23,7 +24,7 @@ from uuid import NAMESPACE_URL, uuid5
 from uaftc_book.publish import address
 from uaftc_book.publish.pages import changed_on
 from uaftc_book.publish.sources import CHECKOUT
-from uaftc_lib import __version__
+from uaftc_lib import __version__, files
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 TAKE = Path(__file__).with_name("paper.js")
@@ -33,7 +34,7 @@ PAGE = "@page { size: A4; margin: 18mm; @bottom-center { content: counter(page);
 OPENED = "lab => { for (let d = lab; (d = d.closest('details:not([open])')); ) d.open = true; lab.scrollIntoView(); }"
 TRAINED = "lab => lab.run && lab.run.milliseconds !== null && lab.run.job === lab.job && lab.frame == null"
 # What stands before figures while one scrolls, and what only a screen can do with them.
-HIDDEN = ".bd-header, .bd-header-article, button, input, details { display: none !important }"
+HIDDEN = ".bd-header, .bd-header-article, button, input, details:not(.section-more) { display: none !important }"
 EVERYWHERE = {"What it means", "Checks"}  # sections that the table of contents leaves out
 LEFT_OUT = {"genindex"}  # on paper names have no use without page numbers
 TITLE = "Understanding Attention for Text Classification"
@@ -116,7 +117,10 @@ def parts(tab: object, pages: Path, checkout: Path = CHECKOUT) -> Iterator[Part]
 
 
 def anchored(part: Part) -> str:
-    """A page within the one file that is printed: its anchors and links begin with its name."""
+    """A page within the one file that is printed: its anchors and links begin with its name.
+
+    But for those of tables, T_ and a digest, to which their styles belong.
+    """
     text = re.sub(r'\b(id|aria-labelledby|aria-describedby)="(?!T_)', rf'\1="{part.name}--', part.xhtml)
     text = re.sub(r'(href="|url\()#', rf"\1#{part.name}--", text)
     text = re.sub(r'href="(\w+)\.xhtml#', r'href="#\1--', text)
@@ -153,16 +157,16 @@ def xhtml_of(title: str, body: str, book: list[Part], folder: str = "", page: st
 def printed(tab: object, book: list[Part], pages: Path, number: dict[str, int]) -> bytes:
     """The book as a browser prints it from a file beside the pages; ``number``: of the page of each anchor."""
     opening = f"<header><h1>{TITLE}</h1><p>{ABOUT}</p></header>{contents(book, number)}"
-    files = {"paper.xhtml": xhtml_of(TITLE, opening + "".join(map(anchored, book)), book, "_static/", PAGE)}
-    files[f"_static/{STYLE.name}"] = STYLE.read_text(encoding="utf-8")
+    texts = {"paper.xhtml": xhtml_of(TITLE, opening + "".join(map(anchored, book)), book, "_static/", PAGE)}
+    texts[f"_static/{STYLE.name}"] = STYLE.read_text(encoding="utf-8")
     try:
-        for name, text in files.items():
-            (pages / name).write_text(text, encoding="utf-8")
+        for name, text in texts.items():
+            files.write(pages / name, text)
         tab.goto((pages / "paper.xhtml").as_uri())
         return tab.pdf(outline=True, tagged=True, print_background=True, prefer_css_page_size=True)
     finally:
-        for name in files:
-            (pages / name).unlink()
+        for name in texts:
+            (pages / name).unlink(missing_ok=True)
 
 
 def anchors(book: list[Part]) -> list[str]:
@@ -171,12 +175,18 @@ def anchors(book: list[Part]) -> list[str]:
 
 
 def page_numbers(pdf: bytes, book: list[Part]) -> dict[str, int]:
-    """The page of each heading, by its anchor."""
+    """The page of each heading, by its anchor.
+
+    Raises
+    ------
+    AssertionError
+        If the bookmarks of the PDF are not the headings of the book.
+    """
     import pypdfium2
 
     _, *marks = pypdfium2.PdfDocument(pdf).get_toc()  # the first is the title of the book
-    printed = ["".join(mark.get_title().split()) for mark in marks]
-    if printed != ["".join(text.split()) for part in book for _, text, _ in part.headings]:
+    titles = ["".join(mark.get_title().split()) for mark in marks]
+    if titles != ["".join(text.split()) for part in book for _, text, _ in part.headings]:
         raise AssertionError("the bookmarks of the PDF are not the headings of the book")
     return {name: mark.get_dest().get_index() + 1 for name, mark in zip(anchors(book), marks)}
 
@@ -226,7 +236,8 @@ def write_epub(book: list[Part], path: Path, pages: Path) -> None:
         '<?xml version="1.0"?><container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
         '<rootfiles><rootfile full-path="book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
     )
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)  # first, and as it is
         file.writestr("META-INF/container.xml", container)
         file.writestr("book.opf", package)
@@ -235,6 +246,7 @@ def write_epub(book: list[Part], path: Path, pages: Path) -> None:
             file.writestr(f"{part.name}.xhtml", xhtml_of(part.title, part.xhtml, [part]))
         for style in (*(pages / "_static" / name for name in STYLES), STYLE):
             file.write(style, style.name)
+    files.write(path, whole.getvalue())
 
 
 def write(folder: Path, checkout: Path = CHECKOUT) -> list[Path]:
@@ -245,7 +257,7 @@ def write(folder: Path, checkout: Path = CHECKOUT) -> list[Path]:
     with browser() as running:
         tab = running.new_page(viewport={"width": 1280, "height": 900}, device_scale_factor=2)
         book = [*parts(tab, pages, checkout)]
-        pdf.write_bytes(pdf_of(tab, book, pages))
+        files.write(pdf, pdf_of(tab, book, pages))
     write_epub(book, epub, pages)
     return [pdf, epub]
 
