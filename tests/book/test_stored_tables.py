@@ -20,7 +20,7 @@ from uaftc_lib.experiments.registry import (
     stored,
 )
 from uaftc_lib.experiments.tables import BENCHMARKS, grid_names, remake
-from uaftc_lib.locations import PAPER_NAMES, find_data_home, results_folder
+from uaftc_lib.locations import PAPER_NAMES, data_home, results_folder
 
 contents.load_chapters()  # registers the experiments
 
@@ -165,7 +165,7 @@ OF_THE_TRANSFORMER = {"contextual_readers", "own_transformer_tells"}
     ],
 )
 def test_the_quickest_jobs_of_a_table_come_out_again(tmp_path, name):
-    folder = prepared_folder(find_data_home(), masked_language_model.NAME, masked_language_model.RULES)
+    folder = prepared_folder(data_home(), masked_language_model.NAME, masked_language_model.RULES)
     if name in OF_THE_TRANSFORMER and not folder.exists():
         pytest.skip("the book's own transformer is not at hand, and takes hours to train")
     try:

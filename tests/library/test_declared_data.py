@@ -58,7 +58,8 @@ def outcomes(tmp_path):
     def run(home=home, proxy="") -> tuple[dict[str, str], str]:
         of_network = dict.fromkeys(("http_proxy", "https_proxy"), proxy)
         path = os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
-        surroundings = os.environ | of_network | {"UAFTC_DATA": str(home), "PYTHONPATH": path, "UAFTC_REQUIRED": ""}
+        empty = dict.fromkeys(("UAFTC_REQUIRED", "UAFTC_SHARE"), "")
+        surroundings = os.environ | of_network | empty | {"UAFTC_DATA": str(home), "PYTHONPATH": path}
         options = ["--nbval", "-v", "-rs", "-p", "conftest", "-p", "no:cacheprovider", "-W", "ignore"]
         command = [sys.executable, "-m", "pytest", *options, folder]
         said = subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, text=True).stdout
