@@ -101,6 +101,9 @@ def complete_site(app, exception):
     if exception is None and app.builder.name == "html":
         if app.config.html_baseurl:
             files.write(Path(app.outdir, "robots.txt"), f"Sitemap: {app.config.html_baseurl}sitemap.xml\n")
+        for one in app.env.domaindata["cite"]["bibliographies"].values():
+            for entry in one.citation_nodes.values():
+                entry.clear()  # to which the next build would append
         # Sphinx keeps what it knows before the index of the search is whole, which a build of one page then lacks.
         files.write(Path(app.doctreedir, ENV_PICKLE_FILENAME), pickle.dumps(app.env))
 

@@ -54,8 +54,8 @@ ONES = ("dimension", "epochs", "slider_epochs", "texts", "types", "instances", "
 SMALL = dict.fromkeys((*ONES, "replicates", "rounds"), 1) | {"class_size": 10, "lams": [1.0, 10.0]}
 SMALL |= {"positive_instances": 10, "negative_instances": 10}
 LONG = (pytest.mark.long,)
-# Seven to eleven seconds of a processor each: these are run with every test run.
-QUICKEST = {"00_intro", "A_gradients", "10_scorecard", "A_errata", "A_variants"}
+# Six to eight seconds of a processor each: these are run with every test run.
+QUICKEST = {"00_intro", "A_gradients", "10_scorecard", "A_errata"}
 
 source_of = cache(read_source)
 

@@ -352,27 +352,6 @@ def small_book(checkout) -> Path:
     return add_pages(checkout)
 
 
-def test_pages_are_built_once_and_warnings_are_errors(small_book, monkeypatch):
-    replace(chapter(small_book), "A sentence.", "A sentence {cite:p}`sun-lu-2020`.")
-    publish.refresh(small_book)
-    pages = publish.build(small_book)
-    index = pages / "01_small.html"
-    built = index.stat().st_mtime_ns
-    publish.build(small_book)
-    assert index.stat().st_mtime_ns == built, "nothing changed, nothing built"
-    replace(chapter(small_book), "A sentence", "A sentence {eq}`nowhere`")
-    publish.refresh(small_book)
-    with pytest.raises(SystemExit, match="nowhere"):
-        publish.build(small_book)
-    assert index.exists(), "the older pages stay until new ones are whole"
-    # The next build must not find the pages that the failed one left, and take them for its own.
-    monkeypatch.setattr(
-        publish.pages.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "once more")
-    )
-    with pytest.raises(SystemExit, match="once more"):
-        publish.build(small_book)
-
-
 def all_files(folder: Path) -> dict[str, str]:
     """Files of pages by name; the index of the search lists its pages in the order in which they came."""
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -398,44 +377,45 @@ def test_a_change_is_of_a_page_or_of_all(part, page):
     assert publish.pages.page_of(part) == page
 
 
-def test_changed_texts_alone_are_built_anew_as_in_a_whole_build(small_book):
-    """A title is shown by other pages too, and the search knows their entries of the index."""
-    with (small_book / "book" / "references.md").open("a") as file:
-        file.write("\n{index}`entry`\n")
+def test_changed_texts_alone_are_built_anew_as_in_a_whole_build_and_warnings_are_errors(small_book, monkeypatch):
+    """A title is shown by other pages too, the search knows their entries of the index, and a label may move."""
+    first, later = chapter(small_book), small_book / "book" / "references.md"
+    replace(first, "A sentence.", "A sentence {cite:p}`sun-lu-2020`.")
+    later.write_text(f"{later.read_text()}\n{{index}}`entry`\n\n(place)=\n## A section\n\nSee {{ref}}`place`.\n")
     publish.refresh(small_book)
     pages = publish.build(small_book)
-    assert publish.is_ready(small_book)
-    other = pages.parent / ".doctrees" / "references.doctree"
-    for old, new in (("A sentence.", "Another sentence."), ("A small chapter", "Another chapter")):
-        read = other.stat().st_mtime_ns
-        replace(chapter(small_book), old, new)
-        assert not publish.is_ready(small_book)
-        publish.refresh(small_book)
-        publish.build(small_book)
-        assert other.stat().st_mtime_ns == read, "the other page is not read again"
-        assert publish.is_ready(small_book)
-        in_part = all_files(pages)
-        assert in_part["entries"] == ["entry"]
-        publish.build(small_book, whole=True)
-        assert other.stat().st_mtime_ns > read
-        assert all_files(pages) == in_part
-
-
-def test_a_label_may_move_to_an_earlier_page_and_where_it_is_gone_it_is_missed(small_book):
-    later = small_book / "book" / "references.md"
-    later.write_text(f"{later.read_text()}\n(place)=\n## A section\n\nSee {{ref}}`place`.\n")
+    index, other = pages / "01_small.html", pages.parent / ".doctrees" / "references.doctree"
+    built, read = index.stat().st_mtime_ns, other.stat().st_mtime_ns
+    publish.build(small_book)
+    assert index.stat().st_mtime_ns == built, "nothing changed, nothing built"
+    replace(first, "A sentence", "Another sentence")
+    replace(first, "A small chapter", "Another chapter")
+    assert not publish.is_ready(small_book)
     publish.refresh(small_book)
     publish.build(small_book)
+    assert other.stat().st_mtime_ns == read, "the other page is not read again"
+    assert publish.is_ready(small_book)
+    in_part = all_files(pages)
+    assert in_part["entries"] == ["entry"]
+    publish.build(small_book, whole=True)
+    assert other.stat().st_mtime_ns > read and all_files(pages) == in_part
     replace(later, "(place)=\n", "")
-    replace(chapter(small_book), "A sentence.", "(place)=\n## A section\n\nSee {ref}`place`.")
+    replace(first, "Another sentence", "(place)=\n## A section\n\nSee {ref}`place`. Another sentence")
     publish.refresh(small_book)
-    page = publish.build(small_book) / "01_small.html"
-    assert 'href="#place"' in page.read_text()
-    replace(chapter(small_book), "(place)=\n", "")
-    replace(chapter(small_book), "See {ref}`place`.", "")
+    publish.build(small_book)
+    assert 'href="#place"' in index.read_text(), "a label may move to an earlier page"
+    replace(first, "(place)=\n", "")
+    replace(first, "See {ref}`place`.", "")
     publish.refresh(small_book)
     with pytest.raises(SystemExit, match="undefined label: 'place'"):
         publish.build(small_book)  # by the page that has not changed
+    assert index.exists(), "the older pages stay until new ones are whole"
+    # The next build must not find the pages that the failed one left, and take them for its own.
+    monkeypatch.setattr(
+        publish.pages.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "once more")
+    )
+    with pytest.raises(SystemExit, match="once more"):
+        publish.build(small_book)
 
 
 def test_a_page_with_a_copy_and_no_text_is_not_published(small_book):
