@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 
+from uaftc_lib.report.write import Rows
+
 HOSTILE = ('<script>alert("class")</script>', '"><img src=x onerror=alert(1)>', "=HYPERLINK(1)", "]]></style>{{7*7}}")
 SCRIPTS = ("שלום", "مرحبا", "中", "ไ", "👩🏽‍🚀", "c++", "3.5", "e-mail", "@name", "#tag", "naïve", "o'clock")
 HARD = ("</script><script>alert(2)</script>", "<b>bold</b>", "=1+1", "${x}", "a=b&c", "100%", "\u202eturned", "y" * 300)
@@ -55,6 +57,39 @@ def made_report(
     return report_of(frame, classes, drawn, labels, verdict, encoder, random), frame
 
 
+def made_texts(special=(*SCRIPTS, *HARD), texts=12) -> list[dict]:
+    """Texts of words that are hard to show: each with where its words stand and what they push."""
+    random, made = np.random.default_rng(0), []
+    for t in range(texts):
+        text = "  ".join(random.permutation([*special, "mark00"])[:9]) + " !"
+        spans = [match.span() for match in re.finditer(r"\S+", text)][:-1]
+        words = [{"span": span, "word": text[slice(*span)], "influence": random.normal()} for span in spans]
+        made.append({"row": t + 1, "text": text, "words": words})
+    return made
+
+
+def made_rows(report, texts=None) -> Rows:
+    """What the files say of single rows; ``texts``: :func:`made_texts`."""
+    texts = texts or made_texts()
+
+    def sentences(shown: list[str]) -> dict:
+        lines = []
+        for t, one in enumerate(texts):
+            end, words = 0, []
+            for word in one["words"]:
+                place = shown.index(word["word"]) if word["word"] in shown else -1
+                words += [word["span"][0] - end, word["span"][1] - word["span"][0], place, 3]
+                words += [round(100 * word["influence"])]
+                end = word["span"][1]
+            lines.append([one["row"], t % 2, 0, 0.9 - t / 100, int(t == 1), one["text"], words, []])
+        return {"of": len(texts), "texts": lines}
+
+    names = [each["name"] for each in report["classes"]]
+    row = {"row": 8, "label": names[0], "answer": names[1], "probability": 0.9, "label_probability": 0.05}
+    table = pd.DataFrame([row | {"suspect": 1, "words": "=mark10 +2.00"}])
+    return Rows(table, sentences, None, "<b>because</b>")
+
+
 def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
     better = verdict == "linear is better"
     share = {name: float((labels == k).mean()) for k, name in enumerate(classes)}
@@ -68,17 +103,6 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
     right = {"accuracy": 0.8, "low": 0.75, "high": 0.85, "balanced_accuracy": 0.79}
     judged = right | {"confidence": 0.85, "calibration_error": 0.03, "calibration": bins}
     of_mark = frame.loc[frame["word"] == "mark00", ["texts", "texts_of_class"]].iloc[0].to_dict()
-
-    def example(t: int, right: bool) -> dict:
-        text, k = "  ".join(drawn[t]) + " !", labels[t]
-        found = [match.span() for match in re.finditer(r"\S+", text)][:-1]
-        push = random.normal(0, 1, len(found)).tolist()
-        words = [
-            {"start": a, "end": b, "word": text[a:b] if j else None, "attention": 1 / len(found), "influence": push[j]}
-            for j, (a, b) in enumerate(found)
-        ]
-        told = {"row": t + 1, "text": text, "label": classes[k], "predicted": classes[k if right else k - 1]}
-        return told | {"confidence": 0.7, "words": words, "turned_by": [0, 1] if t % 2 else None}
 
     return {
         "version": "0", "file": "<u>&file.csv",
@@ -108,10 +132,6 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
             "word": "mark00", "form": "", "class": classes[0], **of_mark,
             "covered": 0.97, "recall": 0.98, "recall_without": 0.55, "accuracy": 0.9, "accuracy_without": 0.7,
         }],
+        "suspect_labels": 1,
         "attended_without_effect": [{"word": "word2", "attention": 0.4, "influence": 0.01, "texts": 50}],
-        "examples": {
-            "typical": [example(k, True) for k in range(len(classes))],
-            "sure": [example(t, True) for t in range(20, 23)],
-            "wrong": [example(30, False)], "unsure": [],
-        },
     }  # fmt: skip

@@ -138,7 +138,7 @@ def test_wheel_explains_a_file(bare):
     out = bare.folder / "report"
     done = bare.run("uaftc", "explain", reviews(bare.folder / "reviews.csv"), *REPORT, "--out", out)
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in out.iterdir()) == ["report.html", "report.json", "words.csv"]
+    assert sorted(path.name for path in out.iterdir()) == ["predictions.csv", "report.html", "report.json", "words.csv"]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "<script" in page and "<style" in page and "awful" in page
     words = pd.read_csv(out / "words.csv").set_index(["word", "class"])["influence"]

@@ -1,5 +1,6 @@
 """What single words do not say: pairs, case, punctuation, hosts, sets of one form; and what only keeps company."""
 
+import json
 from types import SimpleNamespace
 
 import made_files
@@ -62,10 +63,13 @@ def test_where_pairs_decide_the_report_says_so_and_lists_them_when_asked(tmp_pat
     report, words = explained(rows, tmp_path, Settings(epochs=60, ngrams=2))
     assert listed(words) == {(pair, "ab"[k]) for k, pairs in SAID["Pairs"][0].items() for pair in pairs}
     assert "Pairs of neighbouring words count" in report["cut"] and not report["loud"]
-    for example in report["examples"]["sure"]:
-        assert sum(word["attention"] for word in example["words"]) == pytest.approx(1, abs=1e-4)
-        strongest = sorted(example["words"], key=lambda word: -word["influence"])[:2]
-        assert {word["word"] for word in strongest} <= {"not", "very", "good", "bad"}, "both words of the pair"
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    data = json.loads(page.partition('id="numbers">')[2].partition("</script>")[0])
+    for *_, words, pairs in data["texts"]["texts"][:20]:
+        strongest = sorted(zip(words[4::5], words[2::5]))[-2:]
+        named = {data["rows"][place][0] for _, place in strongest}
+        assert named <= {"not", "very", "good", "bad"}, "both words of the pair"
+        assert data["rows"][max(zip(pairs[1::2], pairs[::2]))[1]][0].split()[0] in {"not", "very"}
 
 
 def test_pairs_stand_behind_the_words_of_their_text():

@@ -12,21 +12,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
-from made_report import HOSTILE, SCRIPTS, made_report
+from made_report import HOSTILE, made_report, made_rows, made_texts
 from test_explain_copies import table_of
 from test_explain_lists import explained
 
 from conftest import violations
 from uaftc_lib import Corpus
 from uaftc_lib.explain.words import class_polarity
-from uaftc_lib.report import judge, write
+from uaftc_lib.report import write
+from uaftc_lib.report.predict import push_of_positions
 from uaftc_lib.report.prepare import prepare
 from uaftc_lib.report.request import Refused
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.train import folds, train_reader
 from uaftc_lib.report.words import Cutter
 
-NAMES = {"words.csv", "report.json", "report.html"}
+NAMES = {"words.csv", "predictions.csv", "report.json", "report.html"}
 VERDICTS = ("sure", "open", "nothing", "linear is better")
 
 
@@ -35,7 +36,7 @@ def made(tmp_path_factory):
     """A written report whose classes, file name, columns and words would all like to be markup."""
     folder = tmp_path_factory.mktemp("report") / "out"
     report, words = made_report(HOSTILE)
-    assert write.write_report(report, words, folder) == []
+    assert write.write_report(report, words, folder, of_rows=made_rows(report)) == []
     return folder, report, words
 
 
@@ -82,8 +83,9 @@ def test_every_key_and_column_is_described(made, tmp_path, verdict):
     write.write_report(report, words, tmp_path)
     stored = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     jsonschema.validate(stored, write.SCHEMA)
-    for one in words.head(5).to_dict("records"):
-        jsonschema.validate(write.finite(one), write.SCHEMA["$defs"]["words.csv"])
+    for name, rows in (("words.csv", words), ("predictions.csv", made_rows(report).table)):
+        for one in rows.head(5).to_dict("records"):
+            jsonschema.validate(write.finite(one), write.SCHEMA["$defs"][name])
     with pytest.raises(jsonschema.ValidationError, match="new"):
         jsonschema.validate(stored | {"new": 1}, write.SCHEMA)
 
@@ -97,11 +99,11 @@ def test_a_spreadsheet_sees_no_formula(made):
 
 def test_the_same_report_gives_the_same_bytes_and_what_is_replaced_is_said(made, tmp_path):
     folder, report, words = made
-    assert write.write_report(report, words, tmp_path) == []
+    assert write.write_report(report, words, tmp_path, of_rows=made_rows(report)) == []
     assert all((tmp_path / name).read_bytes() == (folder / name).read_bytes() for name in NAMES)
     (tmp_path / "words.csv").unlink()
     (tmp_path / "own.txt").write_text("mine")
-    assert write.write_report(report, words, tmp_path) == ["report.json", "report.html"]
+    assert write.write_report(report, words, tmp_path) == ["predictions.csv", "report.json", "report.html"]
     assert {path.name for path in tmp_path.iterdir()} == NAMES | {"own.txt"}
 
 
@@ -178,7 +180,7 @@ def page_of(report, words) -> str:
     """The page of a report whose words are all shown."""
     count = words["word"].nunique()
     counted = report["vocabulary"] | {"with_interval": count, "in_csv": count}
-    return write.render_page(report | {"vocabulary": counted}, words, write.COLUMNS)
+    return write.render_page(report | {"vocabulary": counted}, words, write.COLUMNS, made_rows(report))
 
 
 def told_of(**kinds) -> str:
@@ -193,7 +195,7 @@ def test_first_things_first():
         "One word nearly decides a class",
     ]
     parts += ["For a class: its words", "For a word: how", "What may be concluded, and", "How good it is Five models"]
-    places = [told.index(part) for part in [*parts, "Examples Unseen texts", "Data and settings"]]
+    places = [told.index(part) for part in [*parts, "Texts Unseen texts", "Data and settings"]]
     assert places == sorted(places)
     assert "gets 98 % right with the word and 55 % without it, of all texts 90 % and 70 %" in told
     for word in ("log-loss", "AUC", "balanced accuracy", "recall", "Calibration", "influence_low", "q_beyond"):
@@ -232,7 +234,7 @@ def test_what_cannot_be_measured_is_a_dash():
     quality = report["quality"]
     for part in ("log_loss", "auc", "margin"):
         quality[part] = dict.fromkeys(quality[part], float("nan"))
-    told = text_of(page_of(report, words)).partition("How good it is Five")[2].partition("Examples Unseen")[0]
+    told = text_of(page_of(report, words)).partition("How good it is Five")[2].partition("Suspect labels")[0]
     assert "nan" not in told and "None" not in told and "no interval" in told
 
 
@@ -255,8 +257,7 @@ def test_a_word_that_half_of_a_class_holds_does_not_decide_it():
 
 def test_a_recurrent_encoder_is_spoken_of_truly():
     plain, recurrent = told_of(), told_of(encoder="lstm")
-    assert "add up to its scores" in plain and "no smaller removal turns it" in plain
-    assert "add up to its scores" not in recurrent and "removal" not in recurrent
+    assert "add up to its scores" in plain and "add up to its scores" not in recurrent
     assert "read again without each of its words" in recurrent
 
 
@@ -290,57 +291,6 @@ def test_numbers_are_told_plainly():
     assert (write.signed(None), write.signed(float("nan")), write.signed(float("inf"))) == ("–", "–", "–")
     assert [write.percent(x, 0) for x in (0.5, -0.001, None, float("nan"))] == ["50\u00a0%", "0\u00a0%", "–", "–"]
     assert write.fragment("a=b&c#/\ud800") == "a%3Db%26c%23%2F%3F"
-
-
-# --- the examples
-
-
-def test_a_text_stands_as_it_is_in_the_file(made):
-    """Cut into words and what stands between them, it is the same text, however strange."""
-    shown = [each for kind in made[1]["examples"].values() for each in kind]
-    for each in shown:
-        cut = write.text_pieces(each)
-        assert "".join(text for text, _, _ in cut) == each["text"]
-        assert [word for _, word, _ in cut if word] == each["words"]
-    assert {text for each in shown for text, word, _ in write.text_pieces(each) if word} & set(SCRIPTS)
-
-
-@pytest.mark.parametrize(
-    "text, first, last, shown",
-    [
-        ("\n\n  \n", True, False, ""),
-        (".\n \n\n\nThen ", False, False, ".\n\nThen "),
-        (",\nnext ", False, False, ",\nnext "),
-        (" end.\n\n", False, True, " end."),
-        ("\n\nnothing known\n\n", True, True, "nothing known"),
-    ],
-)
-def test_empty_lines_do_not_stretch_the_page(text, first, last, shown):
-    assert write.between_words(text, first, last) == shown
-
-
-def test_examples_are_not_only_the_surest():
-    random = np.random.default_rng(0)
-    labels, lengths, same = random.integers(0, 3, 300), np.full(300, 20), np.arange(300)
-    P = random.dirichlet((1, 1, 1), 300)
-    P[np.arange(300), labels] += 0.5
-    P /= P.sum(1, keepdims=True)
-    found = judge.choice(P, labels, lengths, same)
-    every = np.concatenate(list(found.values()))
-    assert len(set(every)) == len(every) == 18, "no text stands twice"
-    confidence, right = P.max(1), P.argmax(1) == labels
-    for k, t in enumerate(found["typical"]):
-        assert labels[t] == k and right[t]
-        assert abs(confidence[t] - np.median(confidence[right & (labels == k)])) < 0.02
-    assert right[found["sure"]].all() and not right[found["wrong"]].any()
-    assert set(P[found["sure"]].argmax(1)[:3]) == {0, 1, 2}, "the classes take turns"
-    assert (np.sort(confidence)[:5] == confidence[found["unsure"]]).all()
-    lengths[found["wrong"][0]], lengths[found["wrong"][1]] = 200, 2000
-    others = judge.choice(P, labels, lengths, same)["wrong"]
-    assert set(others[:3]) == set(found["wrong"][2:]) and not set(others) & set(found["wrong"][:2])
-    assert all(len(found) == 0 for found in judge.choice(P, labels, np.full(300, 2000), same).values())
-    every = np.concatenate([*judge.choice(P, labels, lengths, same % 30).values()])
-    assert len(set(every % 30)) == len(every) > 10, "of copies one is shown"
 
 
 # --- the page in a browser
@@ -473,8 +423,8 @@ def test_what_is_chosen_stands_in_the_address(opened, made, browser):
 def test_every_link_leads_to_its_word(opened, made):
     links = "#verdict a[href*='word='], #classes a, #caveats a, #rows a"
     asked = "all => all.map((each) => new URLSearchParams(new URL(each.href).hash.slice(1)).get('word'))"
-    found, of_examples = (opened.locator(some).evaluate_all(asked) for some in (links, "#examples a"))
-    assert len(found) > 50 and {*found, *of_examples} <= set(made[2]["word"])
+    found = opened.locator(links).evaluate_all(asked)
+    assert len(found) > 50 and {*found} <= set(made[2]["word"])
 
 
 def test_a_number_is_the_same_wherever_it_stands(opened, made):
@@ -535,10 +485,10 @@ def test_axe_finds_nothing(opened, axe):
 
 @on_both
 def test_the_numbers_of_a_text_are_within_reach_of_keys(opened, made):
-    example = made[1]["examples"]["typical"][0]
-    opened.focus("#examples details summary")
+    example = made_texts()[0]
+    opened.focus("#texts details summary")
     opened.keyboard.press("Enter")
-    rows = [row.split("\t") for row in opened.locator("#examples details[open] tbody tr").all_inner_texts()]
+    rows = [row.split("\t") for row in opened.locator("#texts details[open] tbody tr").all_inner_texts()]
     assert [float(row[1].replace("−", "-")) for row in rows] == pytest.approx(
         [word["influence"] for word in example["words"]], abs=0.0051
     )
@@ -571,17 +521,16 @@ def test_the_policy_lets_nothing_in(browser, made):
 def test_right_to_left_reads_right_to_left(browser, tmp_path):
     text = "שלום, עולם 3.5 (טוב)"
     found = [(0, 4), (6, 10), (11, 14), (16, 19)]
-    words = [{"start": a, "end": b, "word": text[a:b], "attention": 0.25, "influence": 1.0} for a, b in found]
+    words = [{"span": span, "word": text[slice(*span)], "influence": 1.0} for span in found]
     report, table = made_report(("טוב", "רע"), special=("שלום", "مرحبا"))
-    for example in report["examples"]["typical"]:
-        example |= {"text": text, "words": words, "turned_by": [0]}
-    write.write_report(report, table, tmp_path)
+    rows = made_rows(report, [{"row": 1, "text": text, "words": words}])
+    write.write_report(report, table, tmp_path, of_rows=rows)
     tab = browser.new_page()
     tab.goto((tmp_path / "report.html").as_uri() + "#word=" + quote("مرحبا"))
-    assert tab.evaluate("getComputedStyle(document.querySelector('#examples .text')).direction") == "rtl"
-    left = [each.bounding_box()["x"] for each in tab.query_selector_all("#examples .text >> nth=0 >> .w")]
+    assert tab.evaluate("getComputedStyle(document.querySelector('#texts .text')).direction") == "rtl"
+    left = [each.bounding_box()["x"] for each in tab.query_selector_all("#texts .text >> nth=0 >> .w")]
     assert left == sorted(left, reverse=True), "the first word stands to the right of the second"
-    assert tab.text_content("#examples .text").strip() == text
+    assert tab.text_content("#texts .text").strip() == text
     tab.fill("#search", "שלום")
     assert tab.evaluate("getComputedStyle(document.querySelector('#search')).direction") == "rtl"
     isolated = "getComputedStyle(document.querySelector('#rows bdi')).unicodeBidi"
@@ -655,22 +604,6 @@ def test_what_comes_of_a_file_is_as_described(run):
             assert row["influence"] == pytest.approx(one.influence, abs=1e-4)
 
 
-def test_examples_show_rows_of_the_file(run):
-    found = json.loads((run[0] / "report.json").read_text(encoding="utf-8"))["examples"]
-    every = [each for kind in found.values() for each in kind]
-    assert len(found["typical"]) == 3 and len({each["row"] for each in every}) == len(every) > 10
-    for each in every:
-        assert each["text"] == run[1]["text"][each["row"] - 1] and each["label"] == str(
-            run[1]["label"][each["row"] - 1]
-        )
-        for word in each["words"]:
-            assert word["word"] in (None, each["text"][word["start"] : word["end"]].lower())
-        assert sum(word["attention"] for word in each["words"]) == pytest.approx(1, abs=1e-4)
-        assert set(each["turned_by"] or []) <= set(range(len(each["words"])))
-    assert all(each["label"] == each["predicted"] for kind in ("typical", "sure") for each in found[kind])
-    assert all(each["label"] != each["predicted"] for each in found["wrong"])
-
-
 @pytest.mark.parametrize("encoder, classes", [("none", 2), ("none", 3), ("lstm", 2), ("lstm", 3)])
 def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
     """What a word adds to the score of the answer; of a recurrent encoder the fall when the text is read without it."""
@@ -682,23 +615,18 @@ def test_influence_means_the_same_in_a_text_and_in_the_table(encoder, classes):
     fold = next(folds(whole.labels.numpy(), np.arange(len(whole))))
     settings = Settings(epochs=2, dimension=4, encoder=encoder)
     reader = train_reader(whole, prepared.vocabulary, fold, settings, 0, lambda *_: None)
-    place = int(fold.test[0])
     corpus = reader.read(whole, fold.test[:1])
-    P = reader.probability(whole, fold.test[:1])
-    found = judge.examples(lambda _: reader, prepared, cutter.spans, fold.test[:1], P)
-    (told,) = found["typical"] + found["wrong"] + found["sure"] + found["unsure"]
-    answer = prepared.classes.index(told["predicted"])
+    answer = reader.probability(whole, fold.test[:1]).argmax(1)
 
     def score(corpus) -> float:
-        return float(class_polarity(reader.model(corpus).polarity)[0, answer].detach())
+        return float(class_polarity(reader.model(corpus).polarity)[0, answer[0]].detach())
 
-    pushes = [word["influence"] for word in told["words"]]
+    _, attention, pushes = push_of_positions(reader, whole, fold.test[:1], answer)
+    assert attention.sum() == pytest.approx(1, abs=1e-4)
     if encoder == "none":
         assert sum(pushes) == pytest.approx(score(corpus), abs=1e-4)
     else:
-        assert told["turned_by"] is None, "nobody knows which words would turn it"
         tokens = corpus.tokens.tolist()
         for j, push in enumerate(pushes):
             others = Corpus.from_lists([tokens[:j] + tokens[j + 1 :]], [0], classes, prepared.classes)
             assert push == pytest.approx(score(corpus) - score(others), abs=1e-4)
-    assert told["text"] == prepared.texts[place] and told["row"] == prepared.rows[place]

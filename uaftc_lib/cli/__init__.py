@@ -234,10 +234,12 @@ def sweep(
 @click.argument("file", metavar="FILE", type=PATH)
 @click.option("--text", required=True, help="Column of the texts.")
 @click.option("--label", required=True, help="Column of the classes.")
-@click.option("--out", type=PATH, required=True, help="Folder for report.html, words.csv and report.json.")
+@click.option("--out", type=PATH, required=True, help="Folder for the report.")
 @click.option("--group", help="Column: texts of one group (author, customer) stay on one side of every split.")
 @click.option("--split", help="Column: texts marked test are the unseen ones, those marked train are trained on.")
 @click.option("--time", help="Column of dates or numbers: the latest fifth of the texts are the unseen ones.")
+@click.option("--no-texts", is_flag=True, help="Write no text of the file into the report.")
+@click.option("--save", type=PATH, metavar="FOLDER", help="Keep the models in a folder, for uaftc ask.")
 @click.option("--all-words", is_flag=True, help="Write every word of two texts or more into words.csv.")
 @click.option("--encoding", default="utf-8", help="Of the file, if it is not UTF-8, e.g. cp1252.")
 @click.option("--quiet", is_flag=True, help="Print nothing but what must be seen ('take care'), and that to stderr.")
@@ -251,6 +253,8 @@ def explain(
     split: str | None,
     time: str | None,
     all_words: bool,
+    no_texts: bool,
+    save: Path | None,
     encoding: str,
     quiet: bool,
     as_json: bool,
@@ -261,7 +265,9 @@ def explain(
         settings = Settings(**of_its_dimension(given["vectors"], given))
         check_folder(out)
         check_request(file, Columns(text, label, group, split, time), encoding)
-        report = explain_file(file, text, label, out, settings, encoding, group, split, time, all_words, not quiet)
+        columns = {"group": group, "split": split, "time": time}
+        kept = {"all_words": all_words, "no_texts": no_texts, "save": save, "progress": not quiet}
+        report = explain_file(file, text, label, out, settings, encoding, **columns, **kept)
     except KeyboardInterrupt:
         click.echo("uaftc: stopped; nothing was written", err=True)
         raise click.exceptions.Exit(130) from None
@@ -272,6 +278,42 @@ def explain(
     lines = list(terminal_lines(report, out))
     for line in lines[: len(report["loud"])] if quiet else lines:
         click.echo(line, err=quiet)
+
+
+@app.command()
+@click.argument("folder", type=PATH)
+@click.argument("text", required=False)
+@click.option("--file", type=PATH, help="A file that is one text.")
+@click.option(
+    "--rows", type=PATH, metavar="FILE", help="A file as explain reads it, a text a row; the answers are CSV."
+)
+@click.option("--text", "column", help="Column of the texts of --rows; default: as in the file that was explained.")
+@click.option("--encoding", default="utf-8", help="Of the file, if it is not UTF-8.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; of --rows an object a line.")
+def ask(
+    folder: Path,
+    text: str | None,
+    file: Path | None,
+    rows: Path | None,
+    column: str | None,
+    encoding: str,
+    as_json: bool,
+) -> None:
+    """What the models that explain --save kept in FOLDER answer about a TEXT; - reads it from standard input."""
+    if sum(each is not None for each in (text, file, rows)) != 1:
+        raise ValueError("give one of: a text in quotation marks, - (standard input), --file FILE, --rows FILE")
+    if column is not None and rows is None:
+        raise ValueError("--text names a column of --rows")
+    from uaftc_lib.report import ask as asking
+
+    model = asking.load_saved(folder)
+    if rows is not None:
+        lines = asking.rows_answered(model, rows, column or model.column, encoding, as_json)
+    else:
+        whole = asking.text_of(file, encoding) if text is None else sys.stdin.read() if text == "-" else text
+        lines = asking.lines_of(asking.ask(model, [whole])[0], as_json)
+    for line in lines:
+        click.echo(line)
 
 
 explain.help += f"\n\n{limits()}\n\nA sample is docs/emotions.csv of a clone; chapter 7 of the book shows its report."

@@ -17,7 +17,7 @@ from typing import NamedTuple
 GRIDS = Path(__file__).with_name("grids")
 PACKAGE = Path(__file__).parents[1]
 BENCHMARKS = {"benchmarks": "make bench"} | {
-    name: f"python benchmarks/{name}.py" for name in ("explain_scale", "interval_coverage", "peers")
+    name: f"python benchmarks/{name}.py" for name in ("explain_scale", "interval_coverage", "label_errors", "peers")
 }
 
 

@@ -6,8 +6,10 @@ settings    how the models are trained, and how texts are cut: ``words``
 read        the rows of a file: a Table; its ``cells`` in one normal form
 prepare     copies, words, vocabulary: Prepared
 train       five models, each asked about texts it has not seen: Trained
+predict     what is answered about every row, and which labels are suspect: Predicted
 judge       how good they are, and which words are listed: Judged; ``leaks`` and what ``beyond`` words answers
-write       words.csv, report.json, report.html and the lines of the terminal
+write       words.csv, predictions.csv, report.json, report.html with its ``sentences``, and the lines of the terminal
+ask         the models kept in a folder, and what they answer about new texts: Saved
 
 Each step takes the frozen values of the steps before it, and returns one of its own.
 """
@@ -19,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from uaftc_lib.progress import progress_bar
-from uaftc_lib.report.request import Columns, check_folder
+from uaftc_lib.report.request import SAVED, Columns, Refused, check_folder
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.source import name_of
 
@@ -35,9 +37,11 @@ def explain_file(
     split: str | None = None,
     time: str | None = None,
     all_words: bool = False,
+    no_texts: bool = False,
+    save: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> dict:
-    """Train on a file and write report.html, words.csv and report.json into the folder ``out``.
+    """Train on a file and write report.html, words.csv, predictions.csv and report.json into the folder ``out``.
 
     Parameters
     ----------
@@ -55,6 +59,10 @@ def explain_file(
         latest fifth of the texts are the unseen ones.
     all_words : bool
         Whether words.csv holds every word of two texts or more, however many there are.
+    no_texts : bool
+        Whether no text of the file stands in the report.
+    save : path, optional
+        A folder for the models, which :func:`uaftc_lib.report.ask.load_saved` reads.
     progress : bool
         Whether bars are shown.
 
@@ -71,11 +79,15 @@ def explain_file(
         If a setting is impossible.
     """
     # here, as the command checks its options before anything large is imported
+    from uaftc_lib import files
+    from uaftc_lib.report import ask
     from uaftc_lib.report.judge import judge
+    from uaftc_lib.report.predict import predict, prediction_table
     from uaftc_lib.report.prepare import prepare
     from uaftc_lib.report.read import read_table, sample
+    from uaftc_lib.report.sentences import sentences
     from uaftc_lib.report.train import train
-    from uaftc_lib.report.write import contents, write_report
+    from uaftc_lib.report.write import NO_ROWS, Rows, contents, write_report
     from uaftc_lib.vectors.word_vectors import read_vectors
 
     settings = settings or Settings()
@@ -83,6 +95,8 @@ def explain_file(
     columns = Columns(text, label, group, split, time, settings.label_sep, settings.against_rest)
     cutter = settings.cutter()
     check_folder(out)
+    if save is not None:
+        check_folder(Path(save), "--save", SAVED)
     with progress_bar(total=4, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as bar:
 
         def begin(stage: str) -> None:
@@ -96,9 +110,19 @@ def explain_file(
         prepared = prepare(table, cutter, partial(bar_of, desc="texts"), vectors)
         begin("training")
         trained = None if prepared.short else train(prepared, settings, bar_of)
+        if save is not None and not trained:
+            raise Refused("--save: the words of so short texts are counted, and no model is trained: leave it out")
         begin("judging")
-        judged = judge(prepared, trained, all_words)
+        predicted = predict(prepared, trained) if trained else None
+        judged = judge(prepared, trained, predicted, all_words)
         begin("writing")
         report = contents(name_of(path), columns, prepared, trained, judged)
-        replaced = write_report(report, judged.words, out, all_words)
+        of_rows = NO_ROWS
+        if trained:
+            model = ask.saved(prepared, trained, predicted, settings, columns)
+            shown = None if no_texts else partial(sentences, prepared, trained, predicted)
+            of_rows = Rows(prediction_table(prepared, predicted), shown, *ask.box(model))
+        if save is not None:
+            files.write_together({Path(save) / name: content for name, content in ask.contents(model).items()})
+        replaced = write_report(report, judged.words, out, all_words, of_rows)
     return report | {"replaced": replaced}

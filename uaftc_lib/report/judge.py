@@ -1,4 +1,4 @@
-"""Judge: how good the models are, which words are listed, which of them decide a class, and texts to look at.
+"""Judge: how good the models are, which words are listed, and which of them decide a class.
 
 A word is listed under a class where plain counts and the model agree. The class is commoner among the texts that hold
 the word than among all, commoner also than their lengths explain, and the word pushes towards it, in both ways in which
@@ -12,7 +12,7 @@ together that have answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,23 +25,11 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from uaftc_lib.corpus import Corpus, Vocabulary
-from uaftc_lib.explain.flips import minimal_flip_sets
 from uaftc_lib.report.beyond import answered_without_words
 from uaftc_lib.report.leaks import MATERIAL, leaks
+from uaftc_lib.report.predict import Predicted
 from uaftc_lib.report.prepare import LOUD, Prepared
-from uaftc_lib.report.train import (
-    SPREAD,
-    Z95,
-    Answers,
-    Pushes,
-    Reader,
-    Trained,
-    auc,
-    by_unit,
-    push_columns,
-    verdict_of,
-    word_values,
-)
+from uaftc_lib.report.train import SPREAD, Z95, Answers, Pushes, Trained, auc, by_unit, verdict_of
 
 Probabilities = Float[np.ndarray, "texts classes"]
 
@@ -56,8 +44,6 @@ AGAINST = 0.1  # the same for a word that the model lists: above this p it only 
 MOST_COMPARED = 2000  # words of a class that are compared with one another: those that do most in all
 TOP = 15  # words shown for each class
 LITTLE = 0.1  # push, as a share of the largest, below which a word is said to have little effect
-EACH = 5  # examples: of the surest, the wrong and the unsure texts
-SHORT, LONGEST = 150, 1000  # words of an example: longer ones only where there are no others, and never
 VERDICTS = {  # what may be concluded, and why
     "nothing": (
         "No conclusion may be drawn.",
@@ -105,7 +91,7 @@ class Judged:
     words : DataFrame
         See :func:`word_table`; none is listed under "nothing".
     findings : dict
-        What report.json says of the models, of the words and of single texts.
+        What report.json says of the models, the words and suspect labels.
     loud : list of str
         What must be seen before anything else.
     """
@@ -115,9 +101,9 @@ class Judged:
     loud: list[str]
 
 
-def judge(prepared: Prepared, trained: Trained | None, all_words: bool = False) -> Judged:
+def judge(prepared: Prepared, trained: Trained | None, predicted: Predicted | None, all_words: bool = False) -> Judged:
     """How good the models are, and what follows for the words; ``all_words``: see :func:`word_table`."""
-    if trained is None:
+    if trained is None or predicted is None:
         return judged_by_counts(prepared, all_words)
     labels, names = prepared.whole.labels.numpy(), prepared.classes
     words = word_table(trained.pushes, prepared.vocabulary, prepared.unit, all_words)
@@ -135,9 +121,7 @@ def judge(prepared: Prepared, trained: Trained | None, all_words: bool = False) 
         "linear_words": linear_words(prepared, trained) if worth["linear_is_better"] else {},
         "deciding": [] if nothing else leaks(sure, prepared, trained),
         "attended_without_effect": attended_without_effect(sure),
-        "examples": examples(
-            trained.reader_of, prepared, prepared.cutter.spans, trained.tested, trained.ours.probability
-        ),
+        "suspect_labels": int((predicted.suspect > 0).sum()),
     }
     loud = [*copied(prepared), *told_by_length(worth)]
     if worth["verdict"] != "sure" or worth["linear_is_better"]:
@@ -161,7 +145,7 @@ def judged_by_counts(prepared: Prepared, all_words: bool) -> Judged:
         "linear_words": {},
         "deciding": [],
         "attended_without_effect": [],
-        "examples": dict.fromkeys(("typical", "sure", "wrong", "unsure"), []),
+        "suspect_labels": 0,
     }
     nothing = {"tested": 0, "right": 0, "recall": None}
     findings["classes"] = [each | nothing for each in findings["classes"]]
@@ -574,122 +558,3 @@ def attended_without_effect(words: pd.DataFrame) -> list[dict]:
     rows = rows[(rows["influence"] < LITTLE * rows["influence"].max()) & ~rows["listed"]]
     rows = rows.assign(effect=rows["influence"] / rows["attention"]).nsmallest(10, "effect")
     return rows.reset_index()[["word", "attention", "influence", "texts"]].to_dict("records")
-
-
-def examples(
-    reader_of: Callable[[int], Reader],
-    prepared: Prepared,
-    spans: Callable[[str], list[tuple[int, int]]],
-    tested: Int[np.ndarray, "tested"],
-    probability: Float[np.ndarray, "tested classes"],
-) -> dict[str, list[dict]]:
-    """Of each class a text that is typical of it; the surest, the wrong and the unsure ones. No text stands twice.
-
-    Parameters
-    ----------
-    reader_of : callable
-        The model for which a text, by its place in ``prepared.whole``, was unseen.
-    prepared : Prepared
-    spans : callable
-        Where the words of a text stand in it: ``Cutter.spans``.
-    tested : Int[np.ndarray, "tested"]
-        Places of the texts that were tested.
-    probability : Float[np.ndarray, "tested classes"]
-        What was said of them.
-    """
-    lengths = prepared.whole.lengths.numpy()[tested]
-    same = pd.factorize(np.array([prepared.texts[i].casefold() for i in tested.tolist()], dtype=object))[0]
-    chosen = choice(probability, prepared.whole.labels.numpy()[tested], lengths, same)
-    return {
-        kind: [
-            example(reader_of(int(tested[i])), prepared, spans, int(tested[i]), probability[i]) for i in places.tolist()
-        ]
-        for kind, places in chosen.items()
-    }
-
-
-def choice(
-    probability: Float[np.ndarray, "tested classes"],
-    labels: Int[np.ndarray, "tested"],
-    lengths: Int[np.ndarray, "tested"],
-    same: Int[np.ndarray, "tested"],
-) -> dict[str, Int[np.ndarray, "chosen"]]:
-    """Which of the tested texts are shown, as places among them. ``same``: a number for texts that are the same.
-
-    "typical" are those that were answered right with the median confidence of their class.
-    """
-    confidence, predicted = probability.max(1), probability.argmax(1)
-    right, free = predicted == labels, lengths <= LONGEST
-
-    def first(order: Int[np.ndarray, "tested"], allowed: Bool[np.ndarray, "tested"], count: int) -> np.ndarray:
-        order = order[(allowed & free)[order]]
-        order = order[np.argsort(lengths[order] > SHORT, kind="stable")]
-        order = order[np.sort(np.unique(same[order], return_index=True)[1])][:count]
-        free[np.isin(same, same[order])] = False
-        return order
-
-    falling = np.argsort(-confidence, kind="stable")
-    typical = []
-    for k in range(probability.shape[1]):
-        mine = right & (labels == k)
-        if mine.any():
-            typical.append(first(np.argsort(abs(confidence - np.median(confidence[mine])), kind="stable"), mine, 1))
-    return {
-        "typical": np.concatenate([np.zeros(0, np.int64), *typical]),
-        "sure": first(turns(falling, predicted), right, EACH),
-        "wrong": first(falling, ~right, EACH),
-        "unsure": first(falling[::-1], np.ones_like(right), EACH),
-    }
-
-
-def turns(order: Int[np.ndarray, "tested"], classes: Int[np.ndarray, "tested"]) -> Int[np.ndarray, "tested"]:
-    """The same order, the classes taking turns."""
-    turn = np.zeros_like(order)
-    for k in np.unique(classes):
-        mine = np.flatnonzero(classes[order] == k)
-        turn[mine] = np.arange(len(mine))
-    return order[np.argsort(turn, kind="stable")]
-
-
-@torch.no_grad()
-def example(
-    reader: Reader,
-    prepared: Prepared,
-    spans: Callable[[str], list[tuple[int, int]]],
-    place: int,
-    probability: Float[np.ndarray, "classes"],
-) -> dict:
-    """One text: where its words stand, their attention and influence on the answer, and what would turn it.
-
-    ``turned_by`` is None where no removal turns the answer, and with a recurrent encoder or pairs, where nobody
-    knows it. Of a pair's attention and influence either word has half.
-    ``word`` is None where the model does not know it.
-    """
-    corpus, answer = reader.read(prepared.whole, np.array([place])), int(probability.argmax())
-    text, vocabulary, recurrent = prepared.texts[place], prepared.vocabulary, reader.model.recurrent is not None
-    each, here = torch.arange(len(corpus.tokens)), torch.zeros(len(corpus.tokens), dtype=torch.long)
-    _, values = word_values(reader.model, corpus, each, here)
-    values, where = values[:, [1, push_columns(corpus.class_count).start + answer]], spans(text)
-    single, pairs = values[: len(where)], values[len(where) :] / 2  # half of a pair belongs to either of its words
-    single[: len(pairs)] += pairs
-    single[len(single) - len(pairs) :] += pairs
-    words = [
-        {
-            "start": start,
-            "end": end,
-            "word": None if token == vocabulary.unk else vocabulary.word(token),
-            "attention": round(attention, 6),
-            "influence": round(push, 6),
-        }
-        for (start, end), token, (attention, push) in zip(where, corpus.tokens.tolist(), single.tolist())
-    ]
-    flip = None if recurrent or len(pairs) else minimal_flip_sets(reader.model, corpus)[0]
-    return {
-        "row": int(prepared.rows[place]),
-        "text": text,
-        "label": prepared.classes[int(corpus.labels[0])],
-        "predicted": prepared.classes[answer],
-        "confidence": float(probability.max()),
-        "words": words,
-        "turned_by": None if flip is None else flip.tolist(),
-    }

@@ -1,6 +1,11 @@
 "use strict";
-const { classes, shares, rows } = JSON.parse(document.getElementById("numbers").textContent);
+const { classes, shares, rows, texts, box } = JSON.parse(document.getElementById("numbers").textContent);
 const SHOWN = 40;
+const KINDS = new Map([
+  ["", "all"],
+  ["right", "answered right"],
+  ["wrong", "answered wrong"],
+]);
 const find = (id) => document.getElementById(id);
 const make = (name, text, parent, kind) => {
   const element = document.createElement(name);
@@ -18,6 +23,7 @@ const number = (x) => {
 };
 const signed = (x) => (x >= 0.005 ? "+" : "") + number(x);
 const percent = (x) => `${(100 * x).toFixed(0)}\u00a0%`;
+const sure = (x) => percent(x).replace(/^100/, "more than 99"); // no model is ever 100 % sure
 const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text); // as in page.py
 
 // A row: word, texts, attention, then by class influence, its lower and upper ends, probability, total, the ends of the
@@ -52,6 +58,7 @@ function read() {
   state.chosen = Math.max(0, classes.indexOf(given.get("class")));
   state.search = given.get("search") ?? "";
   state.word = given.get("word");
+  state.right = KINDS.has(given.get("texts")) ? given.get("texts") : "";
   state.shown = SHOWN;
   return location.hash.includes("=");
 }
@@ -62,6 +69,7 @@ function address(word, chosen = state.chosen) {
   if (state.search) said.set("search", state.search);
   if (minus || state.order !== "listed") said.set("order", minus + state.order);
   if (word !== null) said.set("word", word);
+  if (state.right) said.set("texts", state.right);
   return `#${said}`;
 }
 function change(what) {
@@ -78,7 +86,12 @@ function link(word, parent) {
 }
 
 function ordered() {
-  const wanted = state.search.trim().toLowerCase().normalize("NFC").replaceAll("’", "'").replace(/[\u2010\u2011]/g, "-");
+  const wanted = state.search
+    .trim()
+    .toLowerCase()
+    .normalize("NFC")
+    .replaceAll("’", "'")
+    .replace(/[\u2010\u2011]/g, "-");
   const key = (row) => orders[state.order](row, state.chosen);
   const sign = state.down ? -1 : 1;
   return rows
@@ -138,12 +151,51 @@ function drawWord() {
     make("span", `probability ${signed(row[6][k])}`, small);
     make("td", signed(row[3][k]), line);
   }
+  if (texts) {
+    make("h4", "Texts with this word", box);
+    const [part, held] = [make("div", undefined, box), textsOf(row)];
+    const show = (right, by) => {
+      Object.assign(state, { right, by });
+      history.replaceState(null, "", address(state.word));
+      drawTexts(part, held, row[1], Object.keys(ORDERS), right, by, show);
+    };
+    show(state.right, state.by ?? Object.keys(ORDERS)[0]);
+  }
   if (!between.length) return;
   const all = make("button", `Show the ${between.length} classes between`, make("p", undefined, box));
   all.addEventListener("click", () => {
     for (const line of table.rows) line.hidden = false;
     all.remove();
   });
+}
+
+// Words in colour: the attention of each is its background, what it does its underline (as coloured.py).
+// text: a string or its characters; words: [begin, end, share of the largest attention, push].
+function drawText(parent, text, words) {
+  const line = make("p", undefined, parent, "text sentences");
+  line.dir = "auto";
+  const part = (begin, end) => [].concat(text.slice(begin, end)).join("");
+  const strongest = words.reduce((most, word) => Math.max(most, Math.abs(word[3])), 0) || 1;
+  let at = 0;
+  for (const [begin, end, attention, push] of words) {
+    const size = Math.round((10 * Math.abs(push)) / strongest);
+    const looks = `${push < 0 ? "against" : "for"}${size ? " marked" : ""} a${Math.round(10 * attention)} s${size}`;
+    line.append(part(at, begin).replace(/\n\s*\n/g, "\n\n"));
+    make("span", part(begin, end), line, `w ${looks}`).title = `push ${signed(push)}`;
+    at = end;
+  }
+  line.append(part(at));
+}
+
+function drawNumbers(parent, heads, lines) {
+  const table = make("table", undefined, parent);
+  const head = make("tr", undefined, make("thead", undefined, table));
+  for (const name of heads) make("th", name, head).scope = "col";
+  const body = make("tbody", undefined, table);
+  for (const line of lines) {
+    const row = make("tr", undefined, body);
+    for (const cell of line) make("td", undefined, row).append(cell);
+  }
 }
 
 function drawTable() {
@@ -201,7 +253,10 @@ async function copy(table, button) {
 function download() {
   const made = make("a");
   made.href = URL.createObjectURL(new Blob([sheet(ordered(), state.chosen, ",")], { type: "text/csv" }));
-  made.download = `words ${classes[state.chosen].replace(/[^\p{L}\p{N}]+/gu, " ").trim().slice(0, 60)}.csv`;
+  made.download = `words ${classes[state.chosen]
+    .replace(/[^\p{L}\p{N}]+/gu, " ")
+    .trim()
+    .slice(0, 60)}.csv`;
   made.click();
   setTimeout(() => URL.revokeObjectURL(made.href), 1000);
 }
@@ -248,4 +303,4 @@ function visit() {
   if (chosen) find(state.word === null ? "words" : "word").scrollIntoView();
 }
 addEventListener("hashchange", () => (location.hash.includes("=") || !location.hash) && visit());
-visit();
+queueMicrotask(visit); // once the other parts of the script are read

@@ -288,16 +288,16 @@ def vocabulary_of(
     return vocabulary, ids
 
 
-def with_pairs(words: Words) -> Words:
+def with_pairs(words: Words, least: int = 2) -> Words:
     """Behind the words of each text its pairs of neighbouring words, as "not good". The spelling of a pair that stands
-    in one place only, and so is no word of the vocabulary, is empty."""
+    in fewer than ``least`` places, and so is no word of the vocabulary, is empty."""
     spellings, tokens, lengths = words
     last = lengths.cumsum() - 1
     first = np.setdiff1d(np.arange(len(tokens)), last)  # of each pair
     codes = tokens[first].astype(np.int64) * len(spellings) + tokens[first + 1]
     known, pair, count = np.unique(codes, return_inverse=True, return_counts=True)
     spelt = [
-        f"{spellings[code // len(spellings)]} {spellings[code % len(spellings)]}" if n > 1 else ""
+        f"{spellings[code // len(spellings)]} {spellings[code % len(spellings)]}" if n >= least else ""
         for code, n in zip(known.tolist(), count.tolist())
     ]
     text = np.repeat(np.arange(len(lengths)), lengths)

@@ -103,7 +103,7 @@ def read_table(path: Path, columns: Columns, encoding: str = "utf-8", progress: 
 
 def tidy(table: Table, columns: Columns) -> Table:
     """Cells as strings, without the rows that lack what is needed."""
-    rows = table.rows
+    rows = table.rows if "label" in table.rows else table.rows.assign(label="new")  # texts to be asked about
     numbers = {role: sum(map(is_number, rows[role])) for role in ("text", "label")}
     notes = [f"{n:,} {role}s were numbers and were read as they are printed" for role, n in numbers.items() if n]
     if lists := sum(isinstance(cell, (list, tuple)) and len(cell) == 1 for cell in rows["label"]):
@@ -343,7 +343,8 @@ def read_rows(
     csv.Error
         If a quoted cell is followed by anything but a delimiter, or is never closed.
     """
-    wanted = itemgetter(*(header.index(name) for name in columns.asked.values()))
+    first, *more = (header.index(name) for name in columns.asked.values())
+    wanted = itemgetter(first, *more) if more else lambda fields: (fields[first],)
     width, cells, torn, row, blank = len(header), {}, [], 0, 0
     rows = csv.reader(lines, delimiter=delimiter, strict=True, **options)
     next(rows)

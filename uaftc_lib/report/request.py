@@ -20,7 +20,8 @@ from uaftc_lib.report.source import Refused, Source, decoded, is_pipe, known_kin
 from uaftc_lib.report.words import LOOK_ALIKE, visible
 
 MOST_ROWS, FEWEST_ROWS, FEWEST_OF_CLASS, MOST_CLASSES = 1_000_000, 100, 5, 50
-FILES = ("words.csv", "report.json", "report.html")  # of a report
+FILES = ("words.csv", "predictions.csv", "report.json", "report.html")  # of a report
+SAVED = ("model.safetensors", "model.json")  # of a saved model
 DELIMITERS = {"CSV": ",;\t|", "TSV": "\t"}
 MOST_LINES = 200  # of one row, where quotation marks are stray; and that are looked at for header and dialect
 
@@ -32,7 +33,7 @@ class Columns:
     cell, and the label that is one class against all others."""
 
     text: str
-    label: str
+    label: str | None
     group: str | None = None
     split: str | None = None
     time: str | None = None
@@ -95,16 +96,16 @@ def check_roles(columns: Columns) -> None:
         raise Refused("--label-sep is empty: give the character that parts labels, such as '|'")
 
 
-def check_folder(out: Path) -> None:
-    """Refuse a place where no report could be written, before the work is done."""
+def check_folder(out: Path, option: str = "--out", names: tuple[str, ...] = FILES) -> None:
+    """Refuse a place where no report, or no model, could be written, before the work is done."""
     nearest = next(place for place in (out, *out.absolute().parents) if place.exists())
     if not nearest.is_dir():
-        raise Refused(f"{nearest} is a file: --out names a folder")
+        raise Refused(f"{nearest} is a file: {option} names a folder")
     if not os.access(nearest, os.W_OK):
-        raise Refused(f"nothing can be written into {nearest}: choose another folder for --out")
-    for path in (out / name for name in FILES):
+        raise Refused(f"nothing can be written into {nearest}: choose another folder for {option}")
+    for path in (out / name for name in names):
         if path.is_dir():
-            raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another --out")
+            raise Refused(f"{path} is a folder, and a file is to stand there: move it, or choose another {option}")
 
 
 def plain_name(name: str) -> str:

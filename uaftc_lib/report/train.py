@@ -143,10 +143,6 @@ class Trained:
     line: LinearBaseline
     settings: dict
 
-    def reader_of(self, text: int) -> Reader:
-        """A model that has not seen this text."""
-        return next(reader for reader, fold in zip(self.readers, self.folds) if text in fold.test)
-
 
 def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
     """A model and a linear one for each fold; both are asked about the texts they have not seen.
@@ -303,11 +299,13 @@ def lacking(prepared: Prepared, chosen: list[Fold]) -> str:
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows of one model: disjoint, in their old order."""
+    """Rows of one model: disjoint, in their old order. ``held_out``: the fifth that it leaves out; ``test``: the same,
+    or the texts that --split or --time says."""
 
     train: Int[np.ndarray, "trained"]
     dev: Int[np.ndarray, "choosing"]
     test: Int[np.ndarray, "tested"]
+    held_out: Int[np.ndarray, "held_out"]
 
     @property
     def rest(self) -> Int[np.ndarray, "others"]:
@@ -362,7 +360,8 @@ def folds(
     for k in range(FOLDS):
         rest = others[part != k]
         choosing = parts(labels[rest], cluster[rest], OF_DEV, seed + 1 + k) == 0
-        yield Fold(rest[~choosing], rest[choosing], others[part == k] if test is None else np.flatnonzero(test))
+        held_out = others[part == k]
+        yield Fold(rest[~choosing], rest[choosing], held_out if test is None else np.flatnonzero(test), held_out)
 
 
 @dataclass(frozen=True)

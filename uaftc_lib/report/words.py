@@ -56,22 +56,36 @@ def character_ranges(characters: Iterable[str]) -> str:
 
 @cache
 def patterns() -> dict[str, re.Pattern]:
-    """What is a word by the rule, and by characters; tried in this order."""
+    """What is a word by the rule, and by characters."""
     every = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x33480), *range(0xE0100, 0xE01F0))]
     marks = character_ranges(c for c in every if unicodedata.category(c)[0] == "M" and c != "\ufe0f")
     letter = f"[{character_ranges(c for c in every if c.isalnum() and not HAS_UNSPACED.match(c))}]"
-    character = f"[{character_ranges(c for c in every if c.isalnum())}][{marks}]*"
+    character = f"[{character_ranges(c for c in every if c.isalnum())}]"
+    return {how: re.compile(pattern) for how, pattern in patterns_of(letter, character, marks).items()}
+
+
+def for_javascript(pattern: str) -> str:
+    """The same pattern as JavaScript reads it with the flag u."""
+    return pattern.replace(r"[\w", r"[\p{L}\p{N}_").replace(r"\w", r"[\p{L}\p{N}_]").replace(r"\d", r"\p{Nd}")
+
+
+def patterns_of(letter: str, character: str, marks: str) -> dict[str, str]:
+    """What is a word by the rule, and by characters; tried in this order.
+
+    ``letter``: one of a script with spaces; ``character``: one of any; ``marks``: what stands in a class of these.
+    """
+    character = f"{character}[{marks}]*"
     run = f"{letter}(?:{letter}|[{marks}])*"
     pictograph = f"[{PICTOGRAPHS}][\ufe0f\U0001f3fb-\U0001f3ff\u20e3\U000e0020-\U000e007f]*"
     flag = "[\U0001f1e6-\U0001f1ff]{2}"
     emoji = [flag, f"{pictograph}(?:\u200d{pictograph})*", "[\U0001f3fb-\U0001f3ff]", "[0-9#*]\ufe0f?\u20e3"]
     rule = [
-        r"(?i:https?://|www\.)[!#-;=?-~]*[A-Za-z0-9/#=&%~+_-]",
+        r"(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[!#-;=?-~]*[A-Za-z0-9/#=&%~+_-]",
         r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
         rf"(?<![\w&])[@#](?:{letter}|[_{UNSPACED}{marks}])+",
         *emoji,
         r"(?<!\w)(?:[A-Za-z]#|[A-Za-z]+\+\+\d*)(?!\w)",  # C#, C++11, notepad++
-        r"(?<![\w.])(?:[A-Za-z]*\.(?i:net)|[A-Za-z]+\.(?i:js))(?!\w)",  # .NET, node.js
+        r"(?<![\w.])(?:[A-Za-z]*\.[Nn][Ee][Tt]|[A-Za-z]+\.[Jj][Ss])(?!\w)",  # .NET, node.js
         r"(?<![\w&])(?:[A-Z]{1,3}&[A-Z]{1,3}|[A-Za-z]{1,2}&[A-Za-z]{1,2})(?![\w;&])",  # AT&T, r&d
         r"(?<![\w.])(?:[A-Za-z]\.)+[A-Za-z](?!\.?\w)",  # U.S.A.
         r"[$€£¥]\d+(?:[.,]\d+)*(?!\w)|(?<![\w.,])\d+(?:[.,]\d+)*[%€]",
@@ -79,7 +93,7 @@ def patterns() -> dict[str, re.Pattern]:
         rf"{run}(?:[{JOINERS}{UNSEEN}][{UNSEEN}]*{run}|(?<=\d)[.,](?=\d){run})*",
         f"[{UNSPACED}][{marks}]*",
     ]
-    return {"rule": re.compile("|".join(rule)), "characters": re.compile("|".join([*emoji, character]))}
+    return {"rule": "|".join(rule), "characters": "|".join([*emoji, character]), "spaces": SPACES.pattern}
 
 
 def way_to_cut(name: str, how: str) -> str:
@@ -138,7 +152,7 @@ class Cutter:
         if kind == "spacy":
             self._find, self._by_spaces = spacy_spans(language or "xx")
         else:
-            self._find = matches_of(SPACES if kind == "spaces" else patterns()[kind])
+            self._find = matches_of(patterns()[kind])
         self.ngrams = ngrams
         if ngrams == 2:
             self.description += " Pairs of neighbouring words count as words, too."
@@ -148,6 +162,13 @@ class Cutter:
         if ignore:
             self.ignore = re.compile(pattern("ignore", ignore), re.IGNORECASE)
             self.description += f" What matches {ignore} is left out."
+
+    def in_javascript(self) -> dict[str, str | list[str]]:
+        """What a page needs to cut texts as this does, but for ``ignore`` and spaCy's words."""
+        letter = rf"(?:(?![{UNSPACED}])[\p{{L}}\p{{N}}])"
+        words = patterns_of(letter, r"[\p{L}\p{N}]", r"\p{M}")[self.how]
+        known = {"words": words, "invisible": INVISIBLE.pattern, "inside": INSIDE.pattern}
+        return {name: for_javascript(pattern) for name, pattern in known.items()} | {"without": sorted(self.without)}
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where the words of a text begin and end in it."""

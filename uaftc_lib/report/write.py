@@ -1,4 +1,4 @@
-"""Write: words.csv, report.json and report.html, and a few lines for the terminal.
+"""Write: words.csv, predictions.csv, report.json and report.html, and a few lines for the terminal.
 
 The page needs no network, and no word in it can become markup.
 """
@@ -9,9 +9,8 @@ import base64
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from importlib import resources
 from pathlib import Path
@@ -39,6 +38,7 @@ def resource(name: str) -> str:
 
 SCHEMA = json.loads(resource("report.schema.json"))
 COLUMNS = SCHEMA["$defs"]["words.csv"]["properties"]  # of words.csv, in their order
+PREDICTIONS = SCHEMA["$defs"]["predictions.csv"]["required"]  # columns
 MOST_ROWS = 120_000  # of words.csv, unless all are asked for
 DECIMALS = {"influence": 4, "influence_low": 4, "influence_high": 4, "probability": 4, "attention": 4, "total": 2}
 DECIMALS |= {"share_low": 4, "share_high": 4}
@@ -65,10 +65,38 @@ def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained |
     } | judged.findings
 
 
-def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: bool = False) -> list[str]:
-    """Write words.csv, report.json and report.html; return the names of files that were replaced.
+@dataclass(frozen=True)
+class Rows:
+    """What the files say of single rows, where a model is trained.
 
-    All three are replaced, or none (:func:`uaftc_lib.files.write_together`).
+    Attributes
+    ----------
+    table : DataFrame
+        predictions.csv (:func:`uaftc_lib.report.predict.prediction_table`).
+    sentences : callable, optional
+        The texts of the words that the page shows (:func:`uaftc_lib.report.sentences.sentences`); None where texts may
+        not be shared.
+    box : dict, optional
+        What the page needs to answer about a new text (:func:`uaftc_lib.report.ask.box`).
+    why : str
+        Why there is no box.
+    """
+
+    table: pd.DataFrame
+    sentences: Callable[[list[str]], dict] | None = None
+    box: dict | None = None
+    why: str = ""
+
+
+NO_ROWS = Rows(pd.DataFrame(columns=PREDICTIONS))
+
+
+def write_report(
+    report: dict, words: pd.DataFrame, folder: Path, all_words: bool = False, of_rows: Rows = NO_ROWS
+) -> list[str]:
+    """Write words.csv, predictions.csv, report.json and report.html; return the names of files that were replaced.
+
+    All are replaced, or none (:func:`uaftc_lib.files.write_together`).
 
     Parameters
     ----------
@@ -82,6 +110,7 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     all_words : bool
         Whether words.csv holds more than 120,000 rows if need be; else those are left out that move the model least and
         are not listed.
+    of_rows : Rows
 
     Raises
     ------
@@ -97,7 +126,7 @@ def write_report(report: dict, words: pd.DataFrame, folder: Path, all_words: boo
     counted = {"with_interval": len(words) // classes, "in_csv": len(rows) // classes}
     report = {"schema": SCHEMA["$id"]} | report | {"vocabulary": report["vocabulary"] | counted}
     as_json = json.dumps(finite(report), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    texts = words_csv(rows), as_json, render_page(report, words, COLUMNS)
+    texts = words_csv(rows), predictions_csv(of_rows.table), as_json, render_page(report, words, COLUMNS, of_rows)
     try:
         return [path.name for path in files.write_together({folder / name: text for name, text in zip(FILES, texts)})]
     except OSError as error:
@@ -112,6 +141,12 @@ def words_csv(words: pd.DataFrame) -> str:
     for name in ("q", "q_beyond"):
         shown[name] = shown[name].map("{:.2g}".format, na_action="ignore")
     return shown.to_csv(index=False, lineterminator="\n")
+
+
+def predictions_csv(table: pd.DataFrame) -> str:
+    """predictions.csv: the columns that the schema describes."""
+    names = {name: harmless(table[name]) for name in ("label", "answer", "words")}
+    return table.assign(**names).to_csv(index=False, lineterminator="\n", float_format="%.4f")
 
 
 def harmless(names: pd.Series) -> pd.Series:
@@ -183,7 +218,7 @@ def fingerprint(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
-def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> str:
+def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict], of_rows: Rows = NO_ROWS) -> str:
     """The page. Everything that comes from the file passes jinja's escaping or its JSON filter.
 
     Parameters
@@ -194,14 +229,17 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
         A row for each word with an interval and each class.
     columns : dict
         Of words.csv: what the schema says of each.
+    of_rows : Rows
     """
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(resource), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": shortened, "sure": sure}
-    environment.filters |= {"count": "{:,}".format, "address": fragment, "pieces": text_pieces}
-    environment.filters |= {"gap": between_words, "ends": interval_ends}
-    style, script = coloured.STYLE + resource("page.css"), resource("page.js")
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters |= {"percent": percent, "signed": signed, "plain": plain, "short": shortened}
+    environment.filters |= {"count": "{:,}".format, "address": fragment, "ends": interval_ends}
+    style = coloured.STYLE + resource("page.css")
+    parts = ["page.js", *["sentences.js"] * bool(of_rows.sentences), *["ask.js"] * bool(of_rows.box)]
+    script = "".join(map(resource, parts))
     policy = (
         f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -213,6 +251,8 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
     first |= {word for row in deciding for word in row["names"]}
     first |= {row["word"] for row in report["attended_without_effect"]}
     shown = word_rows(words, len(names), first)
+    data = {"classes": names, "shares": [report["shares"][name] for name in names], "rows": shown, "box": of_rows.box}
+    data["texts"] = of_rows.sentences([row[0] for row in shown]) if of_rows.sentences else None
     return environment.get_template("page.html" if quality else "counts.html").render(
         report=report,
         names=names,
@@ -225,7 +265,8 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict]) -> 
         percent=percent,
         of_list=TOP,
         known={row[0] for row in shown},
-        data={"classes": names, "shares": [report["shares"][name] for name in names], "rows": shown},
+        data=data,
+        why=of_rows.why,
         columns={name: about["description"] for name, about in columns.items()},
         verdict=verdict_sentences(quality),
     )
@@ -236,33 +277,8 @@ def parted(word: str, words: pd.DataFrame) -> list[str]:
     return [word] if (words["word"] == word).any() else [each.strip() for each in word.split(",")]
 
 
-def text_pieces(example: dict) -> list[tuple[str, dict | None, str]]:
-    """A text cut into its words and what stands between them; of a word, its numbers and the classes of its colours."""
-    strongest = max((abs(word["influence"]) for word in example["words"]), default=0) or 1.0
-    most = max((word["attention"] for word in example["words"]), default=0) or 1.0
-    pieces, at = [], 0
-    for word in example["words"]:
-        pieces.append((example["text"][at : word["start"]], None, ""))
-        at = word["end"]
-        looks = coloured.classes(word["attention"] / most, word["influence"] / strongest)
-        pieces.append((example["text"][word["start"] : at], word, looks))
-    return [*pieces, (example["text"][at:], None, "")]
-
-
-def between_words(text: str, first: bool, last: bool) -> str:
-    """What stands between words, with one blank line where there are several, and none at the ends of a text."""
-    text = re.sub(r"\n\s*\n", "\n\n", text)
-    text = text.lstrip() if first else text
-    return text.rstrip() if last else text
-
-
 def percent(share: float | None, digits: int = 1) -> str:
     return "–" if unmeasured(share) else f"{100 * share:z.{digits}f}\u00a0%".replace("-", "−")
-
-
-def sure(confidence: float) -> str:
-    """No model is ever 100 % sure."""
-    return "more than 99 % sure" if confidence > 0.99 else f"{percent(confidence, 0)} sure"
 
 
 def unmeasured(value: float | None) -> bool:

@@ -1,0 +1,132 @@
+// --- The texts: those that hold a word, or all.
+const ORDERS = {
+  "strongest push first": (a, b) => Math.abs(b.push) - Math.abs(a.push),
+  "surest first": (a, b) => b.probability - a.probability,
+  "least sure first": (a, b) => a.probability - b.probability,
+};
+
+// The texts of the page; for a row of the table those that hold its word, with its push, and the place of the word.
+function textsOf(row) {
+  const place = rows.indexOf(row);
+  const held = [];
+  for (const [number, label, answer, probability, suspect, text, words, pairs] of texts.texts) {
+    let [push, first] = [0, -1];
+    for (const [numbers, size, at] of [
+      [words, 5, 2],
+      [pairs, 2, 0],
+    ])
+      for (let j = 0; j < numbers.length; j += size)
+        if (numbers[j + at] === place)
+          [push, first] = [push + numbers[j + size - 1] / 100, first < 0 ? j / size : first];
+    if (row && first < 0) continue;
+    held.push({
+      number,
+      right: label === answer,
+      label,
+      answer,
+      probability,
+      suspect,
+      text,
+      words,
+      push: row && push,
+      first,
+    });
+  }
+  return held;
+}
+
+// kind, order: what is shown of them, and how; change(kind, order) where another is chosen.
+function drawTexts(part, held, of_all, orders, kind, order, change) {
+  part.replaceChildren();
+  const tools = make("div", undefined, part, "tools");
+  const of_kind = (kind) => held.filter(({ right }) => !kind || right === (kind === "right"));
+  const choice = (name, options, value) => {
+    const select = make("select", undefined, make("label", name, tools));
+    for (const [value, name] of options) make("option", name, select).value = value;
+    select.value = value;
+    return select;
+  };
+  const named = [...KINDS].map(([kind, name]) => [kind, `${name} (${count(of_kind(kind).length)})`]);
+  const chosen = [
+    choice("Show", named, kind),
+    choice(
+      "Order",
+      orders.map((name) => [name, name]),
+      order,
+    ),
+  ];
+  chosen.forEach((select, i) =>
+    select.addEventListener("change", () => {
+      change(...chosen.map(({ value }) => value));
+      part.querySelectorAll("select")[i].focus();
+    }),
+  );
+  if (held.length < of_all) make("p", `This page holds ${count(held.length)} of ${count(of_all)} texts.`, part, "note");
+  drawList(part, of_kind(kind).sort(ORDERS[order]));
+}
+
+function drawList(part, wanted) {
+  const list = make("div", undefined, part);
+  const more = make("button", "Show more texts", make("p", undefined, part));
+  let shown = 0;
+  const add = () => {
+    for (const each of wanted.slice(shown, shown + 10)) drawOne(each, list);
+    shown += 10;
+    more.hidden = shown >= wanted.length;
+  };
+  more.addEventListener("click", add);
+  add();
+  if (!wanted.length) make("p", "None.", list, "soft");
+}
+
+function drawOne({ number: row, label, answer, probability, text, words, push, first }, parent) {
+  const LONG = 40; // words on either side, beyond which a text is cut
+  const card = make("div", undefined, parent, "card");
+  const line = make("p", `Row ${row}: `, card, "soft");
+  make("bdi", short(classes[answer]), make("strong", undefined, line));
+  line.append(` (${sure(probability)})`);
+  if (label !== answer) {
+    line.append("; label: ");
+    make("bdi", short(classes[label]), make("strong", undefined, line));
+  }
+  if (push) line.append(`; the word pushes by ${signed(push)}`);
+  const [letters, coloured] = [[...text], []];
+  for (let j = 0, at = 0; j < words.length; j += 5) {
+    const begin = at + words[j];
+    at = begin + words[j + 1];
+    coloured.push([begin, at, words[j + 3] / 10, words[j + 4] / 100, words[j + 2]]);
+  }
+  const folded = (title, draw) => {
+    const whole = make("details", undefined, card, "note");
+    make("summary", title, whole);
+    whole.addEventListener("toggle", () => whole.children[1] ?? draw(whole));
+  };
+  if (coloured.length <= 3 * LONG) drawText(card, letters, coloured);
+  else {
+    const near = coloured.slice(Math.max(0, first - LONG), Math.max(0, first) + LONG);
+    const [from, to] = [near[0][0], near.at(-1)[1]];
+    const moved = near.map(([begin, end, ...rest]) => [begin - from + 1, end - from + 1, ...rest]);
+    drawText(card, ["… ", ...letters.slice(from, to), " …"], moved);
+    folded(`The text (${count(coloured.length)} words)`, (whole) => drawText(whole, letters, coloured));
+  }
+  folded("The numbers of each word", (whole) => {
+    const lines = coloured.map(([begin, end, , push, place]) => [
+      place < 0 ? letters.slice(begin, end).join("") : link(rows[place][0]),
+      signed(push),
+    ]);
+    drawNumbers(whole, ["word", "push"], lines);
+  });
+}
+
+{
+  const part = make("div", undefined, find("texts"));
+  const names = Object.keys(ORDERS).slice(1);
+  const show = (kind, order) => drawTexts(part, textsOf(), texts.of, names, kind, order, show);
+  show("", names[0]);
+  const doubted = textsOf().filter(({ suspect }) => suspect);
+  if (doubted.length)
+    drawList(
+      find("labels"),
+      doubted.sort((a, b) => a.suspect - b.suspect),
+    );
+}
