@@ -49,7 +49,7 @@ def test_what_is_no_single_word_is_named_and_nothing_of_shuffled_labels(name, sh
     prepared = prepare(Table(rows.assign(row=np.arange(len(rows))), len(rows)), Cutter())
     labels, half = prepared.whole.labels.numpy(), np.full((len(rows), 2), 0.5)
     trained = SimpleNamespace(
-        folds=list(folds(labels, prepared.cluster)), tested=np.arange(len(rows)), linear=Answers(half, half)
+        folds=list(folds(labels, prepared.cluster)), tested=np.arange(len(rows)), linear=Answers(half, half, half)
     )
     lines = answered_without_words(prepared, trained, 0.02, balanced_accuracy)
     named = [line for line in lines if line.startswith(name)]

@@ -19,7 +19,7 @@ from uaftc_lib.report.settings import Settings
 FLIPPED = 0.06  # share of labels that are wrong
 STRANGE = [
     "mark00 word1 never-seen Word2’s ＷＯＲＤ３ ﬁne http://X.org/a?b=c C++11 U.S.A. $5.50 50% :-) <3",
-    "#tag @name ❤️ 👩🏽‍🚀",
+    "#tag @name ❤️ the1️⃣ 👩🏽‍🚀",
     "don´t naïve soft\u00adhyphen zero\u200bwidth re‑use 中文 ไทย שלום Ünïcode 3.5 node.js AT&T word4",
 ]  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_the_temperature_is_that_by_which_logits_were_scaled(heat):
     random = np.random.default_rng(0)
     P = random.dirichlet((1, 1, 1), 20_000)
     labels = np.array([random.choice(3, p=row) for row in P])
-    assert predict.temperature(predict.tempered(P, 1 / heat), labels, np.ones(20_000)) == pytest.approx(heat, rel=0.05)
+    assert predict.temperature(heat * np.log(P), labels, np.ones(20_000)) == pytest.approx(heat, rel=0.05)
 
 
 # --- the saved model
@@ -148,6 +148,9 @@ def test_what_is_said_of_a_text_is_what_loops_say(made):
     ]  # fmt: skip
     fewest = [out for out in turning if len(out) == min(map(len, turning))]
     assert tuple(found["turned_by"]) in fewest if turning else found["turned_by"] is None
+    if turning:
+        kept = [i for i in range(len(ids)) if i not in found["turned_by"]]
+        assert found["turned_to"] == model.classes[mean_logits(kept).argmax()]
 
 
 def test_a_saved_model_answers_as_the_one_that_was_trained(made):
@@ -182,7 +185,8 @@ def test_what_cannot_be_asked_is_refused_in_words(made, tmp_path):
     folder.mkdir()
     for name in SAVED:
         (folder / name).write_bytes((made[1] / name).read_bytes())
-    assert "there is no word in this text" in uaftc("ask", folder, " .,; ").stderr
+    assert "there is no word in this text" in uaftc("ask", folder, " .,; ").stdout
+    assert "none of these words is known" in uaftc("ask", folder, "nonsense").stdout
     assert (
         "give one of" in uaftc("ask", folder).stderr
         and "give one of" in uaftc("ask", folder, "a", "--rows", "x").stderr
@@ -212,6 +216,7 @@ def test_the_command_answers_about_a_text_a_file_and_rows(made, tmp_path):
     (tmp_path / "text.txt").write_text("mark10\nword1")
     by_file = json.loads(uaftc("ask", folder, "--file", tmp_path / "text.txt", "--json").stdout)
     assert by_file["class"] == "class 1" and by_file["text"] == "mark10\nword1"
+    rows.loc[2, "text"] = "..."
     rows.to_csv(tmp_path / "new.csv", index=False)
     done = uaftc("ask", folder, "--rows", tmp_path / "new.csv")
     assert done.exit_code == 0, done.stderr
@@ -219,7 +224,16 @@ def test_the_command_answers_about_a_text_a_file_and_rows(made, tmp_path):
     assert table[0] == "row,class,probability,low,high" and len(table) == 6
     lines = uaftc("ask", folder, "--rows", tmp_path / "new.csv", "--text", "text", "--json").stdout.splitlines()
     assert [json.loads(line)["row"] for line in lines] == [1, 2, 3, 4, 5]
-    assert [json.loads(line)["class"] for line in lines] == [line.split(",")[1] for line in table[1:]]
+    assert [json.loads(line)["class"] or "" for line in lines] == [line.split(",")[1] for line in table[1:]]
+
+
+def test_texts_of_more_than_a_thousand_words_are_answered_and_not_shown(tmp_path):
+    rows, _ = made_rows(rows=120)
+    rows["text"] = [" ".join([text] * 100) for text in rows["text"]]
+    explained(rows, tmp_path, Settings(dimension=4, learning_rate=0.1, epochs=2), save=tmp_path / "model")
+    assert len(predictions(tmp_path / "out")) == 120
+    found = answers_of(ask.load_saved(tmp_path / "model"), rows["text"][0])
+    assert len(found["words"]) == 1200 and found["turned_by"] is None
 
 
 def test_no_text_is_shared_where_none_may_be(tmp_path):
@@ -268,7 +282,7 @@ def test_a_word_leads_to_its_texts(page, made):
         assert page.locator("#word select").first.input_value() == kind
     wrong = [row for row in sorted(shown) if table["answer"][row] != table["label"][row]]
     rows = [int(line.split(":")[0].removeprefix("Row ")) for line in place.locator(".card p.soft").all_text_contents()]
-    assert set(rows) <= set(wrong) and len(rows) == min(10, len(wrong)) > 0
+    assert set(rows) <= set(wrong) and len(rows) == min(3, len(wrong)) > 0
 
 
 def test_suspect_labels_lead_to_their_texts(page, made):
@@ -277,7 +291,7 @@ def test_suspect_labels_lead_to_their_texts(page, made):
         int(line.split(":")[0].removeprefix("Row "))
         for line in page.locator("#labels .card p.soft").all_text_contents()
     ]
-    assert rows == table["row"].head(10).tolist()
+    assert rows == table["row"].head(3).tolist()
 
 
 def test_the_box_answers_as_python_does(page, made):
@@ -293,7 +307,10 @@ def test_the_box_answers_as_python_does(page, made):
         whole = [[*expected["probabilities"].values()], expected["low"], expected["high"]]
         assert np.abs(np.subtract(*of_words)).max() < 1e-6
         assert np.abs(np.hstack([said["probabilities"], said["low"], said["high"]]) - np.hstack(whole)).max() < 1e-6
-        assert (said["turned"], said["tried"]) == (expected["turned_by"], expected["tried"])
+        to = None if said["turned"] is None else model.classes[said["to"]]
+        assert (said["turned"], to, said["tried"]) == tuple(
+            expected[name] for name in ("turned_by", "turned_to", "tried")
+        )
 
 
 def test_the_box_is_worked_by_keys_and_says_what_it_does_not_know(page, made):
@@ -311,7 +328,7 @@ def test_the_box_is_worked_by_keys_and_says_what_it_does_not_know(page, made):
 @pytest.mark.parametrize("options, why", [({"words": "spacy:en"}, "spaCy's words"), ({"ignore": "x+"}, "--ignore")])
 def test_a_page_without_a_box_says_why(options, why):
     model = AttentionClassifier(4, dimension=2)
-    box, said = ask.box(ask.Saved(Settings(**options), "text", ("a", "b"), Vocabulary(["a"]), 1.0, (model,)))
+    box, said = ask.box(ask.Saved(Settings(**options), "text", ("a", "b"), Vocabulary(["a"]), 1.0, "sure", (model,)))
     assert box is None and why in said
 
 

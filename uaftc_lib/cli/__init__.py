@@ -23,6 +23,7 @@ def stoppable() -> Iterator[None]:
 
 
 with stoppable():  # the first tenth of a second
+    import json
     import pickle
     import tarfile
     import time
@@ -238,7 +239,7 @@ def sweep(
 @click.option("--group", help="Column: texts of one group (author, customer) stay on one side of every split.")
 @click.option("--split", help="Column: texts marked test are the unseen ones, those marked train are trained on.")
 @click.option("--time", help="Column of dates or numbers: the latest fifth of the texts are the unseen ones.")
-@click.option("--no-texts", is_flag=True, help="Write no text of the file into the report.")
+@click.option("--no-texts", is_flag=True, help="Write no text of the file into the report, and no row's words.")
 @click.option("--save", type=PATH, metavar="FOLDER", help="Keep the models in a folder, for uaftc ask.")
 @click.option("--all-words", is_flag=True, help="Write every word of two texts or more into words.csv.")
 @click.option("--encoding", default="utf-8", help="Of the file, if it is not UTF-8, e.g. cp1252.")
@@ -275,7 +276,7 @@ def explain(
 
     if as_json:
         return click.echo((out / "report.json").read_bytes(), nl=False)
-    lines = list(terminal_lines(report, out))
+    lines = [*terminal_lines(report, out), *[f"models in     {save}; ask them: uaftc ask {save} TEXT"] * bool(save)]
     for line in lines[: len(report["loud"])] if quiet else lines:
         click.echo(line, err=quiet)
 
@@ -310,8 +311,9 @@ def ask(
     if rows is not None:
         lines = asking.rows_answered(model, rows, column or model.column, encoding, as_json)
     else:
-        whole = asking.text_of(file, encoding) if text is None else sys.stdin.read() if text == "-" else text
-        lines = asking.lines_of(asking.ask(model, [whole])[0], as_json)
+        whole = text if text not in (None, "-") else asking.text_of(file or Path("-"), encoding)
+        answer = asking.ask(model, [whole])[0]
+        lines = [json.dumps(answer, ensure_ascii=False)] if as_json else asking.lines_of(model, answer)
     for line in lines:
         click.echo(line)
 

@@ -110,8 +110,6 @@ def explain_file(
         prepared = prepare(table, cutter, partial(bar_of, desc="texts"), vectors)
         begin("training")
         trained = None if prepared.short else train(prepared, settings, bar_of)
-        if save is not None and not trained:
-            raise Refused("--save: the words of so short texts are counted, and no model is trained: leave it out")
         begin("judging")
         predicted = predict(prepared, trained) if trained else None
         judged = judge(prepared, trained, predicted, all_words)
@@ -119,10 +117,16 @@ def explain_file(
         report = contents(name_of(path), columns, prepared, trained, judged)
         of_rows = NO_ROWS
         if trained:
-            model = ask.saved(prepared, trained, predicted, settings, columns)
+            verdict = judged.findings["quality"]["verdict"]
+            model = ask.saved(trained, prepared, predicted.temperature, settings, text, verdict)
+            table = prediction_table(prepared, predicted)
             shown = None if no_texts else partial(sentences, prepared, trained, predicted)
-            of_rows = Rows(prediction_table(prepared, predicted), shown, *ask.box(model))
-        if save is not None:
-            files.write_together({Path(save) / name: content for name, content in ask.contents(model).items()})
+            of_rows = Rows(table.assign(words="") if no_texts else table, shown, *ask.box(model))
         replaced = write_report(report, judged.words, out, all_words, of_rows)
+        if save is not None:
+            if not trained:
+                raise Refused(
+                    f"--save: the words of such short texts are counted, no model is trained; {out} has the report"
+                )
+            files.write_together({Path(save) / name: content for name, content in ask.contents(model).items()})
     return report | {"replaced": replaced}

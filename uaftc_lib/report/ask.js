@@ -75,19 +75,25 @@ function nodes(n) {
 
 // As explain.shapley: a trapezoid in log t, Gauss and Legendre's nodes in p.
 function shapley(a, s) {
-  const STEP = 0.28;
-  const middle = mean(s);
-  const values = s.map(() => middle / s.length);
-  const points = nodes(s.length);
-  for (let log = -36 - largest(a); log < Math.log(40) + STEP - Math.min(...a); log += STEP) {
-    const tw = a.map((x) => Math.exp(log + x));
-    const lost = tw.map((x) => -Math.expm1(-x));
-    const y = tw.map((x, j) => (s[j] - middle) * (x === Infinity ? 0 : x * Math.exp(-x)));
+  const [STEP, n, middle] = [0.28, s.length, mean(s)];
+  const values = new Float64Array(n).fill(middle / n);
+  const [lost, y, q] = [0, 0, 0].map(() => new Float64Array(n));
+  const points = nodes(n);
+  const end = Math.log(40) + STEP - a.reduce((x, z) => Math.min(x, z), Infinity);
+  for (let log = -36 - largest(a); log < end; log += STEP) {
+    for (let j = 0; j < n; j++) {
+      const tw = Math.exp(log + a[j]);
+      lost[j] = -Math.expm1(-tw);
+      y[j] = tw === Infinity ? 0 : (s[j] - middle) * tw * Math.exp(-tw);
+    }
     for (const [p, w] of points) {
-      const q = lost.map((x) => 1 - p * x);
-      const product = STEP * w * q.reduce((one, other) => one * other, 1);
-      const total = p * sum(y.map((x, j) => x / q[j]));
-      for (const j of values.keys()) values[j] += (product / q[j]) * (y[j] / q[j] - lost[j] * total);
+      let [product, total] = [STEP * w, 0];
+      for (let j = 0; j < n; j++) {
+        q[j] = 1 - p * lost[j];
+        product *= q[j];
+        total += y[j] / q[j];
+      }
+      if (product > 0) for (let j = 0; j < n; j++) values[j] += (product / q[j]) * (y[j] / q[j] - lost[j] * p * total);
     }
   }
   return values;
@@ -97,34 +103,39 @@ function shapley(a, s) {
 function fewest(reading, answer, n) {
   const weight = reading.map(({ a }) => a.map((x) => Math.exp(x - largest(a))));
   const rivals = [...reading[0].s[0].keys()].filter((c) => c !== answer);
+  const leads = rivals.map((c) =>
+    reading.map(({ s }, k) => s.map((each, j) => weight[k][j] * (each[c] - each[answer]))),
+  );
+  const kept = new Uint8Array(n).fill(1);
+  const of_kept = (values) => {
+    let all = 0;
+    for (let j = 0; j < n; j++) if (kept[j]) all += values[j];
+    return all;
+  };
   let choices = 1;
   for (let size = 1; size < n; size++) {
-    choices *= (n - size + 1) / size;
-    if (Math.round(choices) > box.tried) return { turned: null, tried: size - 1 };
+    choices = Math.round((choices * (n - size + 1)) / size);
+    if (n * choices > box.tried) return { turned: null, tried: size - 1 };
     let best = { lead: 0, turned: null };
     const removed = [];
     const visit = (from) => {
-      if (removed.length < size) {
-        for (let j = from; j < n; j++) {
-          removed.push(j);
-          visit(j + 1);
-          removed.pop();
+      for (let j = from; j < n && removed.length < size; j++) {
+        removed.push(j);
+        kept[j] = 0;
+        if (removed.length < size) visit(j + 1);
+        else {
+          const all = weight.map(of_kept);
+          leads.forEach((lead, i) => {
+            const x = mean(models.map((k) => of_kept(lead[k]) / all[k]));
+            if (x > best.lead * (1 + 1e-6)) best = { lead: x, turned: [...removed], to: rivals[i] };
+          });
         }
-        return;
-      }
-      const kept = [...Array(n).keys()].filter((j) => !removed.includes(j));
-      const all = weight.map((w) => sum(kept.map((j) => w[j])));
-      for (const c of rivals) {
-        const lead = mean(
-          models.map(
-            (k) => sum(kept.map((j) => weight[k][j] * (reading[k].s[j][c] - reading[k].s[j][answer]))) / all[k],
-          ),
-        );
-        if (lead > best.lead) best = { lead, turned: [...removed] };
+        kept[j] = 1;
+        removed.pop();
       }
     };
     visit(0);
-    if (best.turned) return { turned: best.turned, tried: size };
+    if (best.turned) return { turned: best.turned, to: best.to, tried: size };
   }
   return { turned: null, tried: n - 1 };
 }
@@ -179,19 +190,17 @@ function drawAnswer() {
       .filter(({ word }) => !box.pairs || !word.includes(" "))
       .map((word) => [word.begin, word.end, word.attention / top, word.contribution]),
   );
-  if (said.unseen.length) make("p", `Never seen, or in one text only: ${said.unseen.join(", ")}.`, result, "note");
-  const named = said.turned?.map((j) => `“${said.words[j].word}”`).join(", ");
-  const none =
-    said.tried === said.words.length - 1
-      ? "No removal of words turns the answer."
-      : `No removal of up to ${said.tried} words turns the answer.`;
-  if (!box.pairs)
-    make(
-      "p",
-      named ? `Without ${named} the answer would be another; no smaller removal turns it.` : none,
-      result,
-      "note",
-    );
+  if (document.querySelector(".key")) result.append(document.querySelector(".key").cloneNode(true));
+  const note = (text) => make("p", text, result, "note");
+  if (box.nothing) note("Take care: on texts they had not seen, these models were no better than chance.");
+  if (!said.words.some(({ known }) => known))
+    note("Take care: none of these words is known, so this answer is a guess.");
+  if (said.unseen.length) note(`Never seen, or in one text only: ${said.unseen.join(", ")}.`);
+  const few = said.tried === 1 ? "a single word" : `up to ${said.tried} words`;
+  if (said.turned) {
+    const named = said.turned.map((j) => `“${said.words[j].word}”`).join(", ");
+    note(`Without ${named} the answer would be ${short(classes[said.to])}; no smaller removal turns it.`);
+  } else if (said.tried) note(`No removal of ${said.tried < said.words.length - 1 ? few : "words"} turns the answer.`);
   const lines = said.words.map(({ word, contribution, shapley, attention }) => [
     short(word),
     signed(contribution),
@@ -201,3 +210,4 @@ function drawAnswer() {
   drawNumbers(result, ["word", "contribution", "Shapley value", "attention"], lines);
 }
 find("ask-button").addEventListener("click", drawAnswer);
+find("new").addEventListener("keydown", (event) => event.ctrlKey && event.key === "Enter" && drawAnswer());

@@ -11,6 +11,8 @@ import base64
 import json
 import math
 import os
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, combinations, pairwise
@@ -30,8 +32,8 @@ from uaftc_lib.explain.flips import class_scores
 from uaftc_lib.explain.shapley import shapley
 from uaftc_lib.explain.words import class_polarity
 from uaftc_lib.models import AttentionClassifier
-from uaftc_lib.report.cells import clean
-from uaftc_lib.report.predict import Predicted, position_values
+from uaftc_lib.report.cells import clean, without_residues
+from uaftc_lib.report.predict import position_values
 from uaftc_lib.report.prepare import Prepared, Words, count_words, with_pairs
 from uaftc_lib.report.read import read_table
 from uaftc_lib.report.request import SAVED, Columns, Refused
@@ -42,7 +44,8 @@ from uaftc_lib.report.write import finite, harmless
 FORMAT = 1  # of these files
 MOST_BYTES = 8_000_000  # of a page, for the scores of all words
 MOST_AGAIN = 300  # words of a text that a recurrent model reads again without each of them
-MOST_TRIED = 20_000  # choices of so many words to be left out
+EQUAL = 1e-6  # share by which two choices may differ that do the same
+MOST_TRIED = 2_000_000  # words in all choices of so many words to be left out
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Saved:
     classes : tuple of str
     vocabulary : Vocabulary
     temperature : float
+    verdict : str
+        Of the report, on texts that the models had not seen.
     models : tuple of AttentionClassifier
     """
 
@@ -65,13 +70,16 @@ class Saved:
     classes: tuple[str, ...]
     vocabulary: Vocabulary
     temperature: float
+    verdict: str
     models: tuple[AttentionClassifier, ...]
 
 
-def saved(prepared: Prepared, trained: Trained, predicted: Predicted, settings: Settings, columns: Columns) -> Saved:
-    """The models of a report."""
+def saved(
+    trained: Trained, prepared: Prepared, temperature: float, settings: Settings, text: str, verdict: str
+) -> Saved:
+    """The models of a report; ``text``: the column of the texts."""
     models = tuple(map(condensed, trained.readers))
-    return Saved(settings, columns.text, prepared.classes, prepared.vocabulary, predicted.temperature, models)
+    return Saved(settings, text, prepared.classes, prepared.vocabulary, temperature, verdict, models)
 
 
 @torch.no_grad()
@@ -106,6 +114,7 @@ def contents(model: Saved) -> dict[str, bytes]:
         "column": model.column,
         "classes": model.classes,
         "temperature": model.temperature,
+        "verdict": model.verdict,
         "model": {"dimension": first.embedding.shape[1], "lam": first.lam, "encoder": first.encoder},
         "words": model.vocabulary.words,
     }
@@ -127,7 +136,7 @@ def box(model: Saved) -> tuple[dict | None, str]:
     if (size := scores.nbytes * 4 / 3 + sum(map(len, words))) > MOST_BYTES:
         return None, f"the scores of {len(words):,} words would make this page {size / 1e6:.0f} MB larger"
     about = {"words": words, "temperature": model.temperature, "pairs": settings.ngrams == 2, "tried": MOST_TRIED}
-    about |= {"cut": settings.cutter().in_javascript(), "models": len(scores)}
+    about |= {"cut": settings.cutter().in_javascript(), "models": len(scores), "nothing": model.verdict == "nothing"}
     return about | {"scores": base64.b64encode(scores.astype("<f4").tobytes()).decode()}, ""
 
 
@@ -153,7 +162,9 @@ def load_saved(folder: str | os.PathLike) -> Saved:
             model.load_state_dict(own)
             models.append(model.double())
         settings, classes = Settings(**about["settings"]), tuple(about["classes"])
-        return Saved(settings, about["column"], classes, vocabulary, float(about["temperature"]), tuple(models))
+        return Saved(
+            settings, about["column"], classes, vocabulary, float(about["temperature"]), about["verdict"], tuple(models)
+        )
     except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
         if isinstance(error, Refused):
             raise
@@ -170,12 +181,12 @@ def ask(model: Saved, texts: Sequence[str], deep: bool = True) -> list[dict]:
         For each text: text; class, its calibrated probability, low and high (of the five models), and probabilities of
         all classes, which are None where the text has no word; words, each with word, begin, end, known (whether it
         stood in two texts), attention, contribution to the answer, and shapley; unseen: the words that are not known;
-        turned_by: the words, by their places, without which the answer is another, or None; tried: how many words at
+        turned_by: the words, by their places, without which the answer is turned_to, or None; tried: how many words at
         once were left out in vain, or at last.
     """
-    cutter, texts = model.settings.cutter(), list(map(clean, texts))
+    cutter, texts = model.settings.cutter(), without_residues(pd.Series(list(map(clean, texts)), dtype=object))[0]
     spans = [cutter.spans(text) for text in texts]
-    nothing = dict.fromkeys(("class", "probability", "low", "high", "probabilities", "turned_by"))
+    nothing = dict.fromkeys(("class", "probability", "low", "high", "probabilities", "turned_by", "turned_to"))
     answers = [{"text": text} | nothing | {"words": [], "unseen": [], "tried": 0} for text in texts]
     places = [i for i, each in enumerate(spans) if each]
     for begin in range(0, len(places), PART):
@@ -205,12 +216,12 @@ def answers_about(model: Saved, words: Words, spans: list[list[tuple[int, int]]]
     attention, push = np.mean([one for _, one, _ in read], 0), np.mean([one for _, _, one in read], 0)
     for i, (begin, end) in enumerate(pairwise(offsets.tolist())):
         answer, here, one = int(mean[i].argmax()), slice(begin, end), corpus[torch.tensor([i])]
-        shares, turned, tried = np.full(end - begin, np.nan), None, 0
+        shares, turned, other, tried = np.full(end - begin, np.nan), None, answer, 0
         if deep and not recurrent:
             shares = np.mean([class_polarity(shapley(each, one)).numpy() for each in model.models], 0)[:, answer]
         if deep and not recurrent and not pairs:
             parts = [(out.scores[here].numpy(), class_scores(out.token_polarity[here])) for out, _, _ in read]
-            turned, tried = fewest_removed(*map(np.stack, zip(*parts)), answer)
+            turned, other, tried = fewest_removed(*map(np.stack, zip(*parts)), answer)
         both = [(a, b) for (a, _), (_, b) in pairwise(spans[i])] if pairs else []
         columns = {
             "word": [words.spellings[token] for token in words.tokens[here].tolist()],
@@ -231,36 +242,38 @@ def answers_about(model: Saved, words: Words, spans: list[list[tuple[int, int]]]
             "words": said,
             "unseen": list(dict.fromkeys(one["word"] for one in said[: len(spans[i])] if not one["known"])),
             "turned_by": turned,
+            "turned_to": model.classes[other] if turned else None,
             "tried": tried,
         }
 
 
 def fewest_removed(
     scores: Float[np.ndarray, "models positions"], polarity: Float[np.ndarray, "models positions classes"], answer: int
-) -> tuple[list[int] | None, int]:
-    """The fewest positions without which another class has the largest mean logit; and of how many that was tried.
+) -> tuple[list[int] | None, int, int]:
+    """The fewest positions without which another class has the largest mean logit; that class; how many were tried.
 
     One after the other all choices of one position are tried, of two, and so on, as long as they are not too many. Of
-    equally many positions those are taken that turn the answer most.
+    equally many positions those are taken that turn the answer most, the first ones where several do.
     """
     n = scores.shape[1]
     weights = np.exp(scores - scores.max(1, keepdims=True))
     leads = weights[:, :, None] * (polarity - polarity[:, :, [answer]])  # of the other classes
     for size in range(1, n):
-        if math.comb(n, size) > MOST_TRIED:
-            return None, size - 1
+        if n * math.comb(n, size) > MOST_TRIED:
+            return None, answer, size - 1
         removed = np.fromiter(chain.from_iterable(combinations(range(n), size)), int).reshape(-1, size)
         kept = np.ones((len(removed), n))
         np.put_along_axis(kept, removed, 0.0, 1)
         rivals = np.mean([(kept @ lead) / (kept @ weight)[:, None] for lead, weight in zip(leads, weights)], 0)
         rivals[:, answer] = -np.inf
-        if rivals.max() > 0:
-            return removed[rivals.max(1).argmax()].tolist(), size
-    return None, n - 1
+        if (most := rivals.max()) > 0:
+            first = int((rivals.max(1) >= most * (1 - EQUAL)).argmax())
+            return removed[first].tolist(), int(rivals[first].argmax()), size
+    return None, answer, n - 1
 
 
 def text_of(path: Path, encoding: str = "utf-8") -> str:
-    """A file as one text.
+    """A file, or standard input for "-", as one text.
 
     Raises
     ------
@@ -268,37 +281,34 @@ def text_of(path: Path, encoding: str = "utf-8") -> str:
         If it cannot be read, or is in another encoding.
     """
     try:
-        return path.read_text(encoding)
+        return (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode(encoding)
     except (OSError, LookupError, UnicodeError) as error:
         raise Refused(f"{path} cannot be read as {encoding}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def lines_of(answer: dict, as_json: bool = False) -> Iterator[str]:
-    """An answer for the terminal.
-
-    Raises
-    ------
-    Refused
-        If the text has no word.
-    """
+def lines_of(model: Saved, answer: dict) -> Iterator[str]:
+    """An answer for the terminal."""
     if answer["class"] is None:
-        raise Refused("there is no word in this text")
-    if as_json:
-        yield json.dumps(answer, ensure_ascii=False)
+        yield "there is no word in this text"
         return
+    words = answer["words"]
     probability, low, high = (f"{answer[name]:.2f}".replace("1.00", ">0.99") for name in ("probability", "low", "high"))
     yield f"{answer['class']}: probability {probability} ({low} to {high} by the five models)"
+    if model.verdict == "nothing":
+        yield "take care: on texts they had not seen, these models were no better than chance"
+    if not any(word["known"] for word in words):
+        yield "take care: none of these words is known, so this answer is a guess"
     if answer["unseen"]:
         yield f"never seen, or in one text only: {', '.join(answer['unseen'])}"
     if answer["turned_by"]:
-        removed = ", ".join(repr(answer["words"][i]["word"]) for i in answer["turned_by"])
-        yield f"without {removed} the answer would be another"
+        removed = ", ".join(repr(words[i]["word"]) for i in answer["turned_by"])
+        yield f"without {removed} the answer would be {answer['turned_to']}"
     elif answer["tried"]:
-        few = "" if answer["tried"] == len(answer["words"]) - 1 else f" of up to {answer['tried']} words"
-        yield f"no removal{few} turns the answer"
-    width = max(4, *(len(word["word"]) for word in answer["words"]))
+        few = "" if answer["tried"] == len(words) - 1 else f" of up to {answer['tried']} words"
+        yield f"no removal{few.replace('up to 1 words', 'a single word')} turns the answer"
+    width = max(4, *(len(word["word"]) for word in words))
     yield f"{'word':{width}}  contribution  Shapley value  attention"
-    for word in answer["words"]:
+    for word in words:
         shown = [f"{'-' if x is None else f'{x:+.3f}':>13}" for x in (word["contribution"], word["shapley"])]
         yield f"{word['word']:{width}} {'  '.join(shown)}  {word['attention']:9.3f}"
 
@@ -306,6 +316,8 @@ def lines_of(answer: dict, as_json: bool = False) -> Iterator[str]:
 def rows_answered(model: Saved, path: Path, column: str, encoding: str, as_json: bool) -> Iterator[str]:
     """The answers about the rows of a file, as CSV or JSON lines."""
     table = read_table(path, Columns(column, None), encoding)
+    for reason, dropped in table.dropped.items():
+        warnings.warn(f"{dropped:,} rows are left out: {reason}", stacklevel=2)
     answers = ask(model, table.rows["text"].tolist(), deep=False)
     if as_json:
         for row, answer in zip(table.rows["row"].tolist(), answers):
@@ -313,6 +325,5 @@ def rows_answered(model: Saved, path: Path, column: str, encoding: str, as_json:
         return
     columns = {name: [answer[name] for answer in answers] for name in ("class", "probability", "low", "high")}
     frame = pd.DataFrame({"row": table.rows["row"]} | columns)
-    yield frame.assign(**{"class": harmless(frame["class"])}).to_csv(
-        index=False, float_format="%.4f", lineterminator="\n"
-    )[:-1]
+    frame["class"] = harmless(frame["class"].fillna(""))
+    yield from frame.to_csv(index=False, float_format="%.4f", lineterminator="\n").splitlines()

@@ -125,6 +125,7 @@ function drawWord() {
   box.hidden = state.word === null;
   box.replaceChildren();
   if (state.word === null) return;
+  make("a", "Close", box, "close").href = address(null);
   const title = make("h3", undefined, box);
   make("bdi", short(state.word), title);
   const row = by_word.get(state.word);
@@ -153,6 +154,7 @@ function drawWord() {
   }
   if (texts) {
     make("h4", "Texts with this word", box);
+    box.append(document.querySelector(".key").cloneNode(true));
     const [part, held] = [make("div", undefined, box), textsOf(row)];
     const show = (right, by) => {
       Object.assign(state, { right, by });

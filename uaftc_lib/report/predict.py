@@ -48,7 +48,8 @@ class Predicted:
     probability : Float[np.ndarray, "texts classes"]
         Calibrated, by models that have not seen the text.
     temperature : float
-        Of the five models, for texts that none of them has seen.
+        Of the five models, for texts that none of them has seen. Fitted to the tested texts: in small files several
+        models have answered each; in large ones one, so that five together are rather less sure than right.
     suspect : Int[np.ndarray, "texts"]
         Of suspect labels the rank, from 1, the least probable label first; 0 of all others.
     reader : Int[np.ndarray, "texts"]
@@ -74,50 +75,37 @@ def predict(prepared: Prepared, trained: Trained) -> Predicted:
     labels, unit = prepared.whole.labels.numpy(), prepared.unit
     weight = (unit >= 0) / np.bincount(unit[unit >= 0])[unit]
     fold = np.full(len(labels), FOLDS)
-    single = np.zeros((len(labels), len(prepared.classes)))
+    logits = np.zeros((len(labels), len(prepared.classes)))
     for k, (reader, rows) in enumerate(zip(trained.readers, (each.held_out for each in trained.folds))):
-        fold[rows], single[rows] = k, reader.probability(prepared.whole, rows)
-    answers = single.copy()
-    answers[trained.tested] = trained.ours.probability
-    probability = np.empty_like(answers)
+        fold[rows], logits[rows] = k, np.log(reader.probability(prepared.whole, rows).clip(1e-12))
+    tested = trained.tested
+    logits[tested] = trained.ours.logits
+    probability = np.empty_like(logits)
     for k in np.unique(fold):
         others = (fold != k) & (fold < FOLDS)
-        probability[fold == k] = tempered(
-            answers[fold == k], temperature(answers[others], labels[others], weight[others])
-        )
-    held = fold < FOLDS
+        heat = temperature(logits[others], labels[others], weight[others])
+        probability[fold == k] = softmax(logits[fold == k] / heat, axis=1)
     words, which = [""] * len(labels), np.full(len(labels), -1)
     for k, rows in unseen(prepared, trained):
         which[rows] = k
-        for place, line in zip(rows.tolist(), pushing(trained.readers[k], prepared, rows, answers[rows].argmax(1))):
+        for place, line in zip(rows.tolist(), pushing(trained.readers[k], prepared, rows, logits[rows].argmax(1))):
             words[place] = line
-    area = auc(*by_unit(trained.ours.rank, labels[trained.tested], unit[trained.tested]))
+    area = auc(*by_unit(trained.ours.rank, labels[tested], unit[tested]))
     suspect = doubtful(probability, labels) * (verdict_of(area) != "nothing")
-    return Predicted(probability, temperature(single[held], labels[held], weight[held]), suspect, which, words)
+    heat = temperature(logits[tested], labels[tested], weight[tested])
+    return Predicted(probability, heat, suspect, which, words)
 
 
 def temperature(
-    probability: Float[np.ndarray, "texts classes"],
-    labels: Int[np.ndarray, "texts"],
-    weight: Float[np.ndarray, "texts"],
+    logits: Float[np.ndarray, "texts classes"], labels: Int[np.ndarray, "texts"], weight: Float[np.ndarray, "texts"]
 ) -> float:
     """The temperature under which the labels are most probable."""
-    logits, texts = logarithm(probability), np.arange(len(labels))
 
     def loss(log_temperature: float) -> float:
-        scaled = softmax(logits / np.exp(log_temperature), axis=1)[texts, labels]
+        scaled = softmax(logits / np.exp(log_temperature), axis=1)[np.arange(len(labels)), labels]
         return -float(weight @ np.log(scaled.clip(1e-12)))
 
     return float(np.exp(minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
-
-
-def tempered(probability: Float[np.ndarray, "texts classes"], temperature: float) -> Float[np.ndarray, "texts classes"]:
-    """Probabilities whose logits are divided by a temperature."""
-    return softmax(logarithm(probability) / temperature, axis=1)
-
-
-def logarithm(probability: Float[np.ndarray, "texts classes"]) -> Float[np.ndarray, "texts classes"]:
-    return np.log(probability.astype(float).clip(1e-12))
 
 
 def doubtful(
@@ -125,8 +113,8 @@ def doubtful(
 ) -> Int[np.ndarray, "texts"]:
     """The rank of each suspect label, 0 where it is not suspect.
 
-    A label is suspect if the answer is another class, and as probable here as it is on average where it is the label
-    (confident learning: Northcutt, Jiang & Chuang 2021).
+    A label is suspect if the answer is another class, and at least as probable here as it is on average where it is the
+    label: the threshold of confident learning (Northcutt, Jiang & Chuang 2021), asked of the most probable class alone.
     """
     texts, answer = np.arange(len(labels)), probability.argmax(1)
     of_label = probability[texts, labels]

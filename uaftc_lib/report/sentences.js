@@ -61,35 +61,32 @@ function drawTexts(part, held, of_all, orders, kind, order, change) {
       part.querySelectorAll("select")[i].focus();
     }),
   );
-  if (held.length < of_all) make("p", `This page holds ${count(held.length)} of ${count(of_all)} texts.`, part, "note");
+  const sample = `This page holds ${count(held.length)} of ${count(of_all)} texts: a sample, none of over 1,000 words.`;
+  if (held.length < of_all) make("p", sample, part, "note");
   drawList(part, of_kind(kind).sort(ORDERS[order]));
 }
 
 function drawList(part, wanted) {
   const list = make("div", undefined, part);
   const more = make("button", "Show more texts", make("p", undefined, part));
-  let shown = 0;
-  const add = () => {
-    for (const each of wanted.slice(shown, shown + 10)) drawOne(each, list);
-    shown += 10;
-    more.hidden = shown >= wanted.length;
+  const add = (most) => {
+    const shown = list.children.length;
+    for (const each of wanted.slice(shown, shown + most)) drawOne(each, list);
+    more.hidden = list.children.length >= wanted.length;
+    return list.children[shown];
   };
-  more.addEventListener("click", add);
-  add();
-  if (!wanted.length) make("p", "None.", list, "soft");
+  more.addEventListener("click", () => add(10).querySelector("summary").focus());
+  if (!add(3)) make("p", "None.", part, "soft");
 }
 
 function drawOne({ number: row, label, answer, probability, text, words, push, first }, parent) {
   const LONG = 40; // words on either side, beyond which a text is cut
   const card = make("div", undefined, parent, "card");
-  const line = make("p", `Row ${row}: `, card, "soft");
+  const line = make("p", `Row ${row}: answer `, card, "soft");
   make("bdi", short(classes[answer]), make("strong", undefined, line));
-  line.append(` (${sure(probability)})`);
-  if (label !== answer) {
-    line.append("; label: ");
-    make("bdi", short(classes[label]), make("strong", undefined, line));
-  }
-  if (push) line.append(`; the word pushes by ${signed(push)}`);
+  line.append(` (${sure(probability)}), label `);
+  make("bdi", short(classes[label]), make("strong", undefined, line));
+  if (push) line.append(`; the word pushes ${push < 0 ? "away from" : "towards"} this answer by ${signed(push)}`);
   const [letters, coloured] = [[...text], []];
   for (let j = 0, at = 0; j < words.length; j += 5) {
     const begin = at + words[j];

@@ -57,7 +57,7 @@ def wanted_first(
     prepared: Prepared, place: Int[np.ndarray, "types"], rows: Int[np.ndarray, "rows"]
 ) -> Int[np.ndarray, "rows"]:
     """The rows in another order: one of each word, in the order of the words, then a second one; at last the others."""
-    count, pairs = np.zeros(place.max() + 1, np.int64), []
+    count, pairs = np.zeros(place.max() + 1, np.int64), [np.zeros((3, 0), np.int64)]
     for begin in range(0, len(rows), PART):
         corpus = prepared.whole[torch.from_numpy(rows[begin : begin + PART])]
         word, text = place[corpus.tokens.numpy()], begin + corpus.instance_of.numpy()

@@ -71,6 +71,8 @@ class Answers:
     ----------
     probability : Float[np.ndarray, "texts classes"]
         Mean over the models that are asked about the text.
+    logits : Float[np.ndarray, "texts classes"]
+        The same of the logarithm of the probability: up to a number that all classes have in common, of the logits.
     rank : Float[np.ndarray, "texts classes"]
         Where the probability of each class of the text's unit stands among those of all units that the model is asked
         about: 0 lowest, 1 highest; nan where a text is in no unit. The models are of different training texts: only
@@ -78,6 +80,7 @@ class Answers:
     """
 
     probability: Float[np.ndarray, "texts classes"]
+    logits: Float[np.ndarray, "texts classes"]
     rank: Float[np.ndarray, "texts classes"]
 
     @classmethod
@@ -88,7 +91,7 @@ class Answers:
         places, said = (np.concatenate(parts) for parts in zip(*asked))
         ranks = np.concatenate([ranks_of_units(each, unit[rows]) for rows, each in asked])
         means = []
-        for values in (said, ranks):
+        for values in (said, np.log(said.astype(float).clip(1e-12)), ranks):
             sums = np.zeros((len(unit), values.shape[1]))
             np.add.at(sums, places, values)
             means.append(sums / np.bincount(places, minlength=len(unit)).clip(1)[:, None])
@@ -96,7 +99,7 @@ class Answers:
 
     def at(self, rows: Int[np.ndarray, "rows"]) -> Answers:
         """About some of the texts."""
-        return Answers(self.probability[rows], self.rank[rows])
+        return Answers(self.probability[rows], self.logits[rows], self.rank[rows])
 
 
 def ranks_of_units(

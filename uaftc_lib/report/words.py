@@ -61,7 +61,7 @@ def patterns() -> dict[str, re.Pattern]:
     marks = character_ranges(c for c in every if unicodedata.category(c)[0] == "M" and c != "\ufe0f")
     letter = f"[{character_ranges(c for c in every if c.isalnum() and not HAS_UNSPACED.match(c))}]"
     character = f"[{character_ranges(c for c in every if c.isalnum())}]"
-    return {how: re.compile(pattern) for how, pattern in patterns_of(letter, character, marks).items()}
+    return {how: re.compile(pattern) for how, pattern in patterns_of(letter, character, f"[{marks}]").items()}
 
 
 def for_javascript(pattern: str) -> str:
@@ -69,20 +69,20 @@ def for_javascript(pattern: str) -> str:
     return pattern.replace(r"[\w", r"[\p{L}\p{N}_").replace(r"\w", r"[\p{L}\p{N}_]").replace(r"\d", r"\p{Nd}")
 
 
-def patterns_of(letter: str, character: str, marks: str) -> dict[str, str]:
+def patterns_of(letter: str, character: str, mark: str) -> dict[str, str]:
     """What is a word by the rule, and by characters; tried in this order.
 
-    ``letter``: one of a script with spaces; ``character``: one of any; ``marks``: what stands in a class of these.
+    ``letter``: one of a script with spaces; ``character``: one of any; ``mark``: what stands above or below one.
     """
-    character = f"{character}[{marks}]*"
-    run = f"{letter}(?:{letter}|[{marks}])*"
+    character = f"{character}{mark}*"
+    run = f"{letter}(?:{letter}|{mark})*"
     pictograph = f"[{PICTOGRAPHS}][\ufe0f\U0001f3fb-\U0001f3ff\u20e3\U000e0020-\U000e007f]*"
     flag = "[\U0001f1e6-\U0001f1ff]{2}"
     emoji = [flag, f"{pictograph}(?:\u200d{pictograph})*", "[\U0001f3fb-\U0001f3ff]", "[0-9#*]\ufe0f?\u20e3"]
     rule = [
         r"(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ww]{3}\.)[!#-;=?-~]*[A-Za-z0-9/#=&%~+_-]",
         r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
-        rf"(?<![\w&])[@#](?:{letter}|[_{UNSPACED}{marks}])+",
+        rf"(?<![\w&])[@#](?:{letter}|[_{UNSPACED}]|{mark})+",
         *emoji,
         r"(?<!\w)(?:[A-Za-z]#|[A-Za-z]+\+\+\d*)(?!\w)",  # C#, C++11, notepad++
         r"(?<![\w.])(?:[A-Za-z]*\.[Nn][Ee][Tt]|[A-Za-z]+\.[Jj][Ss])(?!\w)",  # .NET, node.js
@@ -91,7 +91,7 @@ def patterns_of(letter: str, character: str, marks: str) -> dict[str, str]:
         r"[$€£¥]\d+(?:[.,]\d+)*(?!\w)|(?<![\w.,])\d+(?:[.,]\d+)*[%€]",
         r"(?<!\w)[:;]'?-?(?:[()]+|[DPp])(?!\w)|(?<![\w<])</?3+(?!\w|[.,]\d|[%>])",  # :-), <3
         rf"{run}(?:[{JOINERS}{UNSEEN}][{UNSEEN}]*{run}|(?<=\d)[.,](?=\d){run})*",
-        f"[{UNSPACED}][{marks}]*",
+        f"[{UNSPACED}]{mark}*",
     ]
     return {"rule": "|".join(rule), "characters": "|".join([*emoji, character]), "spaces": SPACES.pattern}
 
@@ -166,7 +166,7 @@ class Cutter:
     def in_javascript(self) -> dict[str, str | list[str]]:
         """What a page needs to cut texts as this does, but for ``ignore`` and spaCy's words."""
         letter = rf"(?:(?![{UNSPACED}])[\p{{L}}\p{{N}}])"
-        words = patterns_of(letter, r"[\p{L}\p{N}]", r"\p{M}")[self.how]
+        words = patterns_of(letter, r"[\p{L}\p{N}]", r"(?:(?!\ufe0f)\p{M})")[self.how]
         known = {"words": words, "invisible": INVISIBLE.pattern, "inside": INSIDE.pattern}
         return {name: for_javascript(pattern) for name, pattern in known.items()} | {"without": sorted(self.without)}
 

@@ -359,6 +359,8 @@ def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         listed += f" … and {more:,} more in words.csv" if more > 0 else ""
         linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
         yield name, f"{listed}; the linear model: {linear}" if linear else listed
+    if report["suspect_labels"]:
+        yield "suspect", f"{report['suspect_labels']:,} labels are worth checking: predictions.csv ranks them"
     if report["replaced"]:
         yield "replaced", ", ".join(report["replaced"])
     yield "written to", str(out / "report.html")
