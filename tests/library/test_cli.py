@@ -478,7 +478,8 @@ def test_the_terminal_tells_what_must_be_seen_the_verdict_and_the_words(tmp_path
     told = list(terminal_lines(report, tmp_path))
     assert told[0] == "take care     Half of the rows are copies" and told[1].startswith("dropped       2: no text")
     assert "a             word0, word1, word2, word3, word4, word5, word6, word7" in told
-    assert "b             no word" in told and "replaced      words.csv" in told and "3 labels are worth checking" in told
+    assert "b             no word" in told and "replaced      words.csv" in told
+    assert any("3 labels are worth checking" in line for line in told)
     assert any("On 8 texts it had not seen" in line for line in told) and any("50.0% without" in line for line in told)
     found = [line for line in told if line.startswith("look at")]
     assert "nearly decides 'b' (4 of its 4 texts are of this class; 90.0% of the class's texts hold it)" in found[0]
