@@ -152,6 +152,13 @@ function drawWord() {
     make("span", `probability ${signed(row[6][k])}`, small);
     make("td", signed(row[3][k]), line);
   }
+  if (between.length) {
+    const all = make("button", `Show the ${between.length} classes between`, make("p", undefined, box));
+    all.addEventListener("click", () => {
+      for (const line of table.rows) line.hidden = false;
+      all.remove();
+    });
+  }
   if (texts) {
     make("h4", "Texts with this word", box);
     box.append(document.querySelector(".key").cloneNode(true));
@@ -163,12 +170,6 @@ function drawWord() {
     };
     show(state.right, state.by ?? Object.keys(ORDERS)[0]);
   }
-  if (!between.length) return;
-  const all = make("button", `Show the ${between.length} classes between`, make("p", undefined, box));
-  all.addEventListener("click", () => {
-    for (const line of table.rows) line.hidden = false;
-    all.remove();
-  });
 }
 
 // Words in colour: the attention of each is its background, what it does its underline (as coloured.py).
