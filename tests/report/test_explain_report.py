@@ -483,6 +483,20 @@ def test_axe_finds_nothing(opened, axe):
     assert violations(opened, axe) == []
 
 
+def test_a_text_stands_as_it_is_in_the_file(opened):
+    """Cut into words and what stands between them, it is the same text, however strange, but for blank lines."""
+    while (more := opened.locator("#texts button")).is_visible():
+        more.click()
+    assert opened.locator("#texts .text").all_text_contents() == [one["text"] for one in made_texts()]
+    drawn = opened.evaluate(
+        """() => {
+            drawText(document.body, "a\\n \\n\\nb", [[0, 1, 1, 0], [5, 6, 1, 0]]);
+            return document.body.lastChild.textContent;
+        }"""
+    )
+    assert drawn == "a\n\nb"
+
+
 @on_both
 def test_the_numbers_of_a_text_are_within_reach_of_keys(opened, made):
     example = made_texts()[0]

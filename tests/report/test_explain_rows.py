@@ -2,19 +2,28 @@
 
 import itertools
 import json
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from cases import uaftc
+from click.testing import CliRunner
+from test_explain_copies import table_of
 from test_explain_lists import explained
 
 from uaftc_lib import AttentionClassifier, Corpus, explain
+from uaftc_lib.cli import app
 from uaftc_lib.corpus import Vocabulary
 from uaftc_lib.explain.flips import class_scores
+from uaftc_lib.progress import progress_bar
 from uaftc_lib.report import ask, predict, sentences
+from uaftc_lib.report.prepare import prepare
 from uaftc_lib.report.request import SAVED
 from uaftc_lib.report.settings import Settings
+from uaftc_lib.report.train import train
+from uaftc_lib.report.words import Cutter
 
 FLIPPED = 0.06  # share of labels that are wrong
 STRANGE = [
@@ -57,9 +66,7 @@ def test_every_row_is_answered_by_models_that_have_not_seen_it(made):
     assert table["row"].tolist() == list(range(1, len(rows) + 1)) and (table["label"] == rows["label"]).all()
     held = rows["text"].str.contains("mark")
     right = table["answer"] == table["label"]
-    assert right[held].mean() == pytest.approx(1 - wrong[held].mean(), abs=0.02), (
-        "labels that are wrong are not answered"
-    )
+    assert right[held].mean() == pytest.approx(1 - wrong[held].mean(), abs=0.02), "wrong labels are not answered"
     assert table["probability"].mean() == pytest.approx(right.mean(), abs=0.03), "calibrated"
     assert (table["label_probability"] <= table["probability"]).all()
     named = table["words"].str.split(" [+]", n=1).str[0]
@@ -71,10 +78,8 @@ def test_suspect_labels_are_the_wrong_ones(made):
     suspect = table["suspect"].notna()
     assert wrong[suspect].mean() > 0.75 and suspect[wrong].mean() > 0.7
     order = table[suspect].sort_values("suspect")
-    assert (
-        order["suspect"].tolist() == list(range(1, len(order) + 1))
-        and order["label_probability"].is_monotonic_increasing
-    )
+    assert order["suspect"].tolist() == list(range(1, len(order) + 1))
+    assert order["label_probability"].is_monotonic_increasing
     report = json.loads((made[0] / "report.json").read_text(encoding="utf-8"))
     assert report["suspect_labels"] == suspect.sum()
 
@@ -104,6 +109,18 @@ def test_the_temperature_is_that_by_which_logits_were_scaled(heat):
     assert predict.temperature(heat * np.log(P), labels, np.ones(20_000)) == pytest.approx(heat, rel=0.05)
 
 
+def test_the_temperature_of_a_row_knows_nothing_of_its_own_fold():
+    rows, _ = made_rows(rows=200)
+    prepared = prepare(table_of(rows["text"].tolist(), rows["label"].tolist()), Cutter())
+    trained = train(prepared, Settings(dimension=4, learning_rate=0.1, epochs=3), partial(progress_bar, disable=True))
+    labels, fold = prepared.whole.labels.clone(), trained.folds[0].held_out
+    labels[fold] = 1 - labels[fold]
+    other = replace(prepared, whole=replace(prepared.whole, labels=labels))
+    one, two = (predict.predict(each, trained, "sure").probability for each in (prepared, other))
+    assert (one[fold] == two[fold]).all()
+    assert (np.delete(one, fold, 0) != np.delete(two, fold, 0)).any()
+
+
 # --- the saved model
 
 
@@ -111,10 +128,12 @@ def answers_of(model, text):
     return ask.ask(model, [text])[0]
 
 
-def test_what_is_said_of_a_text_is_what_loops_say(made):
+@pytest.mark.parametrize(
+    "text", ["Word1 mark00 word2 unheard mark11 mark01", "Word1 mark10 word2 unheard mark01 mark12"]
+)
+def test_what_is_said_of_a_text_is_what_loops_say(made, text):
     """The mean logit; what words add to it; Shapley's values over all orders; the fewest words of all choices."""
     model = ask.load_saved(made[1])
-    text = "Word1 mark00 word2 unheard mark11 mark01"
     found = answers_of(model, text)
     words = text.lower().split()
     pairs = [" ".join(pair) for pair in itertools.pairwise(words)] if model.settings.ngrams == 2 else []
@@ -128,9 +147,8 @@ def test_what_is_said_of_a_text_is_what_loops_say(made):
     answer = int(z.argmax())
     assert found["class"] == model.classes[answer] and found["unseen"] == ["unheard"]
     P = np.exp(z / model.temperature) / np.exp(z / model.temperature).sum()
-    assert [*found["probabilities"].values()] == pytest.approx(P.tolist()) and found["low"] <= found[
-        "probability"
-    ] <= found["high"]
+    assert [*found["probabilities"].values()] == pytest.approx(P.tolist())
+    assert found["low"] <= found["probability"] <= found["high"]
     logit = z[answer] if len(z) > 2 else (2 * answer - 1) * z[1]
     for name in ("contribution", "shapley"):
         assert sum(word[name] for word in found["words"]) == pytest.approx(logit)
@@ -187,10 +205,8 @@ def test_what_cannot_be_asked_is_refused_in_words(made, tmp_path):
         (folder / name).write_bytes((made[1] / name).read_bytes())
     assert "there is no word in this text" in uaftc("ask", folder, " .,; ").stdout
     assert "none of these words is known" in uaftc("ask", folder, "nonsense").stdout
-    assert (
-        "give one of" in uaftc("ask", folder).stderr
-        and "give one of" in uaftc("ask", folder, "a", "--rows", "x").stderr
-    )
+    for words in ((), ("a", "--rows", "x")):
+        assert "give one of" in uaftc("ask", folder, *words).stderr
     assert "names a column of --rows" in uaftc("ask", folder, "a", "--text", "b").stderr
     assert "cannot be read as utf-8" in uaftc("ask", folder, "--file", tmp_path / "none.txt").stderr
     for name, content in zip(SAVED, (b"0123456789", b"{}")):
@@ -208,11 +224,14 @@ def test_what_cannot_be_asked_is_refused_in_words(made, tmp_path):
 def test_the_command_answers_about_a_text_a_file_and_rows(made, tmp_path):
     folder, rows = made[1], made[2].head(5)
     said = uaftc("ask", folder, "mark00 nonsense").stdout
-    assert (
-        said.startswith(("class 0: probability 0.", "class 0: probability >0.99"))
-        and "never seen, or in one text only: nonsense" in said
-        and "mark00" in said
-    )
+    assert said.startswith(("class 0: probability 0.", "class 0: probability >0.99")) and "mark00" in said
+    assert "never seen, or in one text only: nonsense" in said
+    for words in ((folder, "-"), (folder, "--file", "-")):
+        piped = CliRunner().invoke(
+            app, ["ask", *map(str, words), "--encoding", "latin-1"], input="mark00 caf\xe9".encode("latin-1")
+        )
+        assert "never seen, or in one text only: café" in piped.stdout
+        assert "cannot be read as utf-8" in CliRunner().invoke(app, ["ask", *map(str, words)], input=b"\xe9").stderr
     (tmp_path / "text.txt").write_text("mark10\nword1")
     by_file = json.loads(uaftc("ask", folder, "--file", tmp_path / "text.txt", "--json").stdout)
     assert by_file["class"] == "class 1" and by_file["text"] == "mark10\nword1"

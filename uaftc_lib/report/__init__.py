@@ -6,8 +6,8 @@ settings    how the models are trained, and how texts are cut: ``words``
 read        the rows of a file: a Table; its ``cells`` in one normal form
 prepare     copies, words, vocabulary: Prepared
 train       five models, each asked about texts it has not seen: Trained
-predict     what is answered about every row, and which labels are suspect: Predicted
 judge       how good they are, and which words are listed: Judged; ``leaks`` and what ``beyond`` words answers
+predict     what is answered about every row, and which labels are suspect: Predicted
 write       words.csv, predictions.csv, report.json, report.html with its ``sentences``, and the lines of the terminal
 ask         the models kept in a folder, and what they answer about new texts: Saved
 
@@ -111,13 +111,13 @@ def explain_file(
         begin("training")
         trained = None if prepared.short else train(prepared, settings, bar_of)
         begin("judging")
-        predicted = predict(prepared, trained) if trained else None
-        judged = judge(prepared, trained, predicted, all_words)
+        judged = judge(prepared, trained, all_words)
+        verdict = judged.findings["quality"]["verdict"] if trained else ""
+        predicted = predict(prepared, trained, verdict) if trained else None
         begin("writing")
-        report = contents(name_of(path), columns, prepared, trained, judged)
+        report = contents(name_of(path), columns, prepared, trained, judged, predicted)
         of_rows = NO_ROWS
         if trained:
-            verdict = judged.findings["quality"]["verdict"]
             model = ask.saved(trained, prepared, predicted.temperature, settings, text, verdict)
             table = prediction_table(prepared, predicted)
             shown = None if no_texts else partial(sentences, prepared, trained, predicted)

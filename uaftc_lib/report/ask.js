@@ -190,7 +190,7 @@ function drawAnswer() {
       .filter(({ word }) => !box.pairs || !word.includes(" "))
       .map((word) => [word.begin, word.end, word.attention / top, word.contribution]),
   );
-  if (document.querySelector(".key")) result.append(document.querySelector(".key").cloneNode(true));
+  legend(result);
   const note = (text) => make("p", text, result, "note");
   if (box.nothing) note("Take care: on texts they had not seen, these models were no better than chance.");
   if (!said.words.some(({ known }) => known))

@@ -304,8 +304,8 @@ def lines_of(model: Saved, answer: dict) -> Iterator[str]:
         removed = ", ".join(repr(words[i]["word"]) for i in answer["turned_by"])
         yield f"without {removed} the answer would be {answer['turned_to']}"
     elif answer["tried"]:
-        few = "" if answer["tried"] == len(words) - 1 else f" of up to {answer['tried']} words"
-        yield f"no removal{few.replace('up to 1 words', 'a single word')} turns the answer"
+        few = "a single word" if answer["tried"] == 1 else f"up to {answer['tried']} words"
+        yield f"no removal of {few if answer['tried'] < len(words) - 1 else 'words'} turns the answer"
     width = max(4, *(len(word["word"]) for word in words))
     yield f"{'word':{width}}  contribution  Shapley value  attention"
     for word in words:

@@ -27,7 +27,6 @@ from statsmodels.stats.proportion import proportion_confint
 from uaftc_lib.corpus import Corpus, Vocabulary
 from uaftc_lib.report.beyond import answered_without_words
 from uaftc_lib.report.leaks import MATERIAL, leaks
-from uaftc_lib.report.predict import Predicted
 from uaftc_lib.report.prepare import LOUD, Prepared
 from uaftc_lib.report.train import SPREAD, Z95, Answers, Pushes, Trained, auc, by_unit, verdict_of
 
@@ -91,7 +90,7 @@ class Judged:
     words : DataFrame
         See :func:`word_table`; none is listed under "nothing".
     findings : dict
-        What report.json says of the models, the words and suspect labels.
+        What report.json says of the models and of the words.
     loud : list of str
         What must be seen before anything else.
     """
@@ -101,9 +100,9 @@ class Judged:
     loud: list[str]
 
 
-def judge(prepared: Prepared, trained: Trained | None, predicted: Predicted | None, all_words: bool = False) -> Judged:
+def judge(prepared: Prepared, trained: Trained | None, all_words: bool = False) -> Judged:
     """How good the models are, and what follows for the words; ``all_words``: see :func:`word_table`."""
-    if trained is None or predicted is None:
+    if trained is None:
         return judged_by_counts(prepared, all_words)
     labels, names = prepared.whole.labels.numpy(), prepared.classes
     words = word_table(trained.pushes, prepared.vocabulary, prepared.unit, all_words)
@@ -121,7 +120,6 @@ def judge(prepared: Prepared, trained: Trained | None, predicted: Predicted | No
         "linear_words": linear_words(prepared, trained) if worth["linear_is_better"] else {},
         "deciding": [] if nothing else leaks(sure, prepared, trained),
         "attended_without_effect": attended_without_effect(sure),
-        "suspect_labels": int((predicted.suspect > 0).sum()),
     }
     loud = [*copied(prepared), *told_by_length(worth)]
     if worth["verdict"] != "sure" or worth["linear_is_better"]:
@@ -145,7 +143,6 @@ def judged_by_counts(prepared: Prepared, all_words: bool) -> Judged:
         "linear_words": {},
         "deciding": [],
         "attended_without_effect": [],
-        "suspect_labels": 0,
     }
     nothing = {"tested": 0, "right": 0, "recall": None}
     findings["classes"] = [each | nothing for each in findings["classes"]]

@@ -58,7 +58,7 @@ function read() {
   state.chosen = Math.max(0, classes.indexOf(given.get("class")));
   state.search = given.get("search") ?? "";
   state.word = given.get("word");
-  state.right = KINDS.has(given.get("texts")) ? given.get("texts") : "";
+  state.kind = KINDS.has(given.get("texts")) ? given.get("texts") : "";
   state.shown = SHOWN;
   return location.hash.includes("=");
 }
@@ -69,7 +69,7 @@ function address(word, chosen = state.chosen) {
   if (state.search) said.set("search", state.search);
   if (minus || state.order !== "listed") said.set("order", minus + state.order);
   if (word !== null) said.set("word", word);
-  if (state.right) said.set("texts", state.right);
+  if (state.kind) said.set("texts", state.kind);
   return `#${said}`;
 }
 function change(what) {
@@ -86,12 +86,7 @@ function link(word, parent) {
 }
 
 function ordered() {
-  const wanted = state.search
-    .trim()
-    .toLowerCase()
-    .normalize("NFC")
-    .replaceAll("’", "'")
-    .replace(/[\u2010\u2011]/g, "-");
+  const wanted = state.search.trim().toLowerCase().normalize("NFC").replaceAll("’", "'").replace(/[\u2010\u2011]/g, "-");
   const key = (row) => orders[state.order](row, state.chosen);
   const sign = state.down ? -1 : 1;
   return rows
@@ -161,16 +156,18 @@ function drawWord() {
   }
   if (texts) {
     make("h4", "Texts with this word", box);
-    box.append(document.querySelector(".key").cloneNode(true));
-    const [part, held] = [make("div", undefined, box), textsOf(row)];
-    const show = (right, by) => {
-      Object.assign(state, { right, by });
+    legend(box);
+    const [part, held] = [make("div", undefined, box), textsWith(row)];
+    const show = (kind, by) => {
+      Object.assign(state, { kind, by });
       history.replaceState(null, "", address(state.word));
-      drawTexts(part, held, row[1], Object.keys(ORDERS), right, by, show);
+      drawTexts(part, held, row[1], Object.keys(ORDERS), kind, by, show);
     };
-    show(state.right, state.by ?? Object.keys(ORDERS)[0]);
+    show(state.kind, state.by ?? Object.keys(ORDERS)[0]);
   }
 }
+
+const legend = (parent) => parent.append(...[...document.querySelectorAll("#texts .key")].map((key) => key.cloneNode(true)));
 
 // Words in colour: the attention of each is its background, what it does its underline (as coloured.py).
 // text: a string or its characters; words: [begin, end, share of the largest attention, push].
@@ -181,8 +178,9 @@ function drawText(parent, text, words) {
   const strongest = words.reduce((most, word) => Math.max(most, Math.abs(word[3])), 0) || 1;
   let at = 0;
   for (const [begin, end, attention, push] of words) {
-    const size = Math.round((10 * Math.abs(push)) / strongest);
-    const looks = `${push < 0 ? "against" : "for"}${size ? " marked" : ""} a${Math.round(10 * attention)} s${size}`;
+    const share = Math.abs(push) / strongest;
+    const size = Math.round(10 * share);
+    const looks = `${push < 0 ? "against" : "for"}${share >= 0.1 ? " marked" : ""} a${Math.round(10 * attention)} s${size}`;
     line.append(part(at, begin).replace(/\n\s*\n/g, "\n\n"));
     make("span", part(begin, end), line, `w ${looks}`).title = `push ${signed(push)}`;
     at = end;
@@ -256,10 +254,7 @@ async function copy(table, button) {
 function download() {
   const made = make("a");
   made.href = URL.createObjectURL(new Blob([sheet(ordered(), state.chosen, ",")], { type: "text/csv" }));
-  made.download = `words ${classes[state.chosen]
-    .replace(/[^\p{L}\p{N}]+/gu, " ")
-    .trim()
-    .slice(0, 60)}.csv`;
+  made.download = `words ${classes[state.chosen].replace(/[^\p{L}\p{N}]+/gu, " ").trim().slice(0, 60)}.csv`;
   made.click();
   setTimeout(() => URL.revokeObjectURL(made.href), 1000);
 }

@@ -22,18 +22,7 @@ from uaftc_lib.explain.contributions import beside
 from uaftc_lib.explain.words import class_polarity, word_instance_pairs
 from uaftc_lib.models import AttentionClassifier, Output
 from uaftc_lib.report.prepare import Prepared
-from uaftc_lib.report.train import (
-    FOLDS,
-    MOST_AGAIN,
-    Reader,
-    Trained,
-    auc,
-    by_unit,
-    chunks,
-    push_columns,
-    verdict_of,
-    word_values,
-)
+from uaftc_lib.report.train import FOLDS, MOST_AGAIN, Reader, Trained, chunks, push_columns, word_values
 
 NAMED = 5  # words of a row that are named, those that push most
 COLDEST, HOTTEST = -3.0, 3.0  # log of a temperature
@@ -70,13 +59,14 @@ class Predicted:
         return self.probability.argmax(1)
 
 
-def predict(prepared: Prepared, trained: Trained) -> Predicted:
-    """Answers about every row. Of models that are not better than chance no label is suspect."""
+def predict(prepared: Prepared, trained: Trained, verdict: str) -> Predicted:
+    """Answers about every row. Under the verdict "nothing" no label is suspect."""
     labels, unit = prepared.whole.labels.numpy(), prepared.unit
     weight = (unit >= 0) / np.bincount(unit[unit >= 0])[unit]
     fold = np.full(len(labels), FOLDS)
     logits = np.zeros((len(labels), len(prepared.classes)))
-    for k, (reader, rows) in enumerate(zip(trained.readers, (each.held_out for each in trained.folds))):
+    for k, (reader, each) in enumerate(zip(trained.readers, trained.folds)):
+        rows = each.held_out
         fold[rows], logits[rows] = k, np.log(reader.probability(prepared.whole, rows).clip(1e-12))
     tested = trained.tested
     logits[tested] = trained.ours.logits
@@ -90,8 +80,7 @@ def predict(prepared: Prepared, trained: Trained) -> Predicted:
         which[rows] = k
         for place, line in zip(rows.tolist(), pushing(trained.readers[k], prepared, rows, logits[rows].argmax(1))):
             words[place] = line
-    area = auc(*by_unit(trained.ours.rank, labels[tested], unit[tested]))
-    suspect = doubtful(probability, labels) * (verdict_of(area) != "nothing")
+    suspect = doubtful(probability, labels) * (verdict != "nothing")
     heat = temperature(logits[tested], labels[tested], weight[tested])
     return Predicted(probability, heat, suspect, which, words)
 
@@ -188,17 +177,13 @@ def pushing(
 
 def prediction_table(prepared: Prepared, predicted: Predicted) -> pd.DataFrame:
     """The columns of predictions.csv, a row for each text that is used."""
-    names, labels, places = (
-        np.array(prepared.classes, dtype=object),
-        prepared.whole.labels,
-        np.arange(len(prepared.rows)),
-    )
+    names, labels = np.array(prepared.classes, dtype=object), prepared.whole.labels.numpy()
     columns = {
         "row": prepared.rows,
         "label": names[labels],
         "answer": names[predicted.answer],
         "probability": predicted.probability.max(1),
-        "label_probability": predicted.probability[places, labels],
+        "label_probability": predicted.probability[np.arange(len(labels)), labels],
         "suspect": pd.Series(predicted.suspect, dtype="Int64").where(predicted.suspect > 0),
         "words": predicted.words,
     }

@@ -5,34 +5,21 @@ const ORDERS = {
   "least sure first": (a, b) => a.probability - b.probability,
 };
 
-// The texts of the page; for a row of the table those that hold its word, with its push, and the place of the word.
-function textsOf(row) {
+const everyText = texts.texts.map(([number, label, answer, probability, suspect, text, words, pairs]) => {
+  return { number, right: label === answer, label, answer, probability, suspect, text, words, pairs };
+});
+
+// The texts that hold the word of a row: each with its push, and the place where the word stands first.
+function textsWith(row) {
   const place = rows.indexOf(row);
-  const held = [];
-  for (const [number, label, answer, probability, suspect, text, words, pairs] of texts.texts) {
-    let [push, first] = [0, -1];
-    for (const [numbers, size, at] of [
-      [words, 5, 2],
-      [pairs, 2, 0],
-    ])
-      for (let j = 0; j < numbers.length; j += size)
-        if (numbers[j + at] === place)
-          [push, first] = [push + numbers[j + size - 1] / 100, first < 0 ? j / size : first];
-    if (row && first < 0) continue;
-    held.push({
-      number,
-      right: label === answer,
-      label,
-      answer,
-      probability,
-      suspect,
-      text,
-      words,
-      push: row && push,
-      first,
-    });
-  }
-  return held;
+  const found = (numbers, size, at) =>
+    [...Array(numbers.length / size).keys()].filter((j) => numbers[size * j + at] === place);
+  return everyText.flatMap((text) => {
+    const [single, pairs] = [found(text.words, 5, 2), found(text.pairs, 2, 0)];
+    if (!single.length && !pairs.length) return [];
+    const pushes = [...single.map((j) => text.words[5 * j + 4]), ...pairs.map((j) => text.pairs[2 * j + 1])];
+    return [{ ...text, push: pushes.reduce((a, b) => a + b, 0) / 100, first: [...single, ...pairs][0] }];
+  });
 }
 
 // kind, order: what is shown of them, and how; change(kind, order) where another is chosen.
@@ -61,7 +48,7 @@ function drawTexts(part, held, of_all, orders, kind, order, change) {
       part.querySelectorAll("select")[i].focus();
     }),
   );
-  const sample = `This page holds ${count(held.length)} of ${count(of_all)} texts: a sample, none of over 1,000 words.`;
+  const sample = `This page holds ${count(held.length)} of ${count(of_all)} texts: a sample, without very long ones.`;
   if (held.length < of_all) make("p", sample, part, "note");
   drawList(part, of_kind(kind).sort(ORDERS[order]));
 }
@@ -79,7 +66,7 @@ function drawList(part, wanted) {
   if (!add(3)) make("p", "None.", part, "soft");
 }
 
-function drawOne({ number: row, label, answer, probability, text, words, push, first }, parent) {
+function drawOne({ number: row, label, answer, probability, text, words, push, first = 0 }, parent) {
   const LONG = 40; // words on either side, beyond which a text is cut
   const card = make("div", undefined, parent, "card");
   const line = make("p", `Row ${row}: answer `, card, "soft");
@@ -100,7 +87,7 @@ function drawOne({ number: row, label, answer, probability, text, words, push, f
   };
   if (coloured.length <= 3 * LONG) drawText(card, letters, coloured);
   else {
-    const near = coloured.slice(Math.max(0, first - LONG), Math.max(0, first) + LONG);
+    const near = coloured.slice(Math.max(0, first - LONG), first + LONG);
     const [from, to] = [near[0][0], near.at(-1)[1]];
     const moved = near.map(([begin, end, ...rest]) => [begin - from + 1, end - from + 1, ...rest]);
     drawText(card, ["… ", ...letters.slice(from, to), " …"], moved);
@@ -118,9 +105,9 @@ function drawOne({ number: row, label, answer, probability, text, words, push, f
 {
   const part = make("div", undefined, find("texts"));
   const names = Object.keys(ORDERS).slice(1);
-  const show = (kind, order) => drawTexts(part, textsOf(), texts.of, names, kind, order, show);
+  const show = (kind, order) => drawTexts(part, everyText, texts.of, names, kind, order, show);
   show("", names[0]);
-  const doubted = textsOf().filter(({ suspect }) => suspect);
+  const doubted = everyText.filter(({ suspect }) => suspect);
   if (doubted.length)
     drawList(
       find("labels"),

@@ -21,7 +21,7 @@ SUSPECTS = 50  # suspect labels, the texts of which are wanted before all others
 LONGEST = 1000  # words: longer texts are not shown
 
 
-def sentences(prepared: Prepared, trained: Trained, predicted: Predicted, words: list[str], seed: int = 0) -> dict:
+def sentences(prepared: Prepared, trained: Trained, predicted: Predicted, words: list[str]) -> dict:
     """What the page needs to show the texts of its words, if need be a sample of them.
 
     Returns
@@ -35,9 +35,9 @@ def sentences(prepared: Prepared, trained: Trained, predicted: Predicted, words:
     rows = np.flatnonzero((predicted.reader >= 0) & (prepared.whole.lengths.numpy() <= LONGEST))
     place = np.full(len(prepared.vocabulary), -1)
     place[[prepared.vocabulary.id(word) for word in words]] = np.arange(len(words))
-    rows = wanted_first(prepared, place, np.random.default_rng(seed).permutation(rows))
+    rows = wanted_first(prepared, place, np.random.default_rng(trained.settings["seed"]).permutation(rows))
     rank = predicted.suspect[rows]
-    rows = rows[np.argsort(np.where((rank > 0) & (rank <= SUSPECTS), 0, 1), kind="stable")]
+    rows = rows[np.argsort((rank == 0) | (rank > SUSPECTS), kind="stable")]
     size = OF_TEXT + OF_WORD * prepared.whole.lengths.numpy()[rows]
     size = size + [len(prepared.texts[row].encode("utf-8", "replace")) for row in rows.tolist()]
     rows = np.sort(rows[size.cumsum() <= MOST_BYTES])
@@ -47,9 +47,8 @@ def sentences(prepared: Prepared, trained: Trained, predicted: Predicted, words:
         for begin in range(0, len(mine), PART):
             part = mine[begin : begin + PART]
             read = push_of_positions(trained.readers[k], prepared.whole, part, predicted.answer[part])
-            texts |= {
-                row: text_of(prepared, predicted, place, row, *one) for row, one in zip(part.tolist(), by_text(*read))
-            }
+            for row, one in zip(part.tolist(), by_text(*read)):
+                texts[row] = text_of(prepared, predicted, place, row, *one)
     return {"of": len(prepared.texts), "texts": [texts[row] for row in rows.tolist()]}
 
 

@@ -25,6 +25,7 @@ from markupsafe import Markup
 from uaftc_lib import __version__, coloured, files
 from uaftc_lib.report.judge import TOP, Judged, verdict_sentences
 from uaftc_lib.report.leaks import NEARLY_WHOLE
+from uaftc_lib.report.predict import Predicted
 from uaftc_lib.report.prepare import Prepared
 from uaftc_lib.report.request import FILES, Columns, Refused, check_folder
 from uaftc_lib.report.train import Trained
@@ -47,7 +48,14 @@ PER_CLASS = ("influence", "influence_low", "influence_high", "probability", "tot
 NAMED, WIDEST = 8, 30  # on the terminal: words of each class, characters of its name
 
 
-def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained | None, judged: Judged) -> dict:
+def contents(
+    name: str,
+    columns: Columns,
+    prepared: Prepared,
+    trained: Trained | None,
+    judged: Judged,
+    predicted: Predicted | None,
+) -> dict:
     """What report.json holds; see report.schema.json. ``name``: of the file."""
     table = prepared.table
     return {
@@ -62,6 +70,7 @@ def contents(name: str, columns: Columns, prepared: Prepared, trained: Trained |
         "copies": prepared.copies,
         "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
         "settings": trained.settings if trained else {},
+        "suspect_labels": int((predicted.suspect > 0).sum()) if predicted else 0,
     } | judged.findings
 
 
