@@ -117,6 +117,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
         ],
         "shares": share, "vocabulary": {"words": frame["word"].nunique(), "rare": 4321},
         "settings": {"encoder": encoder, "ngrams": 1, "epochs": 30, "rounds": 1, "seed": 0},
+        "model": None,
         "quality": {
             "verdict": "sure" if better else verdict, "linear_is_better": better, "length_tells": False,
             "tested": len(labels), "independent": len(labels) - 6, "largest_class": 0,

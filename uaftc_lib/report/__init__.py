@@ -10,6 +10,7 @@ judge       how good they are, and which words are listed: Judged; ``leaks`` and
 predict     what is answered about every row, and which labels are suspect: Predicted
 write       words.csv, predictions.csv, report.json, report.html with its ``sentences``, and the lines of the terminal
 ask         the models kept in a folder, and what they answer about new texts: Saved
+own_model   the same for a classifier of the reader's own: explain_model
 
 Each step takes the frozen values of the steps before it, and returns one of its own.
 """
@@ -17,13 +18,24 @@ Each step takes the frozen values of the steps before it, and returns one of its
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report.request import SAVED, Columns, Refused, check_folder
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.source import name_of
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+    from uaftc_lib.report.prepare import Prepared
+    from uaftc_lib.report.read import Table
+    from uaftc_lib.report.train import Trained
+    from uaftc_lib.report.words import Cutter
+    from uaftc_lib.vectors.word_vectors import WordVectors
 
 
 def explain_file(
@@ -79,15 +91,8 @@ def explain_file(
         If a setting is impossible.
     """
     # here, as the command checks its options before anything large is imported
-    from uaftc_lib import files
-    from uaftc_lib.report import ask
-    from uaftc_lib.report.judge import judge
-    from uaftc_lib.report.predict import predict, prediction_table
-    from uaftc_lib.report.prepare import prepare
     from uaftc_lib.report.read import read_table, sample
-    from uaftc_lib.report.sentences import sentences
     from uaftc_lib.report.train import train
-    from uaftc_lib.report.write import NO_ROWS, Rows, contents, write_report
     from uaftc_lib.vectors.word_vectors import read_vectors
 
     settings = settings or Settings()
@@ -97,36 +102,70 @@ def explain_file(
     check_folder(out)
     if save is not None:
         check_folder(Path(save), "--save", SAVED)
-    with progress_bar(total=4, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as bar:
-
-        def begin(stage: str) -> None:
-            bar.set_description_str(stage)
-            bar.update()
-
-        bar_of = partial(progress_bar, leave=False, disable=not progress)
-        begin("reading")
+    with progress_bar(total=4, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as steps:
+        bar = partial(progress_bar, leave=False, disable=not progress)
+        begin(steps, "reading")
         vectors = read_vectors(settings.vectors, settings.dimension) if settings.vectors else None
-        table = sample(read_table(path, columns, encoding, partial(bar_of, desc="lines")), seed=settings.seed)
-        prepared = prepare(table, cutter, partial(bar_of, desc="texts"), vectors)
-        begin("training")
-        trained = None if prepared.short else train(prepared, settings, bar_of)
-        begin("judging")
-        judged = judge(prepared, trained, all_words)
-        verdict = judged.findings["quality"]["verdict"] if trained else ""
-        predicted = predict(prepared, trained, verdict) if trained else None
-        begin("writing")
-        report = contents(name_of(path), columns, prepared, trained, judged, predicted)
-        of_rows = NO_ROWS
-        if trained:
-            model = ask.saved(trained, prepared, predicted.temperature, settings, text, verdict)
-            table = prediction_table(prepared, predicted)
-            shown = None if no_texts else partial(sentences, prepared, trained, predicted)
-            of_rows = Rows(table.assign(words="") if no_texts else table, shown, *ask.box(model))
-        replaced = write_report(report, judged.words, out, all_words, of_rows)
-        if save is not None:
-            if not trained:
-                raise Refused(
-                    f"--save: the words of such short texts are counted, no model is trained; {out} has the report"
-                )
-            files.write_together({Path(save) / name: content for name, content in ask.contents(model).items()})
+        table = sample(read_table(path, columns, encoding, partial(bar, desc="lines")), seed=settings.seed)
+        how = {"all_words": all_words, "no_texts": no_texts, "save": save, "vectors": vectors}
+        return explain_table(table, name_of(path), columns, out, settings, cutter, train, steps, bar, **how)
+
+
+def begin(steps: tqdm, stage: str) -> None:
+    """Name the next stage in the bar."""
+    steps.set_description_str(stage)
+    steps.update()
+
+
+def explain_table(
+    table: Table,
+    name: str,
+    columns: Columns,
+    out: str | os.PathLike,
+    settings: Settings,
+    cutter: Cutter,
+    train: Callable[[Prepared, Settings, Callable], Trained],
+    steps: tqdm,
+    bar: Callable,
+    *,
+    all_words: bool = False,
+    no_texts: bool = False,
+    save: str | os.PathLike | None = None,
+    vectors: WordVectors | None = None,
+    model: dict | None = None,
+) -> dict:
+    """The stages after reading; see :func:`explain_file`.
+
+    ``train``: as :func:`uaftc_lib.report.train.train`; ``model``: what the report says of a model of the reader's own.
+    """
+    from uaftc_lib import files
+    from uaftc_lib.report import ask
+    from uaftc_lib.report.judge import judge
+    from uaftc_lib.report.predict import predict, prediction_table
+    from uaftc_lib.report.prepare import prepare
+    from uaftc_lib.report.sentences import sentences
+    from uaftc_lib.report.write import NO_ROWS, Rows, contents, write_report
+
+    prepared = prepare(table, cutter, partial(bar, desc="texts"), vectors)
+    begin(steps, "training")
+    trained = None if prepared.short else train(prepared, settings, bar)
+    begin(steps, "judging")
+    judged = judge(prepared, trained, all_words)
+    verdict = judged.findings["quality"]["verdict"] if trained else ""
+    predicted = predict(prepared, trained, verdict) if trained else None
+    begin(steps, "writing")
+    report = contents(name, columns, prepared, trained, judged, predicted, model)
+    of_rows = NO_ROWS
+    if trained:
+        kept = None if model else ask.saved(trained, prepared, predicted.temperature, settings, columns.text, verdict)
+        rows = prediction_table(prepared, predicted)
+        shown = None if no_texts else partial(sentences, prepared, trained, predicted)
+        of_rows = Rows(rows.assign(words="") if no_texts else rows, shown, *(ask.box(kept) if kept else (None, "")))
+    replaced = write_report(report, judged.words, Path(out), all_words, of_rows)
+    if save is not None:
+        if not trained:
+            raise Refused(
+                f"--save: the words of such short texts are counted, no model is trained; {out} has the report"
+            )
+        files.write_together({Path(save) / name: content for name, content in ask.contents(kept).items()})
     return report | {"replaced": replaced}

@@ -33,12 +33,11 @@ from uaftc_lib.explain.shapley import shapley
 from uaftc_lib.explain.words import class_polarity
 from uaftc_lib.models import AttentionClassifier
 from uaftc_lib.report.cells import clean, without_residues
-from uaftc_lib.report.predict import position_values
 from uaftc_lib.report.prepare import Prepared, Words, count_words, with_pairs
 from uaftc_lib.report.read import read_table
 from uaftc_lib.report.request import SAVED, Columns, Refused
 from uaftc_lib.report.settings import Settings
-from uaftc_lib.report.train import PART, Reader, Trained
+from uaftc_lib.report.train import PART, Reader, Trained, position_values
 from uaftc_lib.report.write import finite, harmless
 
 FORMAT = 1  # of these files

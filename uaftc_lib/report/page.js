@@ -128,7 +128,8 @@ function drawWord() {
     make("p", "This word is not in the table of this page; words.csv may hold it.", box);
     return;
   }
-  make("p", `In ${count(row[1])} texts, with a mean share of attention of ${number(row[2])}.`, box);
+  const attention = row[2] === null ? "" : `, with a mean share of attention of ${number(row[2])}`;
+  make("p", `In ${count(row[1])} texts${attention}.`, box);
   const table = make("table", undefined, box);
   const largest = Math.max(1e-9, ...row.slice(3, 6).flat().map(Math.abs));
   const order = classes.map((_, k) => k).sort((a, b) => row[3][b] - row[3][a]);

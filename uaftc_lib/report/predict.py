@@ -18,11 +18,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from uaftc_lib.corpus import Corpus
-from uaftc_lib.explain.contributions import beside
-from uaftc_lib.explain.words import class_polarity, word_instance_pairs
-from uaftc_lib.models import AttentionClassifier, Output
+from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.report.prepare import Prepared
-from uaftc_lib.report.train import FOLDS, MOST_AGAIN, Reader, Trained, chunks, push_columns, word_values
+from uaftc_lib.report.train import FOLDS, Reader, Trained, chunks
 
 NAMED = 5  # words of a row that are named, those that push most
 COLDEST, HOTTEST = -3.0, 3.0  # log of a temperature
@@ -123,30 +121,16 @@ def unseen(prepared: Prepared, trained: Trained) -> Iterator[tuple[int, Int[np.n
         rows = fold.held_out
         if prepared.test is not None and k == 0:
             rows = np.concatenate([rows, fold.test])
-        for part in chunks(rows, reader, MOST_AGAIN["test"], trained.settings["seed"]):
+        for part in chunks(rows, reader, "test", trained.settings["seed"]):
             yield k, part
 
 
-@torch.no_grad()
-def position_values(
-    model: AttentionClassifier, corpus: Corpus
-) -> tuple[Output, Float[np.ndarray, "positions"], Float[np.ndarray, "positions classes"]]:
-    """A model's answers, and of each position its attention and its push on each class."""
-    if model.recurrent is None:
-        out = model(corpus)
-        push = class_polarity(beside(out.weights, out.token_polarity) * out.token_polarity)
-        return out, out.weights.numpy(), push.numpy()
-    out, values = word_values(model, corpus, torch.arange(len(corpus.tokens)), corpus.instance_of)
-    return out, values[:, 1], values[:, push_columns(corpus.class_count)]
-
-
-@torch.no_grad()
 def push_of_positions(
     reader: Reader, whole: Corpus, rows: Int[np.ndarray, "rows"], answer: Int[np.ndarray, "rows"]
 ) -> tuple[Corpus, Float[np.ndarray, "positions"], Float[np.ndarray, "positions"]]:
     """Some texts; and of each position its attention, and its push on the answer of its text."""
     corpus = whole[torch.from_numpy(rows)]
-    _, attention, push = position_values(reader.model, reader.translated(corpus))
+    attention, push = reader.position_values(whole, rows)
     return corpus, attention, push[np.arange(len(push)), answer[corpus.instance_of.numpy()]]
 
 

@@ -90,7 +90,7 @@ def text_of(
     text, answer = prepared.texts[row], int(predicted.answer[row])
     spans = prepared.cutter.spans(text)
     n = len(spans)
-    shade = np.round(LEVELS * of_words(attention, n) / attention.max()).astype(int)
+    shade = np.round(LEVELS * of_words(attention, n) / (attention.max() or 1)).astype(int)
     hundredths, pairs = (np.round(100 * each).astype(int) for each in (of_words(push, n), push[n:]))
     begins, ends = np.array(spans).T
     gaps = begins - np.concatenate([[0], ends[:-1]])

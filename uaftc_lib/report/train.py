@@ -147,10 +147,17 @@ class Trained:
     settings: dict
 
 
-def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
+def train(
+    prepared: Prepared,
+    settings: Settings,
+    bar: Callable,
+    make: Callable[..., Iterator[Reader]] | None = None,
+    most_rounds: int = MOST_ROUNDS,
+) -> Trained:
     """A model and a linear one for each fold; both are asked about the texts they have not seen.
 
-    ``bar``: makes the bar of the epochs, as :func:`~uaftc_lib.progress.progress_bar`.
+    ``bar``: makes the bar of the epochs, as :func:`~uaftc_lib.progress.progress_bar`. ``make``: makes the models, as
+    :func:`attention_readers` does by default; ``most_rounds``: cross-validations where the verdict is in doubt.
 
     Raises
     ------
@@ -158,7 +165,7 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
         If a class is left without a text to learn from, or a test with one class alone.
     """
     whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
-    least, most = (max(1, min(rounds, texts // len(whole))) for rounds, texts in ((ROUNDS, FEW), (MOST_ROUNDS, MORE)))
+    least, most = (max(1, min(rounds, texts // len(whole))) for rounds, texts in ((ROUNDS, FEW), (most_rounds, MORE)))
     first = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
     times = np.bincount(np.concatenate([fold.test for fold in first]), minlength=len(whole))
     tested = np.flatnonzero(times)
@@ -179,7 +186,9 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
                 if not rounds:
                     raise Refused(why)
                 break
-            with closing(cross_validation(prepared, settings, chosen, seed, epochs.update, line)) as fitted:
+            with closing(
+                cross_validation(prepared, settings, chosen, seed, epochs.update, line, make or attention_readers)
+            ) as fitted:
                 for fold, (reader, line, answers) in zip(chosen, fitted):
                     for name, probability in answers.items():
                         asked[name].append((fold.test, probability))
@@ -206,15 +215,21 @@ def train(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
 
 
 def cross_validation(
-    prepared: Prepared, settings: Settings, chosen: list[Fold], seed: int, done: Callable, line: LinearBaseline | None
+    prepared: Prepared,
+    settings: Settings,
+    chosen: list[Fold],
+    seed: int,
+    done: Callable,
+    line: LinearBaseline | None,
+    make: Callable[..., Iterator[Reader]],
 ) -> Iterator[tuple[Reader, LinearBaseline, dict[str, Float[np.ndarray, "tested classes"]]]]:
     """For each fold its model, the linear one, and what is said of its test: by both, by the lengths, by the shares.
 
     ``done()`` after each epoch; ``line``: a linear model from which the first one starts.
     """
     whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
-    lengths, vectors = length_features(whole.lengths.numpy()), prepared.start and prepared.start.matrix
-    with closing(readers(whole, prepared.vocabulary, chosen, settings, seed, done, vectors)) as trained:
+    lengths = length_features(whole.lengths.numpy())
+    with closing(make(prepared, chosen, settings, seed, done)) as trained:
         for fold, reader in zip(chosen, trained):
             line = LinearBaseline(*(reader.read(whole, rows) for rows in (fold.train, fold.dev)), types, line)
             shares = np.bincount(labels[fold.train], minlength=whole.class_count) / len(fold.train)
@@ -400,6 +415,48 @@ class Reader:
         parts = (rows[start : start + PART] for start in range(0, len(rows), PART))
         return np.concatenate([probabilities(self.model(self.read(whole, part)).polarity).double() for part in parts])
 
+    @property
+    def again(self) -> dict[str, int] | None:
+        """How many texts it reads again without each word, at most; None: it need not."""
+        return None if self.model.recurrent is None else MOST_AGAIN
+
+    @torch.no_grad()
+    def pair_values(
+        self, whole: Corpus, rows: Int[np.ndarray, "rows"]
+    ) -> tuple[
+        Int[np.ndarray, "pairs"],
+        Int[np.ndarray, "pairs"],
+        Float[np.ndarray, "rows classes"],
+        Float[np.ndarray, "pairs columns"],
+    ]:
+        """Each word of some texts, the number of its text, the class probabilities of the texts, and
+        :func:`~uaftc_lib.explain.words.pair_values` of the words, by what suits the encoder."""
+        corpus = whole[torch.from_numpy(rows)]
+        word, instance, pair_of = word_instance_pairs(corpus, len(self.ids))
+        out, values = word_values(self.model, self.translated(corpus), pair_of, instance)
+        return word.numpy(), instance.numpy(), probabilities(out.polarity).numpy(), values
+
+    @torch.no_grad()
+    def push_sums(
+        self, whole: Corpus, rows: Int[np.ndarray, "rows"]
+    ) -> tuple[Int[np.ndarray, "types"], Float[np.ndarray, "types classes"]]:
+        """In how many of some texts each word stands, and the sum of its pushes on each class."""
+        if self.again:
+            return sums_of_pairs(self.pair_values(whole, rows), len(self.ids), whole.class_count)
+        corpus = whole[torch.from_numpy(rows)]
+        out = self.model(self.translated(corpus))  # pushes alone are wanted here, and these need no words left out
+        push = class_polarity(beside(out.weights, out.token_polarity) * out.token_polarity).double()
+        of_word = torch.zeros(len(self.ids), push.shape[1], dtype=push.dtype).index_add_(0, corpus.tokens, push)
+        word, *_ = word_instance_pairs(corpus, len(self.ids))
+        return torch.bincount(word, minlength=len(self.ids)).numpy(), of_word.numpy()
+
+    @torch.no_grad()
+    def position_values(
+        self, whole: Corpus, rows: Int[np.ndarray, "rows"]
+    ) -> tuple[Float[np.ndarray, "positions"], Float[np.ndarray, "positions classes"]]:
+        """Attention and push on each class of every position of some texts."""
+        return position_values(self.model, self.read(whole, rows))[1:]
+
 
 def translated(corpus: Corpus, ids: Int[Tensor, "types"]) -> Corpus:
     """Texts with other numbers for their words."""
@@ -441,6 +498,14 @@ def train_reader(
         with torch.no_grad():
             model.W -= model.W.mean(1, keepdim=True)
     return Reader(model, ids, run.best_epoch)
+
+
+def attention_readers(
+    prepared: Prepared, chosen: list[Fold], settings: Settings, seed: int, done: Callable
+) -> Iterator[Reader]:
+    """:func:`readers` of what is prepared."""
+    vectors = prepared.start and prepared.start.matrix
+    return readers(prepared.whole, prepared.vocabulary, chosen, settings, seed, done, vectors)
 
 
 def readers(
@@ -566,13 +631,13 @@ class Pushes:
         lengths, labels = (each.numpy()[fold.test] for each in (self.whole.lengths, self.whole.labels))
         expected = with_length(reader.probability(self.whole, fold.test), lengths, labels)
         sums = self.sums
-        for part in chunks(fold.test, reader, MOST_AGAIN["test"], seed):
+        for part in chunks(fold.test, reader, "test", seed):
             sums = sums + self.unseen(reader, part, expected)
-        rest = sum(self.seen(reader, part) for part in chunks(fold.rest, reader, MOST_AGAIN["rest"], seed))
+        rest = zip(*(reader.push_sums(self.whole, part) for part in chunks(fold.rest, reader, "rest", seed)))
+        count, push = map(sum, rest)
         with np.errstate(invalid="ignore"):
-            return replace(self, sums=sums, others=(*self.others, rest[:, 1:] / rest[:, :1]))
+            return replace(self, sums=sums, others=(*self.others, push / count[:, None]))
 
-    @torch.no_grad()
     def unseen(
         self, reader: Reader, rows: Int[np.ndarray, "rows"], expected: Callable
     ) -> Float[np.ndarray, "types columns"]:
@@ -582,31 +647,15 @@ class Pushes:
         does not know pushes as <unk> does.
         """
         corpus = self.whole[torch.from_numpy(rows)]
-        classes, pushes = corpus.class_count, push_columns(corpus.class_count)
-        word, instance, pair_of = word_instance_pairs(corpus, self.types)
-        out, values = word_values(reader.model, reader.translated(corpus), pair_of, instance)
+        pushes, lengths = push_columns(corpus.class_count), corpus.lengths.numpy()
+        word, instance, P, values = reader.pair_values(self.whole, rows)
         push, fall = values[:, pushes], values[:, pushes.stop :]
-        without = expected(probabilities(out.polarity)[instance].numpy() - fall, corpus.lengths[instance].numpy())
-        of_class = np.eye(classes)[corpus.labels[instance].numpy()]
-        weight = self.weights[rows][instance.numpy()][:, None]
+        without = expected(P[instance] - fall, lengths[instance])
+        of_class = np.eye(corpus.class_count)[corpus.labels.numpy()[instance]]
+        weight = self.weights[rows][instance][:, None]
         beyond = weight * np.hstack([of_class - without, without * (1 - without)])
-        pairs = Pairs(word.numpy(), instance.numpy(), self.types, len(corpus))
+        pairs = Pairs(word, instance, self.types, len(corpus))
         return pairs.sums(np.hstack([values[:, :2], push, fall, beyond]))
-
-    @torch.no_grad()
-    def seen(self, reader: Reader, rows: Int[np.ndarray, "rows"]) -> Float[np.ndarray, "types columns"]:
-        """Sums over texts for each word: 1, and its push on each class."""
-        corpus = self.whole[torch.from_numpy(rows)]
-        seen = reader.translated(corpus)
-        word, instance, pair_of = word_instance_pairs(corpus, self.types)
-        if reader.model.recurrent is not None:
-            _, values = word_values(reader.model, seen, pair_of, instance)
-            pairs = Pairs(word.numpy(), instance.numpy(), self.types, len(corpus))
-            return pairs.sums(np.hstack([values[:, :1], values[:, push_columns(corpus.class_count)]]))
-        out = reader.model(seen)  # pushes alone are wanted here, and these need no words left out
-        push = class_polarity(beside(out.weights, out.token_polarity) * out.token_polarity).double()
-        of_word = torch.zeros(self.types, push.shape[1], dtype=push.dtype).index_add_(0, corpus.tokens, push)
-        return np.hstack([torch.bincount(word, minlength=self.types).numpy()[:, None], of_word.numpy()])
 
     def means(self) -> tuple[Float[np.ndarray, "types"], ByClass, ByClass, ByClass]:
         """Over the unseen texts of each word: attention, push, half width of its interval, and fall of P."""
@@ -639,11 +688,36 @@ def word_values(
     return out, read_again(model, out, corpus, pair_of, instance)
 
 
-def chunks(rows: Int[np.ndarray, "rows"], reader: Reader, most: int, seed: int) -> Iterator[Int[np.ndarray, "some"]]:
-    """The texts in parts that fit into memory; where each is to be read often, a sample of at most so many."""
+def sums_of_pairs(
+    read: tuple, types: int, classes: int
+) -> tuple[Int[np.ndarray, "types"], Float[np.ndarray, "types classes"]]:
+    """:meth:`Reader.push_sums` from :meth:`Reader.pair_values`."""
+    word, instance, P, values = read
+    sums = Pairs(word, instance, types, len(P)).sums(values[:, [0, *range(len(values[0]))[push_columns(classes)]]])
+    return sums[:, 0], sums[:, 1:]
+
+
+@torch.no_grad()
+def position_values(
+    model: AttentionClassifier, corpus: Corpus
+) -> tuple[Output, Float[np.ndarray, "positions"], Float[np.ndarray, "positions classes"]]:
+    """A model's answers, and of each position its attention and its push on each class."""
+    if model.recurrent is None:
+        out = model(corpus)
+        push = class_polarity(beside(out.weights, out.token_polarity) * out.token_polarity)
+        return out, out.weights.numpy(), push.numpy()
+    out, values = word_values(model, corpus, torch.arange(len(corpus.tokens)), corpus.instance_of)
+    return out, values[:, 1], values[:, push_columns(corpus.class_count)]
+
+
+def chunks(rows: Int[np.ndarray, "rows"], reader: Reader, which: str, seed: int) -> Iterator[Int[np.ndarray, "some"]]:
+    """The texts in parts that fit into memory; where each is to be read often, a sample of them.
+
+    ``which``: "test" or "rest", see :attr:`Reader.again`.
+    """
     size = PART
-    if reader.model.recurrent is not None:
-        size = 100
+    if reader.again:
+        size, most = 100, reader.again[which]
         if len(rows) > most:
             rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
     return (rows[start : start + size] for start in range(0, len(rows), size))

@@ -55,8 +55,9 @@ def contents(
     trained: Trained | None,
     judged: Judged,
     predicted: Predicted | None,
+    model: dict | None = None,
 ) -> dict:
-    """What report.json holds; see report.schema.json. ``name``: of the file."""
+    """What report.json holds; see report.schema.json. ``name``: of the file; ``model``: one of the reader's own."""
     table = prepared.table
     return {
         "version": __version__,
@@ -70,6 +71,7 @@ def contents(
         "copies": prepared.copies,
         "vocabulary": {"words": prepared.vocabulary.word_count, "rare": prepared.rare_words},
         "settings": trained.settings if trained else {},
+        "model": model if trained else None,
         "suspect_labels": int((predicted.suspect > 0).sum()) if predicted else 0,
     } | judged.findings
 
