@@ -4,6 +4,7 @@ import time
 
 import explain_scale
 import fasttext_peer
+import five_minutes
 import measure
 import page
 import pandas as pd
@@ -87,3 +88,11 @@ def test_time_and_memory_of_the_report_are_added_to_their_table(tmp_path, monkey
     rows = pd.read_csv(tmp_path / "explain_scale.csv")
     assert rows[:-1].equals(stored) and rows["rows"].iloc[-1] == 2000
     assert (rows["seconds"] > 0).all() and (rows["peak_memory"] > 1e8).all()
+
+
+def test_the_page_of_neighbours_says_what_is_stored():
+    stored = pd.read_csv(results_folder() / "five_minutes.csv")
+    assert five_minutes.markdown(stored) in (CHECKOUT / "docs" / "neighbours.md").read_text(encoding="utf-8")
+    assert stored.groupby("tool")["lines"].unique().to_dict() == {
+        tool: [five_minutes.lines_of(tool)] for tool in five_minutes.TOOLS
+    }

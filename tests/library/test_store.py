@@ -436,6 +436,6 @@ def test_names_are_known_without_importing_what_makes_tables(tmp_path):
     (tmp_path / "one.py").write_text("@experiment(jobs=[{}])\ndef first(): pass\n\n@other\ndef none(): pass\n")
     (tmp_path / "two.py").write_text("@registry.experiment(JOBS)\ndef second(): raise\n")
     found = table_names(tmp_path)
-    assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 18
+    assert found[:2] == ["first", "second"] and {"table2", "quick", "benchmarks"} <= set(found) and len(found) == 19
     assert "terms" in table_names(contents.FOLDER)
     assert "toy" not in EXPERIMENTS

@@ -17,7 +17,8 @@ from typing import NamedTuple
 GRIDS = Path(__file__).with_name("grids")
 PACKAGE = Path(__file__).parents[1]
 BENCHMARKS = {"benchmarks": "make bench"} | {
-    name: f"python benchmarks/{name}.py" for name in ("explain_scale", "interval_coverage", "label_errors", "peers")
+    name: f"python benchmarks/{name}.py"
+    for name in ("explain_scale", "five_minutes", "interval_coverage", "label_errors", "peers")
 }
 
 
