@@ -116,6 +116,7 @@ def test_one_leak_does_not_hide_another(tmp_path, signs):
     [
         ("don't", ""),
         ("well-known", ""),
+        ("order 4711", ""),
         ("straße", ""),
         ("ab15", "a0"),
         ("4-711", "0-0"),

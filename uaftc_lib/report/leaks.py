@@ -95,7 +95,9 @@ def sets_of_one_form(rows: pd.DataFrame, prepared: Prepared, sizes: dict[str, in
 
 def form_of(word: str) -> str:
     """Letters as a, digits as 0, other signs as they are; one form for all addresses, one for hexadecimal numbers; ""
-    for a word of letters."""
+    for a word of letters, and for a pair, whose words have forms of their own."""
+    if " " in word:
+        return ""
     if HEX.fullmatch(word):
         return "hexadecimal"
     if "://" in word or word.startswith("www."):

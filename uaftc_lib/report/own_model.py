@@ -98,11 +98,12 @@ def explain_model(
         raise ValueError(f"{type(estimator).__name__} has neither predict_proba nor decision_function")
     check_folder(Path(out))
     columns = {"text": list(texts), "label": list(labels)} | ({} if groups is None else {"group": list(groups)})
-    if len(sizes := {role: len(column) for role, column in columns.items()}.values()) and len(set(sizes)) > 1:
-        raise ValueError(f"there must be as many labels and groups as texts, got {', '.join(map(str, sizes))}")
-    rows = pd.DataFrame({"row": np.arange(1, 1 + len(columns["text"]))} | columns)
-    named = Columns("texts", "labels", None if groups is None else "groups")
-    table = tidy(Table(rows, len(rows)), named)
+    lengths = [len(column) for column in columns.values()]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"as many labels and groups are needed as texts, got {', '.join(map(str, lengths))}")
+    rows = pd.DataFrame({"row": np.arange(1, 1 + lengths[0])} | columns)
+    roles = Columns("texts", "labels", None if groups is None else "groups")
+    table = tidy(Table(rows, len(rows)), roles)
     table = sample(table.add(*remarks(table.rows)), seed=seed)
     vectorizer = plain_vectorizer(estimator)
     linear = vectorizer is not None and is_linear(estimator, table.rows)
@@ -112,14 +113,18 @@ def explain_model(
     def fitted(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
         trained = train(prepared, settings, bar, make, most_rounds=1)
         kept = {key: trained.settings[key] for key in ("encoder", "seed", "folds", "rounds")}
-        return replace(trained, settings=kept | {"ngrams": cutter.ngrams})
+        again = {} if linear else {"read_again": trained.readers[0].again["test"]}
+        return replace(trained, settings=kept | {"ngrams": cutter.ngrams} | again)
 
-    about = {"name": " ".join(repr(estimator).split()), "measured": "coefficients" if linear else "changed texts"}
-    settings = Settings(seed=seed)
-    kept = {"all_words": all_words, "no_texts": no_texts}
-    with progress_bar(total=3, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as steps:
+    steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    about = {
+        "name": " → ".join(" ".join(repr(step).split()) for step in steps),
+        "measured": "coefficients" if linear else "changed texts",
+    }
+    settings, kept = Settings(seed=seed), {"all_words": all_words, "no_texts": no_texts, "model": about}
+    with progress_bar(total=3, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as stages:
         bar = partial(progress_bar, leave=False, disable=not progress)
-        return explain_table(table, name, named, out, settings, cutter, fitted, steps, bar, model=about, **kept)
+        return explain_table(table, name, roles, out, settings, cutter, fitted, stages, bar, **kept)
 
 
 def plain_vectorizer(estimator: BaseEstimator) -> CountVectorizer | None:
