@@ -7,11 +7,13 @@ __version__ = "0.1.0"
 # Imported when first asked for: whoever wants the version, or made a mistake, need not wait for torch.
 HOMES = {
     "AttentionClassifier": "models",
+    "AttentionTextClassifier": "estimator",
     "Corpus": "corpus",
     "Dataset": "corpus",
     "Run": "training",
     "TrainingConfig": "settings",
     "Vocabulary": "corpus",
+    "explain_model": "report.own_model",
     "fit": "training",
     "load_dataset": "datasets",
     "published": "locations",

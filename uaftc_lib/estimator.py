@@ -102,6 +102,7 @@ class AttentionTextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Iterable[str]) -> Shaped[np.ndarray, "texts"]:
         """The class of highest probability."""
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(1)]
 
     def word_scores(self) -> pd.DataFrame:

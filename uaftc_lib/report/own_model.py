@@ -31,7 +31,7 @@ from uaftc_lib.progress import progress_bar
 from uaftc_lib.report import explain_table
 from uaftc_lib.report.prepare import Prepared
 from uaftc_lib.report.read import Table, remarks, sample, tidy
-from uaftc_lib.report.request import Columns, check_folder
+from uaftc_lib.report.request import FEWEST_ROWS, Columns, check_folder
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.train import MOST_AGAIN, Fold, Trained, push_columns, sums_of_pairs, train
 from uaftc_lib.report.words import Cutter
@@ -106,7 +106,7 @@ def explain_model(
     table = tidy(Table(rows, len(rows)), roles)
     table = sample(table.add(*remarks(table.rows)), seed=seed)
     vectorizer = plain_vectorizer(estimator)
-    linear = vectorizer is not None and is_linear(estimator, table.rows)
+    linear = vectorizer is not None and len(table.rows) >= FEWEST_ROWS and is_linear(estimator, table.rows)
     cutter = VectorizerCutter(vectorizer) if linear else Cutter()
     make = partial(readers, estimator, LinearReader if linear else AskedReader)
 

@@ -133,6 +133,12 @@ function drawWord() {
   const table = make("table", undefined, box);
   const largest = Math.max(1e-9, ...row.slice(3, 6).flat().map(Math.abs));
   const order = classes.map((_, k) => k).sort((a, b) => row[3][b] - row[3][a]);
+  const parts = state.word.split(" ").map((word) => by_word.get(word));
+  if (parts.length === 2 && parts.every(Boolean)) {
+    const [k] = order;
+    const alone = parts.map((part) => `${part[0]} ${signed(part[3][k])}`).join(", ");
+    make("p", `A pair. On ${short(classes[k])} it adds ${signed(row[3][k])} to what its words do; these alone: ${alone}.`, box);
+  }
   const between = order.length > 12 ? order.slice(6, -3) : [];
   for (const k of order) {
     const line = make("tr", undefined, table);
