@@ -106,7 +106,7 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
 
     return {
         "version": "0", "file": "<u>&file.csv",
-        "columns": {"text": "<i>text</i>", "label": "'label'", "group": None, "split": None, "time": None},
+        "columns": {"text": "<i>text</i>", "label": "'label'"} | dict.fromkeys(("group", "split", "time", "compare")),
         "rows": {"read": len(labels) + 7, "used": len(labels), "dropped": {"no text": 7}},
         "loud": ["12 % of the rows went: <b>the same</b> words under different labels"],
         "notes": ["A note"], "cut": "Words are runs of letters and digits", "tested": "folds",
@@ -133,6 +133,14 @@ def report_of(frame, classes, drawn, labels, verdict, encoder, random) -> dict:
             "word": "mark00", "form": "", "class": classes[0], **of_mark,
             "covered": 0.97, "recall": 0.98, "recall_without": 0.55, "accuracy": 0.9, "accuracy_without": 0.7,
         }],
-        "suspect_labels": 1,
+        "suspect_labels": 1, "compared": None if verdict == "nothing" else {
+            "column": "<i>group</i>", "groups": [{"name": name, "texts": 200} for name in ("<b>A</b>", "y" * 300)],
+            "shuffled": 0.25,
+            "words": {name: [{
+                "word": word, "group": "<b>A</b>", "difference": 0.3, "low": 0.12, "high": 0.48,
+                "a": {"texts": 40.0, "of_class": 33.0, "expected": 0.48}, "q": 0.01,
+                "b": {"texts": 2041.0, "of_class": 1020.0, "expected": 0.46},
+            } for word in ("mark00", "<b>bold</b>", "y" * 300)] * 6 * (verdict == "sure") for name in classes},
+        },
         "attended_without_effect": [{"word": "word2", "attention": 0.4, "influence": 0.01, "texts": 50}],
     }  # fmt: skip

@@ -8,6 +8,7 @@ prepare     copies, words, vocabulary: Prepared
 train       five models, each asked about texts it has not seen: Trained
 judge       how good they are, and which words are listed: Judged; ``leaks`` and what ``beyond`` words answers
 predict     what is answered about every row, and which labels are suspect: Predicted
+compare     if asked for: which words drive a class in one group of the texts and not in another
 write       words.csv, predictions.csv, report.json, report.html with its ``sentences``, and the lines of the terminal
 ask         the models kept in a folder, and what they answer about new texts: Saved
 own_model   the same for a classifier of the reader's own: explain_model
@@ -48,6 +49,7 @@ def explain_file(
     group: str | None = None,
     split: str | None = None,
     time: str | None = None,
+    compare: str | None = None,
     all_words: bool = False,
     no_texts: bool = False,
     save: str | os.PathLike | None = None,
@@ -66,9 +68,9 @@ def explain_file(
     settings : Settings, optional
     encoding : str
         Of CSV, TSV and JSON.
-    group, split, time : str, optional
+    group, split, time, compare : str, optional
         Columns: texts of one group are never on both sides of a split; texts marked test are the unseen ones; the
-        latest fifth of the texts are the unseen ones.
+        latest fifth of the texts are the unseen ones; the words of groups or periods are compared.
     all_words : bool
         Whether words.csv holds every word of two texts or more, however many there are.
     no_texts : bool
@@ -97,7 +99,7 @@ def explain_file(
 
     settings = settings or Settings()
     path, out = Path(path), Path(out)
-    columns = Columns(text, label, group, split, time, settings.label_sep, settings.against_rest)
+    columns = Columns(text, label, group, split, time, compare, settings.label_sep, settings.against_rest)
     cutter = settings.cutter()
     check_folder(out)
     if save is not None:
@@ -140,6 +142,7 @@ def explain_table(
     """
     from uaftc_lib import files
     from uaftc_lib.report import ask
+    from uaftc_lib.report.compare import compare, groups_of
     from uaftc_lib.report.judge import judge
     from uaftc_lib.report.predict import predict, prediction_table
     from uaftc_lib.report.prepare import prepare
@@ -147,14 +150,21 @@ def explain_table(
     from uaftc_lib.report.write import NO_ROWS, Rows, contents, write_report
 
     prepared = prepare(table, cutter, partial(bar, desc="texts"), vectors)
+    groups = groups_of(prepared, columns.compare, settings.seed) if columns.compare and not prepared.short else None
     begin(steps, "training")
     trained = None if prepared.short else train(prepared, settings, bar)
     begin(steps, "judging")
     judged = judge(prepared, trained, all_words)
     verdict = judged.findings["quality"]["verdict"] if trained else ""
     predicted = predict(prepared, trained, verdict) if trained else None
+    compared = None
+    if groups and verdict != "nothing":
+        compared = {"column": columns.compare} | compare(prepared, trained, groups, settings.seed)
     begin(steps, "writing")
+    vain = ["No word is compared: the model does not tell the classes apart"] if groups and not compared else []
+    notes = [*groups.notes, *vain] if groups else []
     report = contents(name, columns, prepared, trained, judged, predicted, model)
+    report |= {"compared": compared, "notes": [*report["notes"], *notes]}
     of_rows = NO_ROWS
     if trained:
         kept = None if model else ask.saved(trained, prepared, predicted.temperature, settings, columns.text, verdict)

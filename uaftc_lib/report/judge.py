@@ -146,7 +146,7 @@ def judged_by_counts(prepared: Prepared, all_words: bool) -> Judged:
     }
     nothing = {"tested": 0, "right": 0, "recall": None}
     findings["classes"] = [each | nothing for each in findings["classes"]]
-    vain = [f"--{name}" for name in ("group", "split", "time") if name in prepared.table.rows]
+    vain = [f"--{name}" for name in ("group", "split", "time", "compare") if name in prepared.table.rows]
     return Judged(
         words, findings, [f"{' and '.join(vain)}: not considered, every row counts by itself"] if vain else []
     )

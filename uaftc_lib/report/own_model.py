@@ -53,6 +53,7 @@ def explain_model(
     out: str | os.PathLike,
     *,
     groups: Iterable | None = None,
+    compare: Iterable | None = None,
     name: str = "texts",
     seed: int = 0,
     all_words: bool = False,
@@ -73,8 +74,9 @@ def explain_model(
         At least 100 texts (str), and their classes.
     out : path
         A folder; it is made when all is done.
-    groups : sequence, optional
-        Texts of one group are never on both sides of a split.
+    groups, compare : sequence, optional
+        Texts of one group are never on both sides of a split; which words drive a class in some texts and not in
+        others, as ``uaftc explain --compare`` says it.
     name : str
         What the page calls the texts.
     seed : int
@@ -97,12 +99,13 @@ def explain_model(
     if not any(hasattr(estimator, way) for way in ("predict_proba", "decision_function")):
         raise ValueError(f"{type(estimator).__name__} has neither predict_proba nor decision_function")
     check_folder(Path(out))
-    columns = {"text": list(texts), "label": list(labels)} | ({} if groups is None else {"group": list(groups)})
+    columns = {"text": texts, "label": labels, "group": groups, "compare": compare}
+    columns = {role: list(column) for role, column in columns.items() if column is not None}
     lengths = [len(column) for column in columns.values()]
     if len(set(lengths)) > 1:
-        raise ValueError(f"as many labels and groups are needed as texts, got {', '.join(map(str, lengths))}")
+        raise ValueError(f"{', '.join(columns)} must be equally long, got {', '.join(map(str, lengths))}")
     rows = pd.DataFrame({"row": np.arange(1, 1 + lengths[0])} | columns)
-    roles = Columns("texts", "labels", None if groups is None else "groups")
+    roles = Columns(**{role: role for role in columns})
     table = tidy(Table(rows, len(rows)), roles)
     table = sample(table.add(*remarks(table.rows)), seed=seed)
     vectorizer = plain_vectorizer(estimator)
@@ -200,6 +203,9 @@ class OwnReader:
     def __init__(self, model: BaseEstimator, prepared: Prepared, seed: int):
         self.model, self.prepared, self.seed = model, prepared, seed
         self.types, self.classes = len(prepared.vocabulary), prepared.whole.class_count
+
+    def __len__(self) -> int:
+        return self.types
 
     def read(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Corpus:
         """Some texts."""

@@ -48,7 +48,7 @@ class Table:
     ----------
     rows : DataFrame
         row (number of the row in the file, from 1, the header not counted), text and label (strings), and group,
-        split and time where they are asked for.
+        split, time and compare where they are asked for.
     rows_read : int
     dropped : dict
     notes : tuple of str
@@ -111,11 +111,11 @@ def tidy(table: Table, columns: Columns) -> Table:
     ways = {"text": tidy_text, "label": tidy_label}
     strings = {
         role: pd.Series(list(map(ways.get(role, tidy_cell), rows[role])), dtype=object)
-        for role in rows.columns.intersection(["text", "label", "group", "split"])
+        for role in rows.columns.intersection(["text", "label", "group", "split", "compare"])
     }
     strings["label"], label_notes, loud = plain_labels(strings["label"], columns.label_sep, columns.against_rest)
     rows = rows.assign(**strings)
-    for role in rows.columns.intersection(["group", "split"]):
+    for role in rows.columns.intersection(["group", "split", "compare"]):
         plain = {cell: seen for cell in strings[role].dropna().unique() if (seen := visible(cell)) != cell}
         hidden = rows[role].isin(list(plain))
         if plain:

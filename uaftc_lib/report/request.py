@@ -29,21 +29,22 @@ MOST_LINES = 200  # of one row, where quotation marks are stray; and that are lo
 @dataclass(frozen=True)
 class Columns:
     """Which columns of a file hold what: texts and their classes; and, if asked for, what lies in one group (a writer,
-    a thread), the split that is given, and the time. And how labels become classes: what parts several labels in one
-    cell, and the label that is one class against all others."""
+    a thread), the split that is given, the time, and what is compared. And how labels become classes: what parts
+    several labels in one cell, and the label that is one class against all others."""
 
     text: str
     label: str | None
     group: str | None = None
     split: str | None = None
     time: str | None = None
+    compare: str | None = None
     label_sep: str | None = None
     against_rest: str | None = None
 
     @property
     def asked(self) -> dict[str, str]:
         """Role → column, of the columns that are asked for."""
-        roles = ("text", "label", "group", "split", "time")
+        roles = ("text", "label", "group", "split", "time", "compare")
         return {role: getattr(self, role) for role in roles if getattr(self, role) is not None}
 
 

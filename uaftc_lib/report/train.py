@@ -415,6 +415,9 @@ class Reader:
         parts = (rows[start : start + PART] for start in range(0, len(rows), PART))
         return np.concatenate([probabilities(self.model(self.read(whole, part)).polarity).double() for part in parts])
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
     @property
     def again(self) -> dict[str, int] | None:
         """How many texts it reads again without each word, at most; None: it need not."""
@@ -572,28 +575,31 @@ def read_again(
 
 
 def with_length(
-    probability: Float[np.ndarray, "texts classes"], lengths: Int[np.ndarray, "texts"], labels: Int[np.ndarray, "texts"]
+    probability: Float[np.ndarray, "texts classes"],
+    known: Float[np.ndarray, "texts features"],
+    labels: Int[np.ndarray, "texts"],
 ) -> Callable:
     """What turns class probabilities and lengths of texts into probabilities that know the length as well.
 
     A model that averages words cannot know how long a text is. Where the classes' texts differ in length, every word
     would seem to add something. So each class is predicted anew, by logistic regression on the logit of its probability
-    and the logarithm of the length and its square. ``probability``, ``lengths``, ``labels``: of unseen texts.
+    and the logarithm of the length and its square. ``probability``, ``known``, ``labels``: of unseen texts; ``known``
+    are their :func:`length_features`, and a column for each group where groups are compared.
     """
 
-    def features(k: int, probability: np.ndarray, lengths: np.ndarray) -> Float[np.ndarray, "texts 3"]:
+    def features(k: int, probability: np.ndarray, known: np.ndarray) -> Float[np.ndarray, "texts columns"]:
         single = probability[:, k].astype(float)  # in float32 the upper end would be 1
-        return np.column_stack([logit(single.clip(1e-9, 1 - 1e-9)), length_features(lengths)])
+        return np.column_stack([logit(single.clip(1e-9, 1 - 1e-9)), known])
 
     fitted = {
-        k: LogisticRegression(max_iter=1000).fit(features(k, probability, lengths), labels == k)
+        k: LogisticRegression(max_iter=1000).fit(features(k, probability, known), labels == k)
         for k in np.unique(labels).tolist()
     }
 
-    def predict(probability: np.ndarray, lengths: np.ndarray) -> Float[np.ndarray, "texts classes"]:
+    def predict(probability: np.ndarray, known: np.ndarray) -> Float[np.ndarray, "texts classes"]:
         result = np.zeros_like(probability)
         for k, model in fitted.items():
-            result[:, k] = model.predict_proba(features(k, probability, lengths))[:, 1]
+            result[:, k] = model.predict_proba(features(k, probability, known))[:, 1]
         return result
 
     return predict
@@ -629,7 +635,7 @@ class Pushes:
     def add(self, reader: Reader, fold: Fold, seed: int) -> Pushes:
         """With what a fold's model answers on the texts it has not seen, and on the others."""
         lengths, labels = (each.numpy()[fold.test] for each in (self.whole.lengths, self.whole.labels))
-        expected = with_length(reader.probability(self.whole, fold.test), lengths, labels)
+        expected = with_length(reader.probability(self.whole, fold.test), length_features(lengths), labels)
         sums = self.sums
         for part in chunks(fold.test, reader, "test", seed):
             sums = sums + self.unseen(reader, part, expected)
@@ -647,15 +653,12 @@ class Pushes:
         does not know pushes as <unk> does.
         """
         corpus = self.whole[torch.from_numpy(rows)]
-        pushes, lengths = push_columns(corpus.class_count), corpus.lengths.numpy()
-        word, instance, P, values = reader.pair_values(self.whole, rows)
-        push, fall = values[:, pushes], values[:, pushes.stop :]
-        without = expected(P[instance] - fall, lengths[instance])
-        of_class = np.eye(corpus.class_count)[corpus.labels.numpy()[instance]]
-        weight = self.weights[rows][instance][:, None]
+        known = length_features(corpus.lengths.numpy())
+        pairs, values, without = read_without(reader, self.whole, rows, expected, known)
+        of_class = np.eye(corpus.class_count)[corpus.labels.numpy()[pairs.instance]]
+        weight = self.weights[rows][pairs.instance][:, None]
         beyond = weight * np.hstack([of_class - without, without * (1 - without)])
-        pairs = Pairs(word, instance, self.types, len(corpus))
-        return pairs.sums(np.hstack([values[:, :2], push, fall, beyond]))
+        return pairs.sums(np.hstack([values[:, :2], values[:, 2 + corpus.class_count :], beyond]))
 
     def means(self) -> tuple[Float[np.ndarray, "types"], ByClass, ByClass, ByClass]:
         """Over the unseen texts of each word: attention, push, half width of its interval, and fall of P."""
@@ -686,6 +689,21 @@ def word_values(
     if model.recurrent is None:
         return out, pair_values(out, corpus, pair_of, instance)
     return out, read_again(model, out, corpus, pair_of, instance)
+
+
+def read_without(
+    reader: Reader,
+    whole: Corpus,
+    rows: Int[np.ndarray, "rows"],
+    expected: Callable,
+    known: Float[np.ndarray, "rows features"],
+) -> tuple[Pairs, Float[np.ndarray, "pairs columns"], Float[np.ndarray, "pairs classes"]]:
+    """The words of some texts, their :meth:`Reader.pair_values`, and P₋: the class probabilities of the text without
+    the word, by ``expected`` (:func:`with_length`) from what is ``known`` of each text."""
+    word, instance, P, values = reader.pair_values(whole, rows)
+    fall = values[:, push_columns(whole.class_count).stop :]
+    without = expected(P[instance] - fall, known[instance])
+    return Pairs(word, instance, len(reader), len(rows)), values, without
 
 
 def sums_of_pairs(

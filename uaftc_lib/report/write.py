@@ -261,6 +261,8 @@ def render_page(report: dict, words: pd.DataFrame, columns: dict[str, dict], of_
     deciding = [row | {"names": parted(row["word"], words)} for row in report["deciding"]]
     first |= {word for row in deciding for word in row["names"]}
     first |= {row["word"] for row in report["attended_without_effect"]}
+    if report["compared"]:
+        first |= {row["word"] for rows in report["compared"]["words"].values() for row in rows[:TOP]}
     shown = word_rows(words, len(names), first)
     data = {"classes": names, "shares": [report["shares"][name] for name in names], "rows": shown, "box": of_rows.box}
     data["texts"] = of_rows.sentences([row[0] for row in shown]) if of_rows.sentences else None
@@ -370,6 +372,10 @@ def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         listed += f" … and {more:,} more in words.csv" if more > 0 else ""
         linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
         yield name, f"{listed}; the linear model: {linear}" if linear else listed
+    if compared := report.get("compared"):
+        named = [f"{row['word']} ({row['group']} → {name})" for name, rows in compared["words"].items() for row in rows]
+        text = f"{len(named):,} words drive a class more in one group; with groups shuffled {compared['shuffled']:.2f}"
+        yield "compared", ": ".join([text, ", ".join(named[:NAMED])] if named else [text])
     if report["suspect_labels"]:
         yield "suspect", f"{report['suspect_labels']:,} labels are worth checking: predictions.csv ranks them"
     if report["replaced"]:
