@@ -30,23 +30,29 @@ def listed(report):
     return {(row["word"], name, row["group"]) for name, rows in report["compared"]["words"].items() for row in rows}
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3])
-def test_words_that_drive_a_class_in_one_group_alone_are_listed_there_and_on_the_page(tmp_path, seed):
-    """So they are in 20 such files of 20; three files list one more word."""
-    rows = rows_of(seed)
-    report, _ = explained(rows.assign(side=rows["side"].mask(rows.index % 100 == 0, "")), tmp_path, compare="side")
-    assert listed(report) == {("onlya", "class B", "A"), ("onlyb", "class A", "B")}
+def test_words_that_drive_a_class_in_one_group_alone_are_listed_there_and_on_the_page(tmp_path):
+    """20 such files list both words each; three of them list one more word, as seed 1 does."""
+    true, more = {("onlya", "class B", "A"), ("onlyb", "class A", "B")}, set()
+    for seed in (1, 2, 0):
+        rows = rows_of(seed)
+        report, _ = explained(rows.assign(side=rows["side"].mask(rows.index % 100 == 0, "")), tmp_path, compare="side")
+        assert listed(report) >= true
+        more |= listed(report) - true
+    assert len(more) <= 1 and listed(report) == true
     assert report["compared"]["shuffled"] < 0.5 and report["notes"][-1].startswith("12 texts have no value")
     page = BeautifulSoup((tmp_path / "out" / "report.html").read_text(encoding="utf-8"), "html.parser")
     assert [one.text for one in page.select("nav [href='#compared'], #compared td a")] == ["Compared", "onlyb", "onlya"]
     assert "onlyb (B → class A)" in " ".join(terminal_lines(report | {"replaced": []}, tmp_path))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3])
-def test_nothing_is_listed_where_groups_differ_in_base_rates_alone(tmp_path, seed):
-    """Of 40 such files two list a word, one each: the false discovery rate is 5 %."""
-    report, _ = explained(rows_of(seed, ({}, {}), (-1.2, 1.2)), tmp_path, compare="side")
-    assert report["quality"]["verdict"] == "sure" and not listed(report)
+def test_nothing_is_listed_where_groups_differ_in_base_rates_alone(tmp_path):
+    """Of 40 such files two list a word, one each, seed 2 among them: the false discovery rate is 5 %."""
+    words = []
+    for seed in range(4):
+        report, _ = explained(rows_of(seed, ({}, {}), (-1.2, 1.2)), tmp_path, compare="side")
+        assert report["quality"]["verdict"] == "sure"
+        words += listed(report)
+    assert len(words) <= 1
 
 
 @pytest.mark.parametrize("names", [("before 2024-02-01", "from 2024-02-01"), ("2", "all but 2")])

@@ -31,7 +31,7 @@ from uaftc_lib.report.judge import FALSE_DISCOVERIES, FEWEST, false_discovery_ra
 from uaftc_lib.report.prepare import Prepared
 from uaftc_lib.report.read import ambiguous_dates, times
 from uaftc_lib.report.request import Refused
-from uaftc_lib.report.train import Trained, chunks, length_features, with_length, read_without
+from uaftc_lib.report.train import Trained, chunks, length_features, read_without, with_length
 
 MOST_GROUPS, FEWEST_TEXTS = 8, 50  # groups that are compared, and tested texts of each
 MOST_TEXTS, MOST_VALUES = 100_000, 5_000_000  # that are compared; and their words, times classes

@@ -712,7 +712,7 @@ def sums_of_pairs(
     """:meth:`Reader.push_sums` from :meth:`Reader.pair_values`."""
     word, instance, P, values = read
     sums = Pairs(word, instance, types, len(P)).sums(values[:, [0, *range(len(values[0]))[push_columns(classes)]]])
-    return sums[:, 0], sums[:, 1:]
+    return sums[:, 0].astype(np.int64), sums[:, 1:]
 
 
 @torch.no_grad()
