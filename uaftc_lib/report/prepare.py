@@ -40,6 +40,7 @@ OWN, RUN, ALIKE_OWN = 8, 5, 1 / 3  # pairs that make a text one of its own, in r
 SAMPLED, MOST_LED = 20_000, 20_000_000  # texts in which pairs are counted; pairs of texts compared to undo chains
 MANY, MIXED = 20, 0.8  # texts of a class, or of near-copies; the largest share of these that one label may have
 BANDS, ROWS = 16, 2  # of MinHash: texts are compared if both hashes of a band agree
+FEWEST_OF_PAIR, WORDS_A_PAIR = 5, 400_000  # places of a pair, and one more for each so many words of a large file
 POSITIONS, AT_ONCE = 2**18, 200_000  # words, and pairs of texts, that are looked at together
 
 
@@ -278,7 +279,8 @@ def vocabulary_of(
     first, last = np.zeros(len(spellings), np.int64), np.zeros(len(spellings), np.int64)
     last[tokens] = text  # the last one assigned stays
     first[tokens[::-1]] = text[::-1]
-    counts = np.where(first != last, np.bincount(tokens, minlength=len(spellings)), 0)
+    known = np.fromiter(map(bool, spellings), bool, len(spellings)) & (first != last)
+    counts = np.where(known, np.bincount(tokens, minlength=len(spellings)), 0)
     frequent = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
     if not len(frequent):
         raise Refused("no word occurs in two texts: nothing can be learnt about any of them")
@@ -288,10 +290,14 @@ def vocabulary_of(
     return vocabulary, ids
 
 
-def with_pairs(words: Words, least: int = 2) -> Words:
-    """Behind the words of each text its pairs of neighbouring words, as "not good". The spelling of a pair that stands
-    in fewer than ``least`` places, and so is no word of the vocabulary, is empty."""
+def with_pairs(words: Words, least: int | None = None) -> Words:
+    """Behind the words of each text its pairs of neighbouring words, as "not good".
+
+    A pair that stands in fewer than ``least`` places is no word of the vocabulary: its spelling is empty. By default
+    five, or more in a large file, where most pairs are rare, say little and cost most of the time.
+    """
     spellings, tokens, lengths = words
+    least = max(FEWEST_OF_PAIR, len(tokens) // WORDS_A_PAIR) if least is None else least
     last = lengths.cumsum() - 1
     first = np.setdiff1d(np.arange(len(tokens)), last)  # of each pair
     codes = tokens[first].astype(np.int64) * len(spellings) + tokens[first + 1]
