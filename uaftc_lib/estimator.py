@@ -23,8 +23,8 @@ from uaftc_lib.threads import one_thread
 class AttentionTextClassifier(ClassifierMixin, BaseEstimator):
     """Texts → classes by attention: one model as :func:`uaftc_lib.report.explain_file` trains five.
 
-    An eighth of the texts chooses the epoch. A word that stands in one text only, or in none, is read as ``<unk>``. A
-    text without words is read as if it held one, "".
+    An eighth of the texts chooses the epoch. A word that stands in one text only, or in none, is read as ``<unk>``, and
+    so is a text without words.
 
     Parameters
     ----------

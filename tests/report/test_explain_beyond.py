@@ -73,7 +73,7 @@ def test_where_pairs_decide_the_report_says_so_and_lists_them_when_asked(tmp_pat
 
 
 def test_pairs_stand_behind_the_words_of_their_text():
-    pairs = with_pairs(Words(["a", "b", "c"], np.array([0, 1, 2, 0, 0, 1], np.int32), np.array([3, 1, 2])))
+    pairs = with_pairs(Words(["a", "b", "c"], np.array([0, 1, 2, 0, 0, 1], np.int32), np.array([3, 1, 2])), 2)
     assert [pairs.spellings[i] for i in pairs.tokens] == ["a", "b", "c", "a b", "", "a", "a", "b", "a b"]
     assert pairs.lengths.tolist() == [5, 1, 3]
     with pytest.raises(ValueError, match="ngrams is 3"):

@@ -155,7 +155,7 @@ class Cutter:
             self._find = matches_of(patterns()[kind])
         self.ngrams = ngrams
         if ngrams == 2:
-            self.description += " Pairs of neighbouring words count as words, too."
+            self.description += " Pairs of neighbouring words count as words, too, if they are not rare."
         if without:
             self.without = frozenset(self._as_one_word(word) for word in without)
             self.description += f" Left out: {', '.join(sorted(self.without))}."
