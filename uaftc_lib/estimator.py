@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
@@ -32,8 +33,8 @@ class AttentionTextClassifier(ClassifierMixin, BaseEstimator):
         λ, which divides the attention scores.
     dimension, encoder, epochs, learning_rate, dropout, words, ngrams
         See :class:`uaftc_lib.report.settings.Settings`.
-    random_state : int
-        Of the initial values, the order of the texts and the choice of the eighth.
+    random_state : int, RandomState or None
+        Of the initial values, the order of the texts and the choice of the eighth. None: another one each time.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class AttentionTextClassifier(ClassifierMixin, BaseEstimator):
         dropout: float = 0.5,
         words: str = "rule",
         ngrams: int = 1,
-        random_state: int = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ):
         self.lam = lam
         self.dimension = dimension
@@ -75,9 +76,13 @@ class AttentionTextClassifier(ClassifierMixin, BaseEstimator):
             texts.
         """
         parameters = self.get_params()
-        self._settings = settings = Settings(seed=parameters.pop("random_state"), **parameters)
+        if not isinstance(seed := parameters.pop("random_state"), int):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        self._settings = settings = Settings(seed=seed, **parameters)
         words, y = cut(X, settings), column_or_1d(y, warn=True)
         check_consistent_length(words.lengths, y)
+        if pd.isna(y).any():
+            raise ValueError("y holds missing labels")
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -138,9 +143,11 @@ def cut(X: Iterable[str], settings: Settings) -> Words:
     ValueError
         If X holds anything but texts.
     """
-    texts = None if isinstance(X, (str, bytes)) else list(X)
+    table = isinstance(X, dict) or getattr(X, "ndim", 1) > 1
+    texts = None if table or isinstance(X, (str, bytes)) else list(X)
     if not texts or not all(isinstance(text, str) for text in texts):
-        what = "is one text" if texts is None else "is empty" if not texts else "holds what is no text"
+        what = "is a table" if table else "is one text" if texts is None else "is empty" if not texts else ""
+        what = what or "holds what is no text"
         raise ValueError(f"X {what}: give a sequence of texts (str), one for each instance")
     spellings, tokens, lengths = count_words(texts, settings.cutter())
     places = (lengths.cumsum() - lengths)[lengths == 0]

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -18,7 +19,8 @@ QUICK = {"dimension": 8, "epochs": 10, "learning_rate": 0.1}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")  # it takes texts, not tables of numbers
-def test_scikit_learn_finds_no_fault():
+def test_the_checks_of_scikit_learn_that_need_no_numbers_pass():
+    """Those of fit and predict make tables of numbers; below are theirs that apply to texts."""
     estimator = AttentionTextClassifier()
     estimator_checks.check_estimator(estimator)
     for check in (
@@ -41,7 +43,12 @@ def test_it_learns_and_answers_in_order_of_its_classes():
     scores = model.word_scores().set_index("word")
     assert scores.loc["fine", "polarity yes"] > 1 > -1 > scores.loc["bad", "polarity yes"]
     assert np.allclose(scores["polarity no"], -scores["polarity yes"])
-    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict_proba(TEXTS), model.predict_proba(TEXTS))
+    P, parameters = model.predict_proba(TEXTS), model.get_params()
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict_proba(TEXTS), P)
+    assert np.array_equal(model.fit(pd.Series(TEXTS), LABELS.tolist()).predict_proba(TEXTS), P), "fitted again"
+    assert model.get_params() == parameters and model.predict(TEXTS[:1]) == model.predict(TEXTS)[:1]
+    drawn = [AttentionTextClassifier(**QUICK, random_state=None).fit(TEXTS, LABELS).predict_proba(TEXTS) for _ in "ab"]
+    assert not np.array_equal(*drawn)
 
 
 def test_it_stands_in_a_pipeline_and_a_grid_over_lam():
@@ -64,6 +71,8 @@ def test_pairs_tell_what_single_words_cannot():
     [
         ("one text", ["a"], "X is one text"),
         ([], [], "X is empty"),
+        (pd.DataFrame({"text": ["a b", "a c"]}), ["a", "b"], "X is a table"),
+        (["a b", "a c"], ["a", None], "missing labels"),
         ([1, 2], ["a", "b"], "holds what is no text"),
         (["a b", "a c"], ["a", "a"], "one class alone"),
         (["a b", "a c"], ["a"], "inconsistent numbers of samples"),

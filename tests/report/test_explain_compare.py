@@ -66,7 +66,7 @@ def test_times_are_halved_and_each_of_several_groups_is_compared_with_all_others
     assert report["compared"]["groups"][-1]["texts"] == 600
 
 
-@pytest.mark.parametrize("values, why", [(["A"], "1 of its 1 values"), ([f"v{i}" for i in range(9)], "9 of its 9")])
+@pytest.mark.parametrize("values, why", [(["A"], "1 of the 1 values"), ([f"v{i}" for i in range(9)], "9 of the 9")])
 def test_what_cannot_be_compared_is_refused(tmp_path, values, why):
     with pytest.raises(Refused, match=why):
         explained(rows_of(0).assign(side=np.resize(values, 1200)), tmp_path, compare="side")

@@ -12,7 +12,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -46,6 +46,7 @@ def rows_and_truth(classes=2, seed=0):
         (make_pipeline(TfidfVectorizer(), SVC(kernel="linear")), False),
         (make_pipeline(TfidfVectorizer(), CalibratedClassifierCV(LinearSVC())), False),
         (make_pipeline(CountVectorizer(), MultinomialNB()), False),
+        (make_pipeline(CountVectorizer(), SGDClassifier(loss="modified_huber")), False),  # other probabilities
         (LogisticRegression(), False),
     ],
 )
@@ -56,7 +57,7 @@ def test_only_pipelines_that_add_up_coefficients_are_linear(pipeline, linear):
 
 def pushes_of(kind, model, prepared):
     """Pushes and falls of all words of all texts."""
-    reader = kind(model, prepared, seed=0)
+    reader = kind(model, prepared, list(range(prepared.whole.class_count)), seed=0)
     rows = np.arange(len(prepared.texts))
     word, instance, P, values = reader.pair_values(prepared.whole, rows)
     pushes = push_columns(prepared.whole.class_count)
@@ -138,20 +139,40 @@ def test_of_shuffled_labels_nothing_is_listed(tmp_path):
     assert not any(report["top_words"].values())
 
 
-def test_a_frozen_model_is_asked_as_it_is(tmp_path):
+@pytest.mark.parametrize("names", [("yes", "no"), (9, 10), (True, False)])
+def test_a_frozen_model_is_asked_as_it_is_by_its_own_names_of_the_classes(tmp_path, names):
+    """9 and 10 as strings have another order."""
     rows, _ = rows_and_truth()
-    train, test = rows[:600], rows[600:1200]
-    codes = pd.factorize(train["label"], sort=True)[0]
-    model = make_pipeline(CountVectorizer(), MultinomialNB()).fit(train["text"], codes)
-    report = explain_model(FrozenEstimator(model), test["text"], test["label"], tmp_path / "out", progress=False)
-    right = model.predict(test["text"]) == pd.factorize(test["label"], sort=True)[0]
-    assert report["quality"]["attention"]["accuracy"] == pytest.approx(right.mean(), abs=0.01)
+    labels = rows["label"].map(dict(zip(sorted(set(rows["label"])), names))).tolist()
+    model = make_pipeline(CountVectorizer(), MultinomialNB()).fit(rows["text"][:600], labels[:600])
+    texts, labels = rows["text"][600:1200], labels[600:1200]
+    report = explain_model(FrozenEstimator(model), texts, labels, tmp_path / "out", progress=False)
+    assert report["quality"]["attention"]["accuracy"] == pytest.approx(model.score(texts, labels), abs=0.01)
+    assert "Your model was asked as it is" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert not report["model"]["fitted"] and report["settings"]["rounds"] == 1
+    with pytest.raises(ValueError, match="must be the same classes"):
+        explain_model(FrozenEstimator(model), texts, ["a", "b"] * 300, tmp_path, progress=False)
 
 
-def test_what_cannot_be_explained_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="neither predict_proba nor decision_function"):
-        explain_model(CountVectorizer(), ["a"], ["b"], tmp_path)
-    with pytest.raises(ValueError, match="2, 1"):
-        explain_model(MODELS["coefficients"], ["a", "b"], ["b"], tmp_path)
-    with pytest.raises(ValueError, match="100"):
-        explain_model(MODELS["coefficients"], ["a b"] * 20, ["x", "y"] * 10, tmp_path)
+def test_margins_become_probabilities_and_the_page_says_so(tmp_path):
+    rows, _ = rows_and_truth()
+    pipeline = make_pipeline(TfidfVectorizer(), LinearSVC())
+    explain_model(pipeline, rows["text"][:300], rows["label"][:300], tmp_path / "out", progress=False)
+    assert "Your model gives no probabilities" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "estimator, texts, labels, message",
+    [
+        (CountVectorizer(), ["a"], ["b"], "needs predict_proba or decision_function"),
+        (LogisticRegression, ["a"], ["b"], "no model that can be explained"),
+        (MODELS["coefficients"], ["a", "b"], ["b"], "equally long, got 2, 1"),
+        (MODELS["coefficients"], ["a b"] * 20, ["x", "y"] * 10, "100"),
+        (MODELS["coefficients"], [f"a {i % 9}" for i in range(200)], ["x"] * 200, "only the class"),
+        (MODELS["changed texts"], pd.DataFrame({"t": ["a"]}), ["x"], "text must be one column"),
+        (MODELS["changed texts"], range(200), ["x", "y"] * 100, "texts must be strings"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(tmp_path, estimator, texts, labels, message):
+    with pytest.raises(ValueError, match=message):
+        explain_model(estimator, texts, labels, tmp_path, progress=False)

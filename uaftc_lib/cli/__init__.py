@@ -239,7 +239,7 @@ def sweep(
 @click.option("--group", help="Column: texts of one group (author, customer) stay on one side of every split.")
 @click.option("--split", help="Column: texts marked test are the unseen ones, those marked train are trained on.")
 @click.option("--time", help="Column of dates or numbers: the latest fifth of the texts are the unseen ones.")
-@click.option("--compare", help="Column of groups or times: which words drive a class in one and not in another.")
+@click.option("--compare", help="Column of groups or times: which words drive a class in one more than in another.")
 @click.option("--no-texts", is_flag=True, help="Write no text of the file into the report, and no row's words.")
 @click.option("--save", type=PATH, metavar="FOLDER", help="Keep the models in a folder, for uaftc ask.")
 @click.option("--all-words", is_flag=True, help="Write every word of two texts or more into words.csv.")

@@ -8,7 +8,7 @@ prepare     copies, words, vocabulary: Prepared
 train       five models, each asked about texts it has not seen: Trained
 judge       how good they are, and which words are listed: Judged; ``leaks`` and what ``beyond`` words answers
 predict     what is answered about every row, and which labels are suspect: Predicted
-compare     if asked for: which words drive a class in one group of the texts and not in another
+compare     if asked for: which words drive a class in one group of the texts more than in another
 write       words.csv, predictions.csv, report.json, report.html with its ``sentences``, and the lines of the terminal
 ask         the models kept in a folder, and what they answer about new texts: Saved
 own_model   the same for a classifier of the reader's own: explain_model

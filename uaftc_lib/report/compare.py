@@ -1,7 +1,7 @@
-"""Compare: which words drive a class in one group of the texts, or in one period, and not in another.
+"""Compare: which words drive a class in one group of the texts, or in one period, more than in another.
 
 For example, 33 of a word's 40 texts in group A are of the class, and 20 of its 40 texts in group B. From their other
-words, their length and their group we expect 19 in either group. So the word drives the class in A and not in B. What
+words, their length and their group we expect 19 in either group. So the word drives the class in A more than in B. What
 we expect is Σ P₋ over the texts of the word; the excess of the word in a group is its mean y − P₋.
 
 The same push adds fewer points to P₋ = 0.9 than to 0.5. So the groups must differ twice, in points and in log-odds. The
@@ -69,8 +69,8 @@ def groups_of(prepared: Prepared, column: str, seed: int = 0) -> Groups:
     names = tuple(sizes.index[(sizes["size"] >= FEWEST_TEXTS) & (sizes["nunique"] > 1)])
     if not 2 <= len(names) <= MOST_GROUPS:
         raise Refused(
-            f"--compare {column!r}: {len(names)} of its {len(sizes)} values have {FEWEST_TEXTS} tested texts or more, "
-            f"of two classes or more; 2 to {MOST_GROUPS} such groups can be compared, or halves of dates or numbers"
+            f"--compare: {len(names)} of the {len(sizes)} values of {column!r} have {FEWEST_TEXTS} tested texts or "
+            f"more and two classes; a comparison takes 2 to {MOST_GROUPS} such values, or a column of dates or numbers"
         )
     group = (
         pd.Series(pd.Categorical(values, names).codes, values.index).reindex(cells.index, fill_value=-1).to_numpy(int)
@@ -78,6 +78,8 @@ def groups_of(prepared: Prepared, column: str, seed: int = 0) -> Groups:
     rows = np.flatnonzero(group >= 0)
     if lost := int((cells == "").sum()) + len(values) - len(rows):
         notes.append(f"{lost:,} texts have no value in the column of --compare, or a rare one: they are not compared")
+    if prepared.test is not None:
+        notes.append("Only the texts that are tested are compared")
     most = min(MOST_TEXTS, int(MOST_VALUES / (whole.class_count * whole.lengths.double().mean())))
     if len(rows) > most:
         group[np.random.default_rng(seed).permutation(rows)[most:]] = -1

@@ -1,9 +1,10 @@
 """The reader's own model: any classifier of texts that has scikit-learn's ``fit``, explained on the same page.
 
 A linear pipeline is explained exactly. Its words are those that its vectorizer counts, and a word pushes a class by
-x β: its feature times the coefficient of the class. Any other model is asked again about changed texts. A word's push
-is then its Shapley value in the logits (log P; two classes: their difference), from two orders of the words of each
-text, a random one and its reverse (Štrumbelj & Kononenko 2010); the fall of P is what leaving the word out takes away.
+x β: its feature times the coefficient of the class (less the mean over more than two classes). Any other model is asked
+again about changed texts. A word's push is then its Shapley value in the logits (log P less its mean over the classes;
+two classes: the log-odds), from two orders of the words of each text, a random one and its reverse (Štrumbelj &
+Kononenko 2010); the fall of P is what leaving the word out takes away.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from scipy import sparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from uaftc_lib.corpus import Corpus
@@ -30,7 +32,7 @@ from uaftc_lib.explain.words import word_instance_pairs
 from uaftc_lib.progress import progress_bar
 from uaftc_lib.report import explain_table
 from uaftc_lib.report.prepare import Prepared
-from uaftc_lib.report.read import Table, remarks, sample, tidy
+from uaftc_lib.report.read import Table, missing, remarks, sample, tidy
 from uaftc_lib.report.request import FEWEST_ROWS, Columns, check_folder
 from uaftc_lib.report.settings import Settings
 from uaftc_lib.report.train import MOST_AGAIN, Fold, Trained, push_columns, sums_of_pairs, train
@@ -40,6 +42,7 @@ MOST_ASKED = 60_000  # changed texts that one model is asked about
 FEWEST_AGAIN = 50  # texts that it reads again at least, however long they are
 BATCH = 5000  # changed texts at once
 CHECKED = 100  # texts on which a pipeline is seen to add up coefficients
+WAYS = ("predict_proba", "decision_function")  # in which a model answers
 LEAST = 1e-3  # probability: what is less counts as so much, as a forest may say 0
 
 Columned = Float[np.ndarray, "texts classes"]
@@ -62,21 +65,21 @@ def explain_model(
 ) -> dict:
     """Which words drive which class in a model of your own: report.html, words.csv, predictions.csv and report.json.
 
-    Copies of the estimator are fitted, each without a fifth of the texts, and asked about that fifth. A model that is
-    trained already and has not seen these texts is asked as it is inside ``sklearn.frozen.FrozenEstimator``.
+    Five copies of the estimator are fitted, each without a fifth of the texts, and asked about that fifth. A model that
+    is trained already and has not seen these texts is asked as it is inside ``sklearn.frozen.FrozenEstimator``.
 
     Parameters
     ----------
     estimator : estimator
         A classifier or Pipeline that takes a list of texts and has ``predict_proba`` or ``decision_function``. It is
-        not changed. Classes reach it as 0, 1, ... in their alphabetical order.
+        not changed.
     texts, labels : sequence
-        At least 100 texts (str), and their classes.
+        At least 100 texts (str), and their classes, as the estimator takes them.
     out : path
         A folder; it is made when all is done.
     groups, compare : sequence, optional
-        Texts of one group are never on both sides of a split; which words drive a class in some texts and not in
-        others, as ``uaftc explain --compare`` says it.
+        Texts of one group are never on both sides of a split; which words drive a class in some of these groups
+        more than in others, as ``uaftc explain --compare``.
     name : str
         What the page calls the texts.
     seed : int
@@ -96,25 +99,25 @@ def explain_model(
     ValueError
         If the sequences differ in length, or the estimator cannot be used.
     """
-    if not any(hasattr(estimator, way) for way in ("predict_proba", "decision_function")):
-        raise ValueError(f"{type(estimator).__name__} has neither predict_proba nor decision_function")
+    if isinstance(estimator, type) or not any(hasattr(estimator, way) for way in WAYS):
+        raise ValueError(f"{estimator!r} is no model that can be explained: it needs {' or '.join(WAYS)}")
     check_folder(Path(out))
     columns = {"text": texts, "label": labels, "group": groups, "compare": compare}
-    columns = {role: list(column) for role, column in columns.items() if column is not None}
+    columns = {role: one_column(role, column) for role, column in columns.items() if column is not None}
     lengths = [len(column) for column in columns.values()]
     if len(set(lengths)) > 1:
         raise ValueError(f"{', '.join(columns)} must be equally long, got {', '.join(map(str, lengths))}")
-    rows = pd.DataFrame({"row": np.arange(1, 1 + lengths[0])} | columns)
     roles = Columns(**{role: role for role in columns})
+    rows = pd.DataFrame({"row": np.arange(1, 1 + lengths[0])} | columns, dtype=object)
     table = tidy(Table(rows, len(rows)), roles)
     table = sample(table.add(*remarks(table.rows)), seed=seed)
-    vectorizer = plain_vectorizer(estimator)
-    linear = vectorizer is not None and len(table.rows) >= FEWEST_ROWS and is_linear(estimator, table.rows)
-    cutter = VectorizerCutter(vectorizer) if linear else Cutter()
-    make = partial(readers, estimator, LinearReader if linear else AskedReader)
+    own_labels = {label: columns["label"][row - 1] for label, row in zip(table.rows["label"], table.rows["row"])}
+    vectorizer, enough = plain_vectorizer(estimator), len(own_labels) > 1 and len(table.rows) >= FEWEST_ROWS
+    linear = vectorizer is not None and enough and is_linear(estimator, table.rows.replace({"label": own_labels}))
+    cutter, kind = (VectorizerCutter(vectorizer), LinearReader) if linear else (Cutter(), AskedReader)
 
     def fitted(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
-        trained = train(prepared, settings, bar, make, most_rounds=1)
+        trained = train(prepared, settings, bar, partial(readers, estimator, kind, own_labels), rounds=(1, 1))
         kept = {key: trained.settings[key] for key in ("encoder", "seed", "folds", "rounds")}
         again = {} if linear else {"read_again": trained.readers[0].again["test"]}
         return replace(trained, settings=kept | {"ngrams": cutter.ngrams} | again)
@@ -123,11 +126,29 @@ def explain_model(
     about = {
         "name": " → ".join(" ".join(repr(step).split()) for step in steps),
         "measured": "coefficients" if linear else "changed texts",
+        "probabilities": next(way for way in WAYS if hasattr(estimator, way)),
+        "fitted": not isinstance(estimator, FrozenEstimator),
     }
     settings, kept = Settings(seed=seed), {"all_words": all_words, "no_texts": no_texts, "model": about}
     with progress_bar(total=3, disable=not progress, bar_format="{desc:9} step {n} of {total} {elapsed}") as stages:
         bar = partial(progress_bar, leave=False, disable=not progress)
         return explain_table(table, name, roles, out, settings, cutter, fitted, stages, bar, **kept)
+
+
+def one_column(role: str, column: Iterable) -> list:
+    """A column as a list.
+
+    Raises
+    ------
+    ValueError
+        If it is a table, or holds what is no text and should.
+    """
+    if isinstance(column, (str, dict)) or getattr(column, "ndim", 1) > 1:
+        raise ValueError(f"{role} must be one column (a list, an array or a Series), got {type(column).__name__}")
+    column = list(column)
+    if role == "text" and any(not isinstance(cell, str) and not missing(cell) for cell in column):
+        raise ValueError("texts must be strings; some are not")
+    return column
 
 
 def plain_vectorizer(estimator: BaseEstimator) -> CountVectorizer | None:
@@ -142,7 +163,7 @@ def plain_vectorizer(estimator: BaseEstimator) -> CountVectorizer | None:
 def is_linear(estimator: Pipeline, rows: pd.DataFrame) -> bool:
     """Whether the pipeline, once fitted, adds up coefficients of its vectorizer's words."""
     texts = list(rows["text"])
-    fitted = clone(estimator).fit(texts, pd.factorize(rows["label"], sort=True)[0])
+    fitted = clone(estimator).fit(texts, list(rows["label"]))
     first, last = fitted.steps[0][1], fitted.steps[-1][1]
     if not (isinstance(getattr(last, "coef_", None), np.ndarray) and hasattr(last, "decision_function")):
         return False
@@ -153,9 +174,12 @@ def is_linear(estimator: Pipeline, rows: pd.DataFrame) -> bool:
     coef = last.coef_.reshape(-1, last.coef_.shape[-1])
     if not set(names) <= first.vocabulary_.keys() or len(names) != coef.shape[1]:
         return False
-    decision = fitted.decision_function(texts[:CHECKED])
-    added = fitted[:-1].transform(texts[:CHECKED]) @ coef.T + last.intercept_
-    return added.size == decision.size and np.allclose(added, decision.reshape(added.shape))
+    some = texts[:CHECKED]
+    decision, added = fitted.decision_function(some), fitted[:-1].transform(some) @ coef.T + last.intercept_
+    if added.size != decision.size or not np.allclose(added, decision.reshape(added.shape)):
+        return False
+    P = class_probability(of_each_class(decision))
+    return not hasattr(fitted, "predict_proba") or np.allclose(P, fitted.predict_proba(some))
 
 
 class VectorizerCutter(Cutter):
@@ -184,13 +208,29 @@ class VectorizerCutter(Cutter):
 
 
 def readers(
-    estimator: BaseEstimator, kind: type, prepared: Prepared, chosen: list[Fold], settings: Settings, seed: int, done
+    estimator: BaseEstimator,
+    kind: type,
+    own_labels: dict[str, object],
+    prepared: Prepared,
+    chosen: list[Fold],
+    settings: Settings,
+    seed: int,
+    done: Callable,
 ) -> Iterator[OwnReader]:
-    """A fitted copy of the estimator for each fold. ``done()`` after each."""
-    labels = prepared.whole.labels.numpy()
+    """A fitted copy of the estimator for each fold. ``done()`` after each.
+
+    ``own_labels``: each class → how the estimator calls it.
+    """
+    names, labels = [own_labels[name] for name in prepared.classes], prepared.whole.labels.tolist()
     for fold in chosen:
-        model = clone(estimator).fit([prepared.texts[i] for i in fold.rest.tolist()], labels[fold.rest])
-        yield kind(model, prepared, seed)
+        rows = fold.rest.tolist()
+        model = clone(estimator).fit([prepared.texts[i] for i in rows], [names[labels[i]] for i in rows])
+        known = list(model.classes_)
+        if len(known) != len(names) or not all(name in known for name in names):
+            raise ValueError(
+                f"the model answers {known[:5]}, the labels are {names[:5]}: they must be the same classes"
+            )
+        yield kind(model, prepared, [known.index(name) for name in names], seed)
         done()
 
 
@@ -200,8 +240,8 @@ class OwnReader:
     best_epoch = None
     again: dict[str, int] | None = None
 
-    def __init__(self, model: BaseEstimator, prepared: Prepared, seed: int):
-        self.model, self.prepared, self.seed = model, prepared, seed
+    def __init__(self, model: BaseEstimator, prepared: Prepared, order: list[int], seed: int):
+        self.model, self.prepared, self.order, self.seed = model, prepared, order, seed
         self.types, self.classes = len(prepared.vocabulary), prepared.whole.class_count
 
     def __len__(self) -> int:
@@ -213,7 +253,20 @@ class OwnReader:
 
     def probability(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> Columned:
         """Class probabilities of some texts."""
-        return probabilities_of(self.model, [self.prepared.texts[i] for i in rows.tolist()], self.classes)
+        return self.answers([self.prepared.texts[i] for i in rows.tolist()])
+
+    def answers(self, texts: list[str]) -> Columned:
+        """Class probabilities by ``predict_proba``, else :func:`class_probability` of ``decision_function``."""
+        parts = [texts[begin : begin + BATCH] for begin in range(0, len(texts), BATCH)]
+        if hasattr(self.model, "predict_proba"):
+            said = [self.model.predict_proba(part) for part in parts]
+        else:
+            said = [class_probability(of_each_class(self.model.decision_function(part))) for part in parts]
+        if said and said[0].shape[1] != self.classes:
+            raise ValueError(
+                f"the model has {said[0].shape[1]} columns for {self.classes} classes: give it predict_proba"
+            )
+        return np.concatenate([np.zeros((0, self.classes)), *said])[:, self.order]
 
     def push_sums(self, whole: Corpus, rows: Int[np.ndarray, "rows"]) -> tuple[np.ndarray, np.ndarray]:
         """In how many of some texts each word stands, and the sum of its pushes on each class."""
@@ -245,21 +298,18 @@ class OwnReader:
 class LinearReader(OwnReader):
     """A linear pipeline: a word's push is x β, exactly."""
 
-    def __init__(self, model: Pipeline, prepared: Prepared, seed: int):
-        super().__init__(model, prepared, seed)
+    def __init__(self, model: Pipeline, prepared: Prepared, order: list[int], seed: int):
+        super().__init__(model, prepared, order, seed)
         beta = model.steps[-1][1].coef_.reshape(-1, len(names := model[:-1].get_feature_names_out())).T
-        self.beta = np.hstack([-beta, beta]) if beta.shape[1] == 1 else beta - beta.mean(1, keepdims=True)
+        beta = np.hstack([-beta, beta]) if beta.shape[1] == 1 else beta - beta.mean(1, keepdims=True)
+        self.beta = beta[:, order]
         ids, features = prepared.vocabulary.encode(list(names)), np.arange(len(names))
         self.into = sparse.csr_array((np.ones(len(ids)), (features, ids)), (len(ids), self.types))
-
-    def probability(self, whole, rows):
-        texts = [self.prepared.texts[i] for i in rows.tolist()]
-        return class_probability(of_each_class(self.model.decision_function(texts)))
 
     def pushes(self, corpus, rows, word, instance):
         texts = [self.prepared.texts[i] for i in rows.tolist()]
         X = sparse.csr_array(self.model[:-1].transform(texts))
-        logits = of_each_class(self.model.decision_function(texts))
+        logits = of_each_class(self.model.decision_function(texts))[:, self.order]
         push = np.stack([(X.multiply(b[None, :]).tocsr() @ self.into)[instance, word] for b in self.beta.T], 1)
         P = class_probability(logits)
         return P, push, P[instance] - class_probability(logits[instance] - push)
@@ -268,8 +318,8 @@ class LinearReader(OwnReader):
 class AskedReader(OwnReader):
     """Any model: it is asked again about texts without some of their words."""
 
-    def __init__(self, model: BaseEstimator, prepared: Prepared, seed: int):
-        super().__init__(model, prepared, seed)
+    def __init__(self, model: BaseEstimator, prepared: Prepared, order: list[int], seed: int):
+        super().__init__(model, prepared, order, seed)
         length = len(word_instance_pairs(prepared.whole, self.types)[0]) / len(prepared.texts)
         most = max(FEWEST_AGAIN, int(MOST_ASKED / (3 * length)))
         self.again = {which: min(most, least) for which, least in MOST_AGAIN.items()}
@@ -295,7 +345,7 @@ class AskedReader(OwnReader):
             changed += self.with_words(row, np.concatenate(kept)[:, of])
             sizes.append(len(words))
             orders.append(order)
-        said = probabilities_of(self.model, changed, self.classes)
+        said = self.answers(changed)
         at = 0
         for place, n, order in zip(places, sizes, orders):
             first, back, single = np.split(said[at : at + 3 * n], [n + 1, 2 * n])
@@ -313,16 +363,6 @@ class AskedReader(OwnReader):
         words, last = [text[begin:end] for begin, end in spans], text[ends[-1] :]
         for some in kept.tolist():
             yield "".join(gap + word if keep else gap for gap, word, keep in zip(between, words, some)) + last
-
-
-def probabilities_of(model: BaseEstimator, texts: list[str], classes: int) -> Columned:
-    """Class probabilities by ``predict_proba``, else by the logistic function or softmax of ``decision_function``."""
-    parts = [texts[begin : begin + BATCH] for begin in range(0, len(texts), BATCH)]
-    if hasattr(model, "predict_proba"):
-        said = [model.predict_proba(part) for part in parts]
-    else:
-        said = [class_probability(of_each_class(model.decision_function(part))) for part in parts]
-    return np.concatenate([np.zeros((0, classes)), *said])
 
 
 def of_each_class(decision: Float[np.ndarray, "texts ..."]) -> Columned:

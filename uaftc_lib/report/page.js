@@ -136,8 +136,9 @@ function drawWord() {
   const parts = state.word.split(" ").map((word) => by_word.get(word));
   if (parts.length === 2 && parts.every(Boolean)) {
     const [k] = order;
-    const alone = parts.map((part) => `${part[0]} ${signed(part[3][k])}`).join(", ");
-    make("p", `A pair. On ${short(classes[k])} it adds ${signed(row[3][k])} to what its words do; these alone: ${alone}.`, box);
+    const own = parts.map((part) => `${part[0]} ${signed(part[3][k])}`).join(", ");
+    const adds = `A pair: ${signed(row[3][k])} is what it adds for ${short(classes[k])} to what its two words do`;
+    make("p", `${adds}. In the mean of their own texts these add: ${own}.`, box);
   }
   const between = order.length > 12 ? order.slice(6, -3) : [];
   for (const k of order) {

@@ -152,12 +152,13 @@ def train(
     settings: Settings,
     bar: Callable,
     make: Callable[..., Iterator[Reader]] | None = None,
-    most_rounds: int = MOST_ROUNDS,
+    rounds: tuple[int, int] | None = None,
 ) -> Trained:
     """A model and a linear one for each fold; both are asked about the texts they have not seen.
 
     ``bar``: makes the bar of the epochs, as :func:`~uaftc_lib.progress.progress_bar`. ``make``: makes the models, as
-    :func:`attention_readers` does by default; ``most_rounds``: cross-validations where the verdict is in doubt.
+    :func:`attention_readers` does by default; ``rounds``: cross-validations of a small file, and the most
+    where the verdict is in doubt, by default ROUNDS and MOST_ROUNDS.
 
     Raises
     ------
@@ -165,7 +166,9 @@ def train(
         If a class is left without a text to learn from, or a test with one class alone.
     """
     whole, labels, types = prepared.whole, prepared.whole.labels.numpy(), len(prepared.vocabulary)
-    least, most = (max(1, min(rounds, texts // len(whole))) for rounds, texts in ((ROUNDS, FEW), (most_rounds, MORE)))
+    least, most = (
+        max(1, min(times, texts // len(whole))) for times, texts in zip(rounds or (ROUNDS, MOST_ROUNDS), (FEW, MORE))
+    )
     first = list(folds(labels, prepared.cluster, prepared.test, settings.seed))
     times = np.bincount(np.concatenate([fold.test for fold in first]), minlength=len(whole))
     tested = np.flatnonzero(times)
@@ -175,15 +178,15 @@ def train(
     config = settings.training(len(first[0].train), settings.seed)
     asked = {name: [] for name in ("ours", "linear", "length", "prior")}
     with bar(desc="epochs") as epochs:
-        for rounds in range(max(least, most)):
-            if rounds and rounds % least == 0:
+        for done in range(max(least, most)):
+            if done and done % least == 0:
                 ours = Answers.mean(asked["ours"], prepared.unit).at(tested)
-                if not in_doubt(ours, labels[tested], prepared.unit[tested], DOUBT * math.sqrt(least / rounds)):
+                if not in_doubt(ours, labels[tested], prepared.unit[tested], DOUBT * math.sqrt(least / done)):
                     break
-            seed = settings.seed + ANEW * rounds
-            chosen = list(folds(labels, prepared.cluster, prepared.test, seed)) if rounds else first
+            seed = settings.seed + ANEW * done
+            chosen = list(folds(labels, prepared.cluster, prepared.test, seed)) if done else first
             if why := lacking(prepared, chosen):
-                if not rounds:
+                if not done:
                     raise Refused(why)
                 break
             with closing(
@@ -192,7 +195,7 @@ def train(
                 for fold, (reader, line, answers) in zip(chosen, fitted):
                     for name, probability in answers.items():
                         asked[name].append((fold.test, probability))
-                    if not rounds:
+                    if not done:
                         coefficients = coefficients + line.coefficients() / FOLDS
                         pushes = pushes.add(reader, fold, settings.seed)
                         models.append(reader)

@@ -373,7 +373,11 @@ def headed(report: dict, out: Path) -> Iterator[tuple[str, str]]:
         linear = ", ".join(report.get("linear_words", {}).get(name, [])[:NAMED])
         yield name, f"{listed}; the linear model: {linear}" if linear else listed
     if compared := report.get("compared"):
-        named = [f"{row['word']} ({row['group']} → {name})" for name, rows in compared["words"].items() for row in rows]
+        named = [
+            f"{shortened(row['word'], WIDEST)} ({shortened(row['group'], WIDEST)} → {shortened(name, WIDEST)})"
+            for name, rows in compared["words"].items()
+            for row in rows
+        ]
         text = f"{len(named):,} words drive a class more in one group; with groups shuffled {compared['shuffled']:.2f}"
         yield "compared", ": ".join([text, ", ".join(named[:NAMED])] if named else [text])
     if report["suspect_labels"]:
