@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -61,7 +62,7 @@ class Vocabulary:
     @classmethod
     def from_texts(cls, texts: Iterable[Sequence[str]]) -> Vocabulary:
         """Words by falling frequency over all texts; words of equal frequency in order of appearance."""
-        counts = Counter(word for text in texts for word in words_of(text))
+        counts = Counter(chain.from_iterable(map(words_of, texts)))
         return cls([word for word, _ in counts.most_common()])
 
     def __len__(self) -> int:

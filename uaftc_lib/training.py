@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 
 import pandas as pd
@@ -165,6 +164,7 @@ def fit(
         model.check(corpus)
     train, dev = dataset.train, dataset.dev
     trainer = (trainer or choose_trainer(model, config))(model, train, config)
+    table = getattr(trainer, "rows", slice(None))  # of the embeddings those that can move
     order = generator(config.seed, "order")
     rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
     best_epoch, highest, best_state = 0, -math.inf, None
@@ -177,12 +177,12 @@ def fit(
             epochs = range(1, config.epochs + 1)
             for epoch in progress_bar(epochs, desc="epochs", delay=3, leave=False, disable=not progress):
                 loss = trainer.epoch(batches_of(len(train), config.batch_size, order))
-                check_converging(model, epoch, loss, config)
+                check_converging(model, epoch, loss, config, table)
                 dev_accuracy = model.accuracy(dev) if dev is not None else math.nan
                 reached = -dev_loss(model, dev) if best == "loss" and dev is not None else dev_accuracy
                 if reached > highest:
                     best_epoch, highest = epoch, reached
-                    best_state = deepcopy(model.state_dict())
+                    best_state = state_of(model, table)
                 rows.append({"epoch": epoch, "loss": loss, "dev_accuracy": dev_accuracy})
                 if record:
                     rows[-1] |= extra_columns(record, epoch, model)
@@ -192,8 +192,9 @@ def fit(
                     break
         finally:
             if best_state is not None:
-                model.lam = float(best_state["_extra_state"])  # where ``record`` has changed it
-                model.load_state_dict(best_state)
+                model.lam = best_state.pop("lam")  # where ``record`` has changed it
+                for name, value in best_state.items():
+                    model.get_parameter(name).data[table if name == "embedding" else ...] = value
             model.train(was_training)
         return Run(
             dev_accuracy=model.accuracy(dev) if dev is not None else math.nan,
@@ -205,10 +206,23 @@ def fit(
 
 
 @torch.no_grad()
-def check_converging(model: AttentionClassifier, epoch: int, loss: float, config: TrainingConfig) -> None:
-    """NotFinite if the loss of an epoch, or a parameter after it, is no finite number."""
+def state_of(model: AttentionClassifier, rows: torch.Tensor | slice) -> dict:
+    """λ and copies of the parameters, of the embeddings of some rows."""
+    parameters = dict(model.named_parameters())
+    return {"lam": model.lam} | {
+        name: value[rows if name == "embedding" else ...].detach().clone() for name, value in parameters.items()
+    }
+
+
+@torch.no_grad()
+def check_converging(
+    model: AttentionClassifier, epoch: int, loss: float, config: TrainingConfig, rows: torch.Tensor | slice
+) -> None:
+    """NotFinite if the loss of an epoch, or a parameter after it, of the embeddings one of some rows, is no finite
+    number."""
     # A sum is finite only if every number is, and takes a fiftieth of the time of looking at each of them.
-    lost = [name for name, parameter in model.named_parameters() if not math.isfinite(parameter.sum())]
+    sums = {name: (each[rows] if name == "embedding" else each).sum() for name, each in model.named_parameters()}
+    lost = [name for name, total in sums.items() if not math.isfinite(total)]
     if lost or not math.isfinite(loss):
         what = f"its loss is {loss:g}" + (f", and {', '.join(lost)} hold numbers that are not finite" if lost else "")
         raise checks.NotFinite(

@@ -18,7 +18,7 @@ from uaftc_book.transformers.masked_language_model import NAME as MODEL
 from uaftc_book.transformers.masked_language_model import own_transformer
 from uaftc_lib import datasets, load_dataset, published, token_types
 from uaftc_lib.datasets import cache, imdb, twenty_news
-from uaftc_lib.datasets.cache import from_texts, prepared
+from uaftc_lib.datasets.cache import from_texts, prepared, tokenizer
 from uaftc_lib.datasets.download import DataUnavailable, unpack
 from uaftc_lib.locations import PAPER_NAMES, data_home
 from uaftc_lib.vectors import unused_reviews
@@ -307,3 +307,23 @@ def test_imdb_unpacks_the_labelled_reviews_and_nothing_else(tmp_path, monkeypatc
     (tmp_path / "aclImdb/test/neg/0_7.txt").unlink()
     with pytest.raises(ValueError, match="holds 1 reviews, not 2"):
         list(imdb.reviews(tmp_path, "test"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "he's he 's it ' em can't cannot dont Don't o'clock ' ' '' a' 'b",
+        "two  spaces",
+        " before",
+        "a\u00a0b c",
+        "a\tb",
+        "x : ) :-) i . e . u.s.a. 3km don't-stop rock'n'roll Straße ΑΣ",
+        "",
+    ],
+)
+def test_pieces_that_are_cut_once_give_the_tokens_that_spacy_gives(text):
+    spacy = pytest.importorskip("spacy")
+    tokens = [token.lower_ for token in spacy.blank("en").tokenizer(text)]
+    assert tokenizer()(text) == tokens
+    words = f"the film {text} was fine".split(" ")
+    assert tokenizer()(" ".join(words)) == [token.lower_ for token in spacy.blank("en").tokenizer(" ".join(words))]

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from uaftc_lib import AttentionClassifier, Corpus, Dataset, TrainingConfig, Vocabulary, fit
-from uaftc_lib.fast import FusedTrainer, TypewiseTrainer, obstacle
+from uaftc_lib.fast import FusedTrainer, TypewiseTrainer, obstacle, trainers
+from uaftc_lib.models import classifier
 from uaftc_lib.settings import BY_TYPE
 from uaftc_lib.training import AutogradTrainer, batches_of
 
@@ -206,3 +207,32 @@ def test_a_model_that_computes_something_else_is_not_trained_as_DP(make, method,
     assert difference(results["auto"], results["autograd"]) == 0
     with pytest.raises(ValueError, match=f"would not be exact: .*{reason}"):
         fit(make(method), small_dataset(), TrainingConfig(method="fast"))
+
+
+@pytest.mark.parametrize("name", BY_TYPE)
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_types_that_do_not_occur_cost_nothing_and_change_nothing(name, dropout, monkeypatch):
+    corpus = Corpus.from_lists([[2, 30, 2], [30, 7], [31, 2], [7]], [0, 1, 1, 0], 2)
+    data = Dataset("rare", Vocabulary([f"w{i}" for i in range(TYPES - 3)]), ("no", "yes"), corpus, corpus)
+    states = []
+    for few in (0.0, 0.5):
+        monkeypatch.setattr(trainers, "FEW", few)
+        model = AttentionClassifier(TYPES, 20, seed=0, **BY_TYPE[name])
+        before = model.embedding.detach().clone()
+        run = fit(model, data, TrainingConfig(epochs=5, batch_size=2, dropout=dropout, learning_rate=0.1), best="loss")
+        states.append(model.state_dict() | {"loss": torch.tensor(run.history["loss"])})
+        moved = (model.embedding != before).any(1).nonzero().flatten().tolist()
+        assert moved == [2, 7, 30, 31]
+    assert len(FusedTrainer(model, corpus, TrainingConfig()).parameters.table) == 4
+    assert all(torch.equal(states[0][key], states[1][key]) for key in states[0])
+
+
+@torch.no_grad()
+def test_only_types_that_occur_are_scored_where_they_are_few(monkeypatch):
+    model = AttentionClassifier(TYPES, 20, dtype=torch.float64)
+    corpus = Corpus.from_lists([[2, 30, 2], [7]], [0, 1], 2)
+    assert len(model.type_rows(corpus, sparse=False)[0]) == 3
+    few = model(corpus)
+    monkeypatch.setattr(classifier, "FEW_TOKENS", 1000)
+    assert len(model.type_rows(corpus, sparse=False)[0]) == TYPES
+    assert all(torch.allclose(one, other, rtol=1e-14) for one, other in zip(few, model(corpus)))

@@ -11,9 +11,12 @@ import hashlib
 import io
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain, pairwise, product
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -30,16 +33,26 @@ Texts = dict[str, tuple[Sequence[Sequence[str]], Sequence[int]]]
 
 def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: dict) -> uaftc_lib.Dataset:
     """A data set from tokenised texts and labels by split; the vocabulary is of all splits together."""
+    import torch  # whoever asks for the options of a data set need not wait for it
+
     vocabulary = uaftc_lib.Vocabulary.from_texts(text for split, _ in texts.values() for text in split)
-    corpora = {
-        split: uaftc_lib.Corpus.from_lists(list(map(vocabulary.encode, words)), labels, len(classes), classes)
-        for split, (words, labels) in texts.items()
-    }
+    ids = {word: i for i, word in enumerate(vocabulary.words)}
+
+    def corpus(words: Sequence[Sequence[str]], labels: Sequence[int]) -> uaftc_lib.Corpus:
+        offsets = np.cumsum([0, *map(len, words)])
+        tokens = np.fromiter(map(ids.__getitem__, chain.from_iterable(words)), np.int64, offsets[-1])
+        return uaftc_lib.Corpus(*map(torch.from_numpy, (tokens, offsets, np.array(labels))), len(classes), classes)
+
+    corpora = {split: corpus(*part) for split, part in texts.items()}
     return uaftc_lib.Dataset(name, vocabulary, classes, **corpora, provenance=provenance)
 
 
-def tokenizer() -> Callable[[str], Iterable]:
-    """spaCy's blank English tokenizer, by which the paper's corpora are prepared.
+def tokenizer() -> Callable[[str], list[str]]:
+    """What cuts a text into lower-cased tokens as spaCy's blank English tokenizer does, which the paper's corpora need.
+
+    spaCy cuts what stands between spaces piece by piece, so we cut each piece once and remember its tokens. But its
+    special cases, such as "he's" → he, 's, also join tokens of neighbouring pieces. A text where they might, and one
+    with other white space than single spaces, spaCy cuts as a whole.
 
     Raises
     ------
@@ -48,7 +61,39 @@ def tokenizer() -> Callable[[str], Iterable]:
     """
     with needs("preparing this data set", error=DataUnavailable):
         from spacy.lang.en import English  # imports slowly, and only preparation needs it
-    return English().tokenizer
+        from spacy.tokenizer import Tokenizer
+    spacy = English().tokenizer
+    cases = set(spacy.rules)
+    names = ("prefix_search", "suffix_search", "infix_finditer", "token_match", "url_match")
+    plain = Tokenizer(spacy.vocab, **{name: getattr(spacy, name) for name in names})  # without special cases
+    joined = {pair for case in spacy.rules for pair in pairwise(token.text for token in plain(case))}
+    before, after = ({pair[side] for pair in joined} for side in (0, 1))
+
+    @cache
+    def cut(piece: str) -> tuple[list[str], set[str], set[str]] | None:
+        """Its tokens; those that stand first and last with and without special cases, where these may join others."""
+        if not piece or any(map(str.isspace, piece)):
+            return None
+        if piece.isalpha() and piece not in cases:  # no sign stands in it at which spaCy cuts
+            return [piece.lower()], {piece} & after, {piece} & before
+        both = [[token.text for token in tokenize(piece)] for tokenize in (spacy, plain)]
+        first, last = ({each[side] for each in both} for side in (0, -1))
+        return whole(piece), first & after, last & before
+
+    def whole(text: str) -> list[str]:
+        return [token.lower_ for token in spacy(text)]
+
+    def tokens(text: str) -> list[str]:
+        pieces, last = list(map(cut, text.split(" "))), ()
+        if None in pieces:
+            return whole(text)
+        for _, first, end in pieces:
+            if last and first and not joined.isdisjoint(product(last, first)):
+                return whole(text)
+            last = end
+        return list(chain.from_iterable(map(itemgetter(0), pieces)))
+
+    return tokens
 
 
 def prepared_folder(data_home: Path, name: str, rules: int) -> Path:
@@ -155,7 +200,7 @@ def read_prepared(folder: Path) -> uaftc_lib.Dataset:
     ValueError
         If a file is missing or damaged.
     """
-    import torch  # whoever asks for the options of a data set need not wait for it
+    import torch  # as above
 
     about = read_about(folder)
     classes = tuple(about["classes"])

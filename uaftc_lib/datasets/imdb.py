@@ -6,6 +6,8 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 import uaftc_lib
 from uaftc_lib.datasets import register
 from uaftc_lib.datasets.cache import from_texts, prepared, tokenizer
@@ -62,12 +64,11 @@ def words(review: bytes) -> list[bytes]:
 
 def prepare_imdb(data_home: Path) -> uaftc_lib.Dataset:
     """The paper's splits, from Keras's words (those of the training part alone) and spaCy's tokens."""
-    from sklearn.model_selection import train_test_split  # imports slowly, and only preparation needs it
-
     tokenize = tokenizer()
     known: set[bytes] = set()
 
-    def part(name: str) -> tuple[list[bytes], list[int]]:
+    def part(name: str, share: float) -> Iterator[tuple[list[bytes], list[int]]]:
+        """A share of the reviews, and the rest, as scikit-learn's train_test_split draws them."""
         texts, labels = [], []
         for review, label in reviews(data_home, name):
             kept = [word for word in words(review) if word]
@@ -78,13 +79,16 @@ def prepare_imdb(data_home: Path) -> uaftc_lib.Dataset:
             if len(kept) <= LONGEST:
                 texts.append(b" ".join(kept))
                 labels.append(label)
-        return texts, labels
+        order = np.random.RandomState(SEED).permutation(len(texts)).tolist()
+        rest = len(order) - int(share * len(order))
+        for chosen in (order[rest:], order[:rest]):
+            yield [texts[i] for i in chosen], [labels[i] for i in chosen]
 
     def tokens(texts: list[bytes]) -> list[list[str]]:
-        return [[token.lower_ for token in tokenize(text.decode("utf-8"))] for text in texts]
+        return [tokenize(text.decode("utf-8")) for text in texts]
 
-    train, dev, train_labels, dev_labels = train_test_split(*part("train"), train_size=0.8, random_state=SEED)
-    test, _, test_labels, _ = train_test_split(*part("test"), train_size=0.2, random_state=SEED)
+    (train, train_labels), (dev, dev_labels) = part("train", 0.8)
+    (test, test_labels), _ = part("test", 0.2)
     texts = {
         "train": (tokens(train), train_labels),
         "dev": (tokens(dev), dev_labels),

@@ -73,7 +73,7 @@ def tokens(posts: list[str]) -> list[list[str]]:
     """Lower-cased tokens; punctuation is set apart before spaCy's tokenizer sees the text."""
     tokenize = tokenizer()
     spaced = (re.sub(r"\s+", " ", re.sub(r"(\W)+", r" \1 ", post)).strip() for post in posts)
-    return [[token.lower_ for token in tokenize(text)] for text in spaced]
+    return [tokenize(text) for text in spaced]
 
 
 def prepare_sports(data_home: Path) -> uaftc_lib.Dataset:

@@ -22,6 +22,8 @@ from uaftc_lib.settings import slow
 from uaftc_lib.streams import stream_seed
 from uaftc_lib.threads import denormals_are_zero
 
+FEW = 0.5  # share of the types that occur, below which the others cost nothing
+
 
 def obstacle(model: AttentionClassifier, config) -> str | None:
     """Why the fast path would not be exact for this model and configuration; None if it is."""
@@ -42,8 +44,11 @@ class FusedTrainer:
 
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config):
         self.model, self.step = model, 0
-        self.corpus = [array.contiguous().numpy() for array in (corpus.tokens, corpus.offsets, corpus.labels)]
-        types, d = model.embedding.shape
+        (types, d), tokens = model.embedding.shape, corpus.tokens
+        self.rows = slice(None)  # types that can move
+        if (occurring := tokens.unique()).numel() < FEW * types:
+            self.rows, tokens, types = occurring, torch.searchsorted(occurring, tokens), len(occurring)
+        self.corpus = [array.contiguous().numpy() for array in (tokens, corpus.offsets, corpus.labels)]
         heads = 1 + (1 if model.binary else model.classes)
         stride = kernels.stride_of(d)
         additive = model.attention == "additive"
@@ -55,6 +60,7 @@ class FusedTrainer:
             M=np.zeros((d if model.M is not None else 0, 2, stride), dtype),
         )
         with torch.no_grad():
+            self.table[:] = model.embedding[self.rows]
             for mine, theirs in self.pairs():
                 mine.copy_(theirs)
         rate = {name: config.learning_rates.get(name, config.learning_rate) for name in ("embedding", *"VWM")}
@@ -79,16 +85,17 @@ class FusedTrainer:
         self.work = kernels.workspace(self.parameters, self.rule, positions, instances, additive)
 
     def pairs(self) -> list[tuple[Tensor, Tensor]]:
-        """Views of the kernel's parameters beside the model's."""
+        """Views of the kernel's parameters beside the model's, but for the embeddings."""
         d = self.model.embedding.shape[1]
-        table, U, M = (torch.from_numpy(array) for array in self.parameters)
+        U, M = (torch.from_numpy(array) for array in self.parameters[1:])
         W = self.model.W if self.model.binary else self.model.W.T
-        pairs = [
-            (table[:, 0, :d], self.model.embedding),
-            (U[0, 0, :d], self.model.V),
-            (U[1, 0, :d] if self.model.binary else U[1:, 0, :d], W),
-        ]
+        pairs = [(U[0, 0, :d], self.model.V), (U[1, 0, :d] if self.model.binary else U[1:, 0, :d], W)]
         return pairs + [(M[:, 0, :d], self.model.M)] if len(M) else pairs
+
+    @property
+    def table(self) -> Tensor:
+        """A view of the kernel's embeddings: those of ``rows``."""
+        return torch.from_numpy(self.parameters.table)[:, 0, : self.model.embedding.shape[1]]
 
     @torch.no_grad()
     def epoch(self, batches: list[Tensor]) -> float:
@@ -98,6 +105,7 @@ class FusedTrainer:
         with denormals_are_zero():
             loss = self.loop(self.parameters, plan, self.rule, self.step, self.work)
         self.step += len(batches)
+        self.model.embedding[self.rows] = self.table
         for mine, theirs in self.pairs():
             theirs.copy_(mine)
         return loss / bounds[-1]

@@ -18,6 +18,8 @@ from uaftc_lib.settings import ATTENTIONS, ENCODERS, LOSSES, ModelSettings, chec
 from uaftc_lib.streams import generator
 from uaftc_lib.threads import exact_on
 
+FEW_TOKENS = 4  # times as many types as tokens, from which only those that occur are scored
+
 
 class Output(NamedTuple):
     """What the model says of a corpus.
@@ -315,10 +317,11 @@ class AttentionClassifier(nn.Module):
 
     def type_rows(self, corpus: Corpus, sparse: bool) -> tuple[Float[Tensor, "types d"], Int[Tensor, "positions"]]:
         """Embeddings of types, among them all that occur, and which of these each position holds."""
-        if not sparse:
+        few = FEW_TOKENS * len(corpus.tokens) < len(self.embedding) and not torch.is_grad_enabled()
+        if not (sparse or few):
             return self.embedding, corpus.tokens
         types, where = torch.unique(corpus.tokens, return_inverse=True)
-        return functional.embedding(types, self.embedding, sparse=True), where
+        return functional.embedding(types, self.embedding, sparse=sparse), where
 
     def loss(self, corpus: Corpus, dropout: Dropout | None = None, sparse: bool = False) -> Float[Tensor, ""]:
         """The mean loss over the instances: logistic (Eq 5), or softmax cross-entropy (Eq 74)."""
