@@ -7,7 +7,7 @@ __version__ = "0.1.0"
 # Imported when first asked for: whoever wants the version, or made a mistake, need not wait for torch.
 HOMES = {
     "AttentionClassifier": "models",
-    "AttentionTextClassifier": "estimator",
+    "AttentionTextClassifier": "report.estimator",
     "Corpus": "corpus",
     "Dataset": "corpus",
     "Run": "training",

@@ -11,6 +11,7 @@ predict     what is answered about every row, and which labels are suspect: Pred
 compare     if asked for: which words drive a class in one group of the texts more than in another
 write       words.csv, predictions.csv, report.json, report.html with its ``sentences``, and the lines of the terminal
 ask         the models kept in a folder, and what they answer about new texts: Saved
+estimator   one such model as an estimator of scikit-learn
 own_model   the same for a classifier of the reader's own: explain_model
 
 Each step takes the frozen values of the steps before it, and returns one of its own.
