@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain, pairwise, product
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from uaftc_lib.datasets.download import DataUnavailable
 from uaftc_lib.extras import needs
 
 ARRAYS = ("tokens", "offsets", "labels")
+SIGNS = re.compile(r"[^\w\s] [^\w\s]")
 Texts = dict[str, tuple[Sequence[Sequence[str]], Sequence[int]]]
 
 
@@ -50,9 +51,9 @@ def from_texts(name: str, texts: Texts, classes: tuple[str, ...], provenance: di
 def tokenizer() -> Callable[[str], list[str]]:
     """What cuts a text into lower-cased tokens as spaCy's blank English tokenizer does, which the paper's corpora need.
 
-    spaCy cuts what stands between spaces piece by piece, so we cut each piece once and remember its tokens. But its
-    special cases, such as "he's" → he, 's, also join tokens of neighbouring pieces. A text where they might, and one
-    with other white space than single spaces, spaCy cuts as a whole.
+    spaCy cuts what stands between spaces piece by piece, so we cut each piece once and remember its tokens. As a whole
+    it cuts a text that has other white space than single spaces, or a sign on either side of a space: special cases,
+    such as :-), can reach over the space.
 
     Raises
     ------
@@ -61,37 +62,23 @@ def tokenizer() -> Callable[[str], list[str]]:
     """
     with needs("preparing this data set", error=DataUnavailable):
         from spacy.lang.en import English  # imports slowly, and only preparation needs it
-        from spacy.tokenizer import Tokenizer
     spacy = English().tokenizer
     cases = set(spacy.rules)
-    names = ("prefix_search", "suffix_search", "infix_finditer", "token_match", "url_match")
-    plain = Tokenizer(spacy.vocab, **{name: getattr(spacy, name) for name in names})  # without special cases
-    joined = {pair for case in spacy.rules for pair in pairwise(token.text for token in plain(case))}
-    before, after = ({pair[side] for pair in joined} for side in (0, 1))
-
-    @cache
-    def cut(piece: str) -> tuple[list[str], set[str], set[str]] | None:
-        """Its tokens; those that stand first and last with and without special cases, where these may join others."""
-        if not piece or any(map(str.isspace, piece)):
-            return None
-        if piece.isalpha() and piece not in cases:  # no sign stands in it at which spaCy cuts
-            return [piece.lower()], {piece} & after, {piece} & before
-        both = [[token.text for token in tokenize(piece)] for tokenize in (spacy, plain)]
-        first, last = ({each[side] for each in both} for side in (0, -1))
-        return whole(piece), first & after, last & before
 
     def whole(text: str) -> list[str]:
         return [token.lower_ for token in spacy(text)]
 
+    @cache
+    def cut(piece: str) -> list[str] | None:
+        if not piece or any(map(str.isspace, piece)):
+            return None
+        if piece.isalpha() and piece not in cases:  # no sign stands in it at which spaCy cuts
+            return [piece.lower()]
+        return whole(piece)
+
     def tokens(text: str) -> list[str]:
-        pieces, last = list(map(cut, text.split(" "))), ()
-        if None in pieces:
-            return whole(text)
-        for _, first, end in pieces:
-            if last and first and not joined.isdisjoint(product(last, first)):
-                return whole(text)
-            last = end
-        return list(chain.from_iterable(map(itemgetter(0), pieces)))
+        pieces = [None] if SIGNS.search(text) else list(map(cut, text.split(" ")))
+        return whole(text) if None in pieces else list(chain.from_iterable(pieces))
 
     return tokens
 
