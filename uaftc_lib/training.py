@@ -164,7 +164,7 @@ def fit(
         model.check(corpus)
     train, dev = dataset.train, dataset.dev
     trainer = (trainer or choose_trainer(model, config))(model, train, config)
-    table = getattr(trainer, "rows", slice(None))  # of the embeddings those that can move
+    table = getattr(trainer, "moving", slice(None))  # of the embeddings those that can move
     order = generator(config.seed, "order")
     rows = [{"epoch": 0} | extra_columns(record, 0, model)] if record else []
     best_epoch, highest, best_state = 0, -math.inf, None

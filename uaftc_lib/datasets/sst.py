@@ -40,7 +40,7 @@ def prepare_sst(data_home: Path) -> uaftc_lib.Dataset:
     texts = {}
     for split, lines in trees(data_home).items():
         kept = [line for line in lines if line.startswith("(") and line[1] != "2"]
-        words = [[token.lower_ for token in tokenize(cleaned_sentence(line))] for line in kept]
+        words = [tokenize(cleaned_sentence(line)) for line in kept]
         texts[split] = (words, [int(int(line[1]) >= 3) for line in kept])
     return from_texts("sst", texts, CLASSES, {"source": URL, "sha256": SHA256, "rules": RULES})
 

@@ -45,9 +45,9 @@ class FusedTrainer:
     def __init__(self, model: AttentionClassifier, corpus: Corpus, config):
         self.model, self.step = model, 0
         (types, d), tokens = model.embedding.shape, corpus.tokens
-        self.rows = slice(None)  # types that can move
+        self.moving = slice(None)  # types that can move
         if (occurring := tokens.unique()).numel() < FEW * types:
-            self.rows, tokens, types = occurring, torch.searchsorted(occurring, tokens), len(occurring)
+            self.moving, tokens, types = occurring, torch.searchsorted(occurring, tokens), len(occurring)
         self.corpus = [array.contiguous().numpy() for array in (tokens, corpus.offsets, corpus.labels)]
         heads = 1 + (1 if model.binary else model.classes)
         stride = kernels.stride_of(d)
@@ -60,7 +60,7 @@ class FusedTrainer:
             M=np.zeros((d if model.M is not None else 0, 2, stride), dtype),
         )
         with torch.no_grad():
-            self.table[:] = model.embedding[self.rows]
+            self.table[:] = model.embedding[self.moving]
             for mine, theirs in self.pairs():
                 mine.copy_(theirs)
         rate = {name: config.learning_rates.get(name, config.learning_rate) for name in ("embedding", *"VWM")}
@@ -94,7 +94,7 @@ class FusedTrainer:
 
     @property
     def table(self) -> Tensor:
-        """A view of the kernel's embeddings: those of ``rows``."""
+        """A view of the kernel's embeddings: those of ``moving``."""
         return torch.from_numpy(self.parameters.table)[:, 0, : self.model.embedding.shape[1]]
 
     @torch.no_grad()
@@ -105,7 +105,7 @@ class FusedTrainer:
         with denormals_are_zero():
             loss = self.loop(self.parameters, plan, self.rule, self.step, self.work)
         self.step += len(batches)
-        self.model.embedding[self.rows] = self.table
+        self.model.embedding[self.moving] = self.table
         for mine, theirs in self.pairs():
             theirs.copy_(mine)
         return loss / bounds[-1]

@@ -112,8 +112,9 @@ def explain_model(
     table = tidy(Table(rows, len(rows)), roles)
     table = sample(table.add(*remarks(table.rows)), seed=seed)
     own_labels = {label: columns["label"][row - 1] for label, row in zip(table.rows["label"], table.rows["row"])}
+    own_rows = table.rows.assign(label=table.rows["label"].map(own_labels))
     vectorizer, enough = plain_vectorizer(estimator), len(own_labels) > 1 and len(table.rows) >= FEWEST_ROWS
-    linear = vectorizer is not None and enough and is_linear(estimator, table.rows.replace({"label": own_labels}))
+    linear = vectorizer is not None and enough and is_linear(estimator, own_rows)
     cutter, kind = (VectorizerCutter(vectorizer), LinearReader) if linear else (Cutter(), AskedReader)
 
     def fitted(prepared: Prepared, settings: Settings, bar: Callable) -> Trained:
@@ -337,12 +338,12 @@ class AskedReader(OwnReader):
         changed, sizes, orders = [], [], []
         for place in places:
             row = int(rows[place])
-            words, of = np.unique(tokens[offsets[place] : offsets[place + 1]], return_inverse=True)
+            words, place_of = np.unique(tokens[offsets[place] : offsets[place + 1]], return_inverse=True)
             order = np.random.default_rng((self.seed, row)).permutation(len(words))
             rank = np.argsort(order)
             kept = [rank[None, :] < np.arange(len(words) + 1)[:, None]]  # the first k words of the order
             kept += [~kept[0][-2:0:-1], ~np.eye(len(words), dtype=bool)]  # those of its reverse; all but one
-            changed += self.with_words(row, np.concatenate(kept)[:, of])
+            changed += self.with_words(row, np.concatenate(kept)[:, place_of])
             sizes.append(len(words))
             orders.append(order)
         said = self.answers(changed)

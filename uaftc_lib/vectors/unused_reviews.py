@@ -83,7 +83,7 @@ def cut_reviews(data_home: Path, splits: uaftc_lib.Dataset, count: Count) -> lis
     """The words of :func:`unused_reviews`, as spaCy cuts them, lower-cased; a token of white space alone is no word."""
     cut = tokenizer()
     bar = progress_bar(unused_reviews(data_home, splits, count), desc="reviews", unit="", delay=3, leave=False)
-    return [[token.lower_ for token in cut(text) if not token.is_space] for text in bar]
+    return [[token for token in cut(text) if not token.isspace()] for text in bar]
 
 
 def own_vectors(data_home: str | os.PathLike | None = None) -> Path:
