@@ -310,7 +310,7 @@ class LinearReader(OwnReader):
     def pushes(self, corpus, rows, word, instance):
         texts = [self.prepared.texts[i] for i in rows.tolist()]
         X = sparse.csr_array(self.model[:-1].transform(texts))
-        logits = of_each_class(self.model.decision_function(texts))[:, self.order]
+        logits = of_each_class(self.model.steps[-1][1].decision_function(X))[:, self.order]
         push = np.stack([(X.multiply(b[None, :]).tocsr() @ self.into)[instance, word] for b in self.beta.T], 1)
         P = class_probability(logits)
         return P, push, P[instance] - class_probability(logits[instance] - push)
